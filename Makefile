@@ -1,0 +1,37 @@
+# make demo | test | bench | clean.   make test in full: JAXTE_HYPOTHESIS=full make test
+PYTHON ?= python3
+VENV   ?= .venv
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test bench clean
+
+demo: $(VENV)/.examples
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find jaxte tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each extra: an install runs again only after pyproject.toml changed.
+# The install is editable, so the code itself needs none.
+$(VENV)/.test $(VENV)/.examples $(VENV)/.bench: $(VENV)/.%: pyproject.toml $(VENV)/.made
+	$(PIP) -e '.[$*]'
+	touch $@
+
+# bin/python is a link whose time is that of the system's Python; hence a stamp here too.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jaxte needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@

@@ -1,0 +1,138 @@
+"""What jaxte costs before anything runs: deriving, lowering, importing, calling. Times in seconds.
+
+    python benchmarks/latency.py conv2d        # one cold measurement in this process, as JSON
+
+Each function measures once, in the process that it runs in; ``cold`` starts fresh ones and takes the median.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from timing import interleaved
+
+ROOT = Path(__file__).parent.parent
+
+
+def cold(name: str, runs: int) -> dict[str, float]:
+    """The medians of what the function ``name`` of this file measures, each time in a fresh process."""
+    taken = [in_fresh_process(name) for _ in range(runs)]
+    return {part: median(t[part] for t in taken) for part in taken[0]}
+
+
+def in_fresh_process(name: str) -> dict[str, float]:
+    done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode:
+        raise RuntimeError(f"measuring {name}:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def importing() -> dict[str, float]:
+    """``import jaxte`` after ``import jax``."""
+    start = time.perf_counter()
+    import jaxte
+
+    assert jaxte.__version__
+    return {"import": time.perf_counter() - start}
+
+
+def conv2d() -> dict[str, float]:
+    """Both adjoints of a convolution with stride 2 and padding 1, to their text."""
+    import jaxte as te
+
+    jax.devices()  # starting XLA's client is JAX's own time
+    X, W = te.placeholder((8, 16, 32, 32), name="X"), te.placeholder((32, 16, 3, 3), name="W")
+    defined = time.perf_counter()
+    Y = te.ops.conv2d(X, W, strides=2, padding=1)
+    H = te.placeholder(Y.shape, name="H")
+    start = time.perf_counter()
+    adjoints = te.differentiate(Y, [X, W], head=H)
+    derived = time.perf_counter()
+    te.source([Y, *adjoints])
+    end = time.perf_counter()
+    return {"define": start - defined, "differentiate": derived - start, "emit": end - derived, "all": end - start}
+
+
+def digits() -> dict[str, float]:
+    """The whole module of the digits network's loss: defined, differentiated, lowered and written."""
+    sys.path.insert(0, str(ROOT / "examples"))
+    import digits as example
+
+    params = jax.tree.map(np.asarray, example.initial_params(np.random.default_rng(0)))
+    images, targets = np.zeros((example.BATCH, 1, 8, 8), "float32"), np.zeros((example.BATCH, 10), "float32")
+    start = time.perf_counter()
+    example.loss.source(params, images, targets)
+    return {"all": time.perf_counter() - start}
+
+
+def chain(tensors: int) -> dict[str, float]:
+    """A graph of so many tensors, each read by the next one."""
+    import jaxte as te
+
+    start = time.perf_counter()
+    X = te.placeholder((16,), name="X")
+    T: te.Tensor = X
+    for _ in range(tensors):
+        T = te.compute((16,), lambda i, T=T: te.tanh(T[i]) * 1.01, "T")
+    te.source(te.differentiate(T, [X], head=te.placeholder(T.shape, name="H")))
+    return {"all": time.perf_counter() - start}
+
+
+def deep(levels: int) -> dict[str, float]:
+    """One tensor whose body is so many calls deep."""
+    import jaxte as te
+
+    def body(i: te.Axis) -> te.Expr:
+        value = X[i]
+        for level in range(levels):
+            value = te.sin(value) + level
+        return value
+
+    start = time.perf_counter()
+    X = te.placeholder((16,), name="X")
+    Y = te.compute((16,), body, "Y")
+    te.source(te.differentiate(Y, [X], head=te.placeholder(Y.shape, name="H")))
+    return {"all": time.perf_counter() - start}
+
+
+def call() -> dict[str, float]:
+    """A call of a compiled function and of the same function under a bare ``jax.jit``: seconds per call."""
+    import jaxte as te
+
+    x, w = jnp.ones((4, 4)), jnp.ones((4, 4))
+    plain = jax.jit(lambda x, w: x @ w.T)
+    function = te.function(lambda x, w: te.ops.dense(x, w))
+    repeat = range(1000)
+
+    def calls(fn):
+        return lambda: [fn(x, w) for _ in repeat][-1]
+
+    taken = interleaved({"jit": calls(plain), "jaxte": calls(function)}, rounds=9)
+    return {name: total / len(repeat) for name, total in taken.items()}
+
+
+def costs(stride: int) -> tuple[int, int]:
+    """``te.cost`` of the adjoints of a small convolution: iterations and memory."""
+    import jaxte as te
+
+    X, W = te.placeholder((1, 2, 10, 10), name="X"), te.placeholder((2, 2, 3, 3), name="W")
+    Y = te.ops.conv2d(X, W, strides=stride)
+    found = te.cost(te.differentiate(Y, [X, W], head=te.placeholder(Y.shape, name="H")))
+    return found.iterations, found.memory
+
+
+MEASUREMENTS = {"import": importing, "conv2d": conv2d, "digits": digits, "call": call}
+
+
+if __name__ == "__main__":
+    which, *size = sys.argv[1].split(":")
+    measured = {"chain": chain, "deep": deep}[which](int(size[0])) if size else MEASUREMENTS[which]()
+    print(json.dumps(measured))

@@ -1,0 +1,183 @@
+"""Index expressions, their exact gradients, and JAX code without scatters.
+
+Write what one element of a tensor is; differentiate it; use it as a JAX function::
+
+    import jaxte as te
+
+    @te.function
+    def dense(x, w):
+        k = te.reduce_axis((0, x.shape[1]), "k")
+        return te.compute((x.shape[0], w.shape[1]), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k), "y")
+"""
+
+from __future__ import annotations
+
+from jaxte import ops, testing
+from jaxte.autodiff.blocks import diff_building_block, jacobian
+from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.bridge.evaluate import evaluate, explain, source
+from jaxte.bridge.extern import extern
+from jaxte.bridge.function import function
+from jaxte.bridge.transforms import grad, value_and_grad, vjp
+from jaxte.compute import compute
+from jaxte.cost import Cost, cost
+from jaxte.domains import Domain, DomainTransformation
+from jaxte.errors import (
+    DefinitionError,
+    DifferentiationError,
+    DtypeError,
+    FeedError,
+    IndexExpressionError,
+    JaxteError,
+    LoweringError,
+    RangeError,
+    ShapeError,
+)
+from jaxte.expr import Axis, Expr
+from jaxte.functions import (
+    abs,
+    acos,
+    acosh,
+    add,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    cast,
+    cbrt,
+    ceil,
+    clip,
+    conj,
+    conjugate,
+    const,
+    cos,
+    cosh,
+    digamma,
+    divide,
+    elu,
+    equal,
+    erf,
+    erfc,
+    erfinv,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    floor_divide,
+    gammaln,
+    gelu,
+    greater,
+    greater_equal,
+    heaviside,
+    hypot,
+    if_then_else,
+    imag,
+    invert,
+    isfinite,
+    isinf,
+    isnan,
+    leaky_relu,
+    left_shift,
+    less,
+    less_equal,
+    lgamma,
+    log,
+    log1p,
+    log2,
+    log10,
+    log_sigmoid,
+    logaddexp,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    polygamma,
+    pow,
+    power,
+    real,
+    reciprocal,
+    relu,
+    relu6,
+    remainder,
+    right_shift,
+    round,
+    rsqrt,
+    select,
+    sigmoid,
+    sign,
+    silu,
+    sin,
+    sinh,
+    softplus,
+    sqrt,
+    square,
+    subtract,
+    swish,
+    tan,
+    tanh,
+    true_divide,
+    trunc,
+    where,
+)
+from jaxte.interpret import interpret
+from jaxte.printing import definitions, formula, html, latex
+from jaxte.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
+from jaxte.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
+from jaxte.tensor import Compute, Extern, Placeholder, Tensor, placeholder, var
+from jaxte.testing import compare
+
+Jacobian = jacobian
+DiffBuildingBlock = diff_building_block
+__version__ = "0.1.0"
+
+# fmt: off
+__all__ = [
+    # the language
+    "placeholder", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
+    # scalar functions
+    "const", "cast", "select", "where", "if_then_else", "clip", "relu6", "leaky_relu", "elu", "heaviside",
+    "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "isnan", "isinf", "isfinite", "add", "subtract", "multiply", "divide",
+    "true_divide", "floor_divide", "mod", "remainder", "power", "pow", "negative", "maximum", "minimum",
+    "abs", "sign", "floor", "ceil", "trunc", "round", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_not", "invert", "left_shift", "right_shift", "exp", "exp2", "expm1", "log", "log2", "log10",
+    "log1p", "logaddexp", "sqrt", "rsqrt", "cbrt", "square", "reciprocal", "hypot", "sin", "cos", "tan",
+    "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh", "erf", "erfc", "erfinv", "lgamma",
+    "gammaln", "digamma", "polygamma", "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu",
+    "swish", "real", "imag", "conj", "conjugate",
+    # differentiation
+    "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
+    "DifferentiationResult",
+    # integer sets
+    "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
+    # running
+    "function", "evaluate", "interpret", "source", "explain", "cost", "Cost", "grad", "value_and_grad", "vjp",
+    # printing
+    "definitions", "formula", "latex", "html",
+    # checking and operators
+    "testing", "compare", "ops",
+    # errors
+    "JaxteError", "DefinitionError", "ShapeError", "RangeError", "IndexExpressionError", "DtypeError",
+    "DifferentiationError", "FeedError", "LoweringError",
+]
+# fmt: on

@@ -1,0 +1,192 @@
+"""The building blocks of differentiation: what one tensor passes on to one of its immediate inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte import dtypes
+from jaxte.autodiff.reductions import reduction_contributions
+from jaxte.autodiff.scalar import Contribution, contributions, guard
+from jaxte.autodiff.seeds import seed_of
+from jaxte.autodiff.zeros import summands
+from jaxte.errors import DifferentiationError, DtypeError
+from jaxte.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
+from jaxte.operators import EQUAL
+from jaxte.reductions import builtin_reducer
+from jaxte.simplify import collect
+from jaxte.tensor import Compute, Extent, Extern, Tensor
+from jaxte.walk import postorder, reads_of
+
+
+def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
+    """A tensor of zeros."""
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(shape))
+    return Compute(name, axes, zero_of(dtype))
+
+
+def zero_of(dtype: str) -> Const:
+    """The element of a tensor of zeros."""
+    return _number(0, dtype)
+
+
+def _number(value: int, dtype: str) -> Const:
+    return Const(complex(value) if dtypes.is_complex(dtype) else float(value), dtype)
+
+
+def identity_head(output: Tensor) -> Compute:
+    """The head that makes an adjoint a Jacobian: one where both halves of the indices are equal."""
+    own = (
+        [a.name for a in output.axes]
+        if isinstance(output, Compute)
+        else [f"i{n}" for n in range(output.ndim)]
+    )
+    first = tuple(Axis(f"{n}'", 0, extent) for n, extent in zip(own, output.shape, strict=True))
+    second = tuple(Axis(n, 0, extent) for n, extent in zip(own, output.shape, strict=True))
+    same = conjunction([call(EQUAL, a, b) for a, b in zip(first, second, strict=True)])
+    return Compute(f"identity_{output.name}", (*first, *second), guard(same, _number(1, output.dtype)))
+
+
+def diff_building_block(
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool = False
+) -> Compute | Extern | None:
+    """``head`` times the Jacobian of ``output`` with respect to its immediate input ``input``.
+
+    ``result[p, a] = sum over o of head[p, o] * d output[o] / d input[a]``, with the sums over zeros eliminated.
+
+    Args:
+        output: a computed tensor.
+        input: a tensor that the body of ``output`` reads.
+        head: shape ``prefix + output.shape``.
+
+    Returns:
+        A tensor of shape ``prefix + input.shape``.
+
+    Raises:
+        DifferentiationError: ``output`` does not read ``input``.
+    """
+    if isinstance(output, Extern):
+        return _extern_block(output, input, head)
+    found = _contributions_to(output, input, head, missing_ok)
+    if found is None:
+        return None
+    prefix, parts = found
+    assert isinstance(output, Compute)
+    targets = _target_axes(output, input, prefix)
+    terms = [term for part in parts for term in summands(part, targets)]
+    body = collect(terms)
+    return Compute(f"d{input.name}", (*prefix, *targets), _typed(body, input.dtype))
+
+
+def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
+    """The Jacobian of ``output`` with respect to its immediate input ``input``, of shape ``output.shape + input.shape``.
+
+    Args:
+        optimize: False leaves the sums over zeros as they are: the definition, for comparison.
+
+    Raises:
+        DifferentiationError: ``output`` does not read ``input``; :func:`differentiate` without a head gives the
+            Jacobian with respect to tensors further away.
+
+    Example:
+        >>> X = te.placeholder((4,), name="X")
+        >>> te.jacobian(te.compute((4,), lambda i: X[i] * X[3 - i]), X).shape
+        (4, 4)
+    """
+    head = identity_head(output)
+    if optimize:
+        block = diff_building_block(output, input, head)
+        assert isinstance(block, Compute)
+        return block
+    found = _contributions_to(output, input, head, missing_ok=False)
+    assert found is not None
+    prefix, parts = found
+    assert isinstance(output, Compute)
+    targets = _target_axes(output, input, prefix)
+    body = collect([_definition(part, targets) for part in parts])
+    return Compute(f"d{input.name}", (*prefix, *targets), _typed(body, input.dtype))
+
+
+def _definition(part: Contribution, targets: Sequence[Axis]) -> Expr:
+    """The contribution as the sum over all points, most of them zero."""
+    assert isinstance(part.read, Read)
+    hits = [call(EQUAL, index, target) for index, target in zip(part.read.indices, targets, strict=True)]
+    where = conjunction([part.where, *hits])
+    value = cast(part.value, part.read.dtype)
+    if not part.axes:
+        return guard(where, value)
+    return Reduce(builtin_reducer("sum", value.dtype), (value,), part.axes, where)
+
+
+def _contributions_to(
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool
+) -> tuple[tuple[Axis, ...], list[Contribution]] | None:
+    if not isinstance(output, Compute):
+        raise DifferentiationError(
+            f"{output.name} is an input of the graph; it does not depend on {input.name}"
+        )
+    if not any(t is input for t in output.inputs):
+        if missing_ok:
+            return None
+        names = ", ".join(t.name for t in output.inputs) or "nothing"
+        raise DifferentiationError(
+            f"{output.name} does not read {input.name} itself (it reads {names}); "
+            "use te.differentiate for tensors further away"
+        )
+    if not dtypes.is_inexact(input.dtype):
+        if missing_ok:
+            return None
+        raise DtypeError(
+            f"{input.name} has dtype {input.dtype}, which has no derivative; cast it to a float first"
+        )
+    prefix = tuple(
+        Axis(f"p{n}" if head.ndim - output.ndim > 1 else "p", 0, extent)
+        for n, extent in enumerate(head.shape[: head.ndim - output.ndim])
+    )
+    if isinstance(head, Compute):
+        prefix = tuple(Axis(a.name, 0, a.hi) for a in head.axes[: len(prefix)])
+
+    def wanted(leaf: Expr) -> bool:
+        return isinstance(leaf, Read) and leaf.tensor is input
+
+    seed = seed_of(head, (*prefix, *output.axes), output)
+    if isinstance(output.body, Reduce):
+        parts = reduction_contributions(output, seed, wanted)
+    else:
+        parts = contributions(output.body, output.axes, seed, Read(output, output.axes), wanted)
+    return prefix, parts
+
+
+def _typed(body: Expr, dtype: str) -> Expr:
+    return body if body.dtype == dtype and not body.weak else cast(body, dtype)
+
+
+def _target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:
+    """Axes for an element of ``input``, named after its own axes or the indices that it is read at."""
+    if isinstance(input, Compute):
+        names = [a.name for a in input.axes]
+    else:
+        first = next(r for r in reads_of(output.body) if r.tensor is input)
+        names = [_index_name(index, n) for n, index in enumerate(first.indices)]
+    before = {axis.name: None for axis in prefix}
+    taken = dict(before)
+    for name in names:
+        while name in taken:
+            name += "'"
+        taken[name] = None
+    return tuple(
+        Axis(name, 0, as_expr(extent))
+        for name, extent in zip(list(taken)[len(before) :], input.shape, strict=True)
+    )
+
+
+def _index_name(index: Expr, position: int) -> str:
+    axes = [node.name for node in postorder(index) if isinstance(node, Axis)]
+    return axes[0] if axes else f"i{position}"
+
+
+def _extern_block(output: Extern, input: Tensor, head: Tensor) -> Extern | None:
+    adjoint = output.group.adjoint(output, head)  # type: ignore[attr-defined]
+    for source, part in zip(output.inputs, adjoint, strict=True):
+        if source is input:
+            return part
+    return None

@@ -1,0 +1,35 @@
+"""The adjoint of a tensor from what its readers pass on to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.expr import Axis, Expr, Read, cast
+from jaxte.simplify import collect
+from jaxte.tensor import Compute, Extent, Tensor
+from jaxte.walk import substitute
+
+
+def merge(
+    tensor: Tensor, heads: Sequence[Tensor], parts: Sequence[Tensor], prefix: Sequence[Extent]
+) -> Tensor:
+    """The sum of ``heads`` and ``parts``, all of shape ``prefix + tensor.shape``, as one tensor.
+
+    The terms of several parts stand in one expression, where equal ones add up and opposite ones vanish.
+    """
+    every = [*heads, *parts]
+    if len(every) == 1:
+        return every[0]
+    model = next((t for t in parts if isinstance(t, Compute)), None)
+    names = [a.name for a in model.axes] if model is not None else [f"i{n}" for n in range(every[0].ndim)]
+    axes = tuple(Axis(name, 0, extent) for name, extent in zip(names, (*prefix, *tensor.shape), strict=True))
+    body = collect([_element(part, axes, inline=part not in heads) for part in every])
+    if body.weak or body.dtype != tensor.dtype:
+        body = cast(body, tensor.dtype)
+    return Compute(f"d{tensor.name}", axes, body)
+
+
+def _element(part: Tensor, axes: Sequence[Axis], inline: bool) -> Expr:
+    if inline and isinstance(part, Compute):
+        return substitute(part.body, dict(zip(part.axes, axes, strict=True)))
+    return Read(part, axes)

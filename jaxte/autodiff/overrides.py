@@ -1,0 +1,98 @@
+"""Overrides: derivatives of single tensors given by the user as functions from tensors to tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.errors import DifferentiationError, DtypeError, ShapeError
+from jaxte.expr import as_expr
+from jaxte.tensor import Tensor, shape_text, topological_order
+
+
+@dataclass(frozen=True)
+class Override:
+    """Where the derivative of a tensor goes, and how much of it."""
+
+    dependencies: tuple[Tensor, ...]
+    fn: Callable[..., Any]
+
+    def adjoints(
+        self, tensor: Tensor, head: Tensor, prefix: Sequence[Any]
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each dependency with the adjoint that ``fn`` gives it, checked."""
+        returned = self.fn(tensor, list(self.dependencies), head)
+        listed = [returned] if isinstance(returned, Tensor) else list(returned)
+        if len(listed) != len(self.dependencies):
+            names = ", ".join(t.name for t in self.dependencies)
+            raise DifferentiationError(
+                f"the override of {tensor.name} returned {len(listed)} adjoints for {len(self.dependencies)} "
+                f"dependencies ({names}); return one for each, in that order"
+            )
+        for source, part in zip(self.dependencies, listed, strict=True):
+            _check_adjoint(tensor, source, part, (*prefix, *source.shape))
+            yield source, part
+
+
+def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, ...]) -> None:
+    where = f"the override of {tensor.name} returned for {source.name}"
+    if not isinstance(part, Tensor):
+        raise DifferentiationError(
+            f"{where} a {type(part).__name__}; return a Tensor of shape {shape_text(shape)}"
+        )
+    if [as_expr(e) for e in part.shape] != [as_expr(e) for e in shape]:
+        raise ShapeError(
+            f"{where} an adjoint of shape {shape_text(part.shape)}; it has to be {shape_text(shape)}"
+        )
+    if part.dtype != source.dtype:
+        raise DtypeError(f"{where} an adjoint of dtype {part.dtype}; {source.name} has {source.dtype}")
+
+
+def check_overrides(override: Mapping[Tensor, Any], outputs: Sequence[Tensor]) -> dict[Tensor, Override]:
+    """``override`` with dependencies filled in, or an error that says what is wrong with it."""
+    checked: dict[Tensor, Override] = {}
+    for tensor, given in override.items():
+        if not isinstance(tensor, Tensor):
+            raise DifferentiationError(
+                f"override has the key {tensor!r}; the keys are the tensors whose derivative it replaces"
+            )
+        dependencies, fn = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, given)
+        if not callable(fn):
+            raise DifferentiationError(
+                f"the override of {tensor.name} is {given!r}; give (dependencies, fn) with fn(out, inputs, head) -> [adjoint, ...]"
+            )
+        sources = tensor.inputs if dependencies is None else _listed(dependencies)
+        for source in sources:
+            if not isinstance(source, Tensor):
+                raise DifferentiationError(
+                    f"the override of {tensor.name} depends on {source!r}, which is no Tensor"
+                )
+            if source is tensor or any(t is tensor for t in topological_order([source])):
+                raise DifferentiationError(
+                    f"the override of {tensor.name} depends on {source.name}, which is computed from {tensor.name}: "
+                    "a cycle; dependencies are tensors that are computed before it"
+                )
+        checked[tensor] = Override(tuple(dict.fromkeys(sources)), fn)
+    _check_acyclic(checked)
+    return checked
+
+
+def _listed(dependencies: Any) -> tuple[Any, ...]:
+    return (dependencies,) if isinstance(dependencies, Tensor) else tuple(dependencies)
+
+
+def _check_acyclic(overrides: Mapping[Tensor, Override]) -> None:
+    """The overrides together must not lead back to a tensor that they start from."""
+    for start in overrides:
+        seen: set[Tensor] = set()
+        stack = list(overrides[start].dependencies)
+        while stack:
+            tensor = stack.pop()
+            if tensor is start:
+                raise DifferentiationError(
+                    f"the overrides form a cycle through {start.name}; remove one of them"
+                )
+            if tensor not in seen:
+                seen.add(tensor)
+                stack.extend(overrides[tensor].dependencies if tensor in overrides else tensor.inputs)

@@ -1,0 +1,270 @@
+"""Reverse accumulation: the adjoint of every tensor as the sum of what its readers pass on to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from jaxte import dtypes
+from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
+from jaxte.autodiff.cancel import cancels
+from jaxte.autodiff.merge import merge
+from jaxte.autodiff.overrides import Override, check_overrides
+from jaxte.errors import DifferentiationError, DtypeError, ShapeError
+from jaxte.expr import as_expr
+from jaxte.tensor import Compute, Tensor, shape_text, topological_order
+
+Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class DifferentiationResult(Sequence[Tensor]):
+    """The requested adjoints, in the order of the inputs.
+
+    Attributes:
+        adjoints: the adjoint of every tensor between the inputs and the output.
+        adjoint_summands: for each tensor, what each of its readers passes on to it.
+    """
+
+    def __init__(
+        self,
+        result: Sequence[Tensor] | None,
+        adjoints: Mapping[Tensor, Tensor],
+        summands: Mapping[Tensor, Mapping[Tensor, Tensor]],
+    ) -> None:
+        self._result = None if result is None else tuple(result)
+        self.adjoints = dict(adjoints)
+        self.adjoint_summands = {tensor: dict(parts) for tensor, parts in summands.items()}
+
+    @property
+    def result(self) -> list[Tensor]:
+        """The requested adjoints as a list."""
+        return list(self._requested())
+
+    def _requested(self) -> tuple[Tensor, ...]:
+        if self._result is None:
+            raise DifferentiationError(
+                "differentiate was called without inputs, so there is no list of requested adjoints; "
+                "pass inputs=[...], or look adjoints up in .adjoints[tensor]"
+            )
+        return self._result
+
+    def __len__(self) -> int:
+        return 0 if self._result is None else len(self._result)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._requested()[index]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self._requested())
+
+    def __bool__(self) -> bool:
+        return bool(self._result)
+
+    def __repr__(self) -> str:
+        shown = self._result if self._result is not None else tuple(self.adjoints.values())
+        return "\n".join(repr(t) for t in shown)
+
+
+def differentiate(
+    output: Tensor,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+    head: Tensor | None = None,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> DifferentiationResult:
+    """The adjoints of ``inputs``: ``head`` times the Jacobian of ``output``, derived as index expressions.
+
+    ``adjoint[p, a] = sum over o of head[p, o] * d output[o] / d input[a]``
+
+    Args:
+        output: the tensor to differentiate.
+        inputs: tensors with respect to which; all tensors that ``output`` depends on if not given.
+        head: the adjoint of ``output``, of shape ``prefix + output.shape``; the identity if not given, so that the
+            results are Jacobians of shape ``output.shape + input.shape``.
+        override: ``{tensor: (dependencies, fn)}``: the derivative of ``tensor`` goes to ``dependencies`` (which need
+            not be immediate) as ``fn(tensor, dependencies, head) -> [adjoint, ...]`` says, and nowhere else.
+        fdiff: ``fdiff(output, input, head)`` used for every other pair instead of :func:`diff_building_block`.
+
+    Returns:
+        A sequence of tensors, one for each of ``inputs``; zeros for an input that ``output`` does not depend on.
+
+    Example:
+        >>> A, B = te.placeholder((3, 4), name="A"), te.placeholder((4, 5), name="B")
+        >>> k = te.reduce_axis((0, 4), "k")
+        >>> C = te.compute((3, 5), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), "C")
+        >>> dA, dB = te.differentiate(C, [A, B], head=te.placeholder((3, 5), name="dC"))
+    """
+    wanted = None if inputs is None else _as_tensors(inputs)
+    _check_output(output)
+    if head is None:
+        head = identity_head(output)
+    else:
+        check_head(output, head)
+    adjoints, summands = _accumulate([output], [head], wanted, override, fdiff)
+    if wanted is None:
+        return DifferentiationResult(None, adjoints, summands)
+    prefix = head.shape[: head.ndim - output.ndim]
+    return DifferentiationResult([_adjoint_or_zeros(t, adjoints, prefix) for t in wanted], adjoints, summands)
+
+
+def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
+    """The adjoints of ``inputs`` as a list. See :func:`differentiate`."""
+    return list(differentiate(output, inputs, head))
+
+
+def vjp_graph(
+    outputs: Sequence[Tensor],
+    heads: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> list[Tensor]:
+    """The adjoint of each of ``inputs``, summed over several outputs with a head each."""
+    adjoints, _ = _accumulate(outputs, heads, list(inputs), override, fdiff)
+    return [_adjoint_or_zeros(t, adjoints, ()) for t in inputs]
+
+
+def _adjoint_or_zeros(tensor: Tensor, adjoints: Mapping[Tensor, Tensor], prefix: tuple[Any, ...]) -> Tensor:
+    found = adjoints.get(tensor)
+    return zeros(f"d{tensor.name}", (*prefix, *tensor.shape), tensor.dtype) if found is None else found
+
+
+def _as_tensors(inputs: Any) -> list[Tensor]:
+    listed = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for tensor in listed:
+        if not isinstance(tensor, Tensor):
+            raise DifferentiationError(
+                f"inputs holds {tensor!r}, which is no Tensor; give the tensors of the graph"
+            )
+    return listed
+
+
+def _check_output(output: Tensor) -> None:
+    if not isinstance(output, Tensor):
+        raise DifferentiationError(
+            f"differentiate takes a Tensor, not {type(output).__name__}; te.grad differentiates functions"
+        )
+    if not dtypes.is_inexact(output.dtype):
+        raise DtypeError(
+            f"{output.name} has dtype {output.dtype}, which has no derivative; cast it to a float first"
+        )
+
+
+def check_head(output: Tensor, head: Tensor) -> None:
+    """``head`` has the shape ``prefix + output.shape`` and a dtype that fits."""
+    if not isinstance(head, Tensor):
+        raise DifferentiationError(
+            f"head is a {type(head).__name__}; give a Tensor of shape prefix + {shape_text(output.shape)}, "
+            "for instance te.placeholder or te.ops.ones"
+        )
+    own = head.shape[head.ndim - output.ndim :] if head.ndim >= output.ndim else ()
+    if head.ndim < output.ndim or any(
+        as_expr(a) is not as_expr(b) for a, b in zip(own, output.shape, strict=True)
+    ):
+        raise ShapeError(
+            f"head {head.name} has shape {shape_text(head.shape)}; it has to end with the shape "
+            f"{shape_text(output.shape)} of {output.name}"
+        )
+    if head.dtype != output.dtype:
+        raise DtypeError(
+            f"head {head.name} has dtype {head.dtype}, but {output.name} has {output.dtype}; cast the head with te.cast"
+        )
+
+
+def _accumulate(
+    outputs: Sequence[Tensor],
+    heads: Sequence[Tensor],
+    wanted: Sequence[Tensor] | None,
+    override: Mapping[Tensor, Any] | None,
+    fdiff: Fdiff | None,
+) -> tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]:
+    """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``, readers first."""
+    overrides = check_overrides(override or {}, outputs)
+    order = _order(outputs, overrides)
+    needed = _needed(order, overrides, wanted)
+    readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
+    for tensor in order:
+        for source in _sources(tensor, overrides):
+            readers[source].append(tensor)
+    prefix = heads[0].shape[: heads[0].ndim - outputs[0].ndim]
+    adjoints: dict[Tensor, Tensor] = {}
+    vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
+    summands: dict[Tensor, dict[Tensor, Tensor]] = {}
+    from_overrides: dict[tuple[Tensor, Tensor], Tensor] = {}
+    for tensor in reversed(order):
+        if tensor not in needed:
+            continue
+        parts: dict[Tensor, Tensor] = {}
+        for reader in readers[tensor]:
+            if reader not in adjoints:
+                continue
+            part: Tensor | None
+            if reader in overrides:
+                part = from_overrides[reader, tensor]
+            else:
+                part = _block(fdiff, reader, tensor, adjoints[reader])
+            if part is not None:
+                parts[reader] = part
+        given = [head for output, head in zip(outputs, heads, strict=True) if output is tensor]
+        if not given and not parts:
+            continue
+        summands[tensor] = parts
+        adjoint = merge(tensor, given, list(parts.values()), prefix)
+        if not given and cancels(adjoint, tensor):
+            assert isinstance(adjoint, Compute)
+            vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
+            continue
+        adjoints[tensor] = adjoint
+        if tensor in overrides:
+            for source, part in overrides[tensor].adjoints(tensor, adjoint, prefix):
+                from_overrides[tensor, source] = part
+    return adjoints | vanished, summands
+
+
+def _block(fdiff: Fdiff | None, reader: Tensor, tensor: Tensor, head: Tensor) -> Tensor | None:
+    if fdiff is None:
+        return diff_building_block(reader, tensor, head, missing_ok=True)
+    part = fdiff(reader, tensor, head)
+    expected = (*head.shape[: head.ndim - reader.ndim], *tensor.shape)
+    if not isinstance(part, Tensor) or [as_expr(e) for e in part.shape] != [as_expr(e) for e in expected]:
+        shown = shape_text(part.shape) if isinstance(part, Tensor) else type(part).__name__
+        raise ShapeError(
+            f"fdiff({reader.name}, {tensor.name}, head) returned {shown}; the adjoint has shape {shape_text(expected)}"
+        )
+    return part
+
+
+def _sources(tensor: Tensor, overrides: Mapping[Tensor, Override]) -> tuple[Tensor, ...]:
+    return overrides[tensor].dependencies if tensor in overrides else tensor.inputs
+
+
+def _order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> list[Tensor]:
+    """All tensors, each after those that its derivative flows to."""
+    if not overrides:
+        return topological_order(outputs)
+    done: dict[Tensor, None] = {}
+    entered: set[Tensor] = set()
+    stack = [(t, False) for t in reversed(list(outputs))]
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            done[tensor] = None
+        elif tensor not in entered:
+            entered.add(tensor)
+            stack.append((tensor, True))
+            stack.extend((t, False) for t in reversed(_sources(tensor, overrides)))
+    return list(done)
+
+
+def _needed(
+    order: Sequence[Tensor], overrides: Mapping[Tensor, Override], wanted: Sequence[Tensor] | None
+) -> set[Tensor]:
+    """The tensors with a derivative that lie on a path from ``wanted``."""
+    needed: set[Tensor] = set()
+    for tensor in order:
+        if not dtypes.is_inexact(tensor.dtype):
+            continue
+        on_path = wanted is None or any(tensor is w for w in wanted)
+        if on_path or any(source in needed for source in _sources(tensor, overrides)):
+            needed.add(tensor)
+    return needed

@@ -1,0 +1,124 @@
+"""The element of a head that flows into a body: read from the head, or the head's own expression in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.autodiff.scalar import guard
+from jaxte.domain import is_decidable
+from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.operators import NEGATIVE, NOT_EQUAL, SELECT
+from jaxte.tensor import Compute, Tensor
+from jaxte.walk import postorder, substitute
+
+# Functions whose slope is finite wherever the operand is; a slope of any other one may be inf or NaN at points that
+# a guard excludes, so the guard has to be known when the slope is multiplied.
+_TAME = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "negative",
+        "select",
+        "maximum",
+        "minimum",
+        "relu",
+        "sigmoid",
+        "log_sigmoid",
+        "tanh",
+        "sin",
+        "cos",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "cast",
+        "softplus",
+        "erf",
+        "erfc",
+        "silu",
+        "gelu",
+        "square",
+        "real",
+        "imag",
+        "conj",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "atan",
+        "isnan",
+        "isinf",
+        "isfinite",
+    ]
+)
+
+
+def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
+    """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
+
+    A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
+    tensor is made for it. A guarded head is put in place where the reader's slope may not be finite; where that
+    cannot be (the head is a sum), elements of the head that are zero pass on nothing.
+    """
+    element: Expr = Read(head, tuple(at))
+    if not isinstance(head, Compute):
+        return element
+    table: dict[Expr, Expr] = dict(zip(head.axes, at, strict=True))
+    if _is_trivial(head.body):
+        return substitute(head.body, table)
+    if _has_data_guard(head.body) and _may_blow_up(reader):
+        if not any(isinstance(node, Reduce) for node in postorder(head.body)):
+            return substitute(head.body, table)
+        return guard(call(NOT_EQUAL, element, 0), element)
+    return element
+
+
+def _is_trivial(body: Expr) -> bool:
+    while isinstance(body, Call) and (body.op is NEGATIVE or body.op.name == "cast"):
+        body = body.args[0]
+    if isinstance(body, Read):
+        return all(isinstance(i, (Axis, Const)) for i in body.indices)
+    if isinstance(body, Call) and body.op is SELECT and not is_decidable(body.args[0]):
+        return False
+    return all(not isinstance(node, (Read, Reduce)) for node in postorder(body))
+
+
+def _has_data_guard(body: Expr) -> bool:
+    for node in postorder(body):
+        condition = node.args[0] if isinstance(node, Call) and node.op is SELECT else None
+        condition = node.where if isinstance(node, Reduce) else condition
+        if condition is not None and not is_decidable(condition):
+            return True
+    return False
+
+
+def _may_blow_up(reader: Tensor) -> bool:
+    if not isinstance(reader, Compute):
+        return True
+    if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
+        return True
+    return any(isinstance(node, Call) and node.op.name not in _TAME for node in _value_nodes(reader.body))
+
+
+def _value_nodes(body: Expr) -> list[Expr]:
+    """The nodes of ``body`` that are not part of an index."""
+    found: list[Expr] = []
+    seen: set[Expr] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found.append(node)
+        if not isinstance(node, Read):
+            stack.extend(node.children)
+    return found

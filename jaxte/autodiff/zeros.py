@@ -1,0 +1,177 @@
+"""Zero elimination: what one read passes on to its tensor, as a sum over exactly the points that count.
+
+For a read ``X[f(v)]`` in a body over ``v`` with domain ``D`` and an adjoint ``g(v)`` that flows into it,
+
+    dX[a] = sum over { v in D : f(v) = a } of g(v)
+
+The equations ``f(v) = a`` are solved over the integers (``jaxte.solve``), so that the sum runs over the free
+variables only; conditions on ``a`` alone become guards around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxte.affine import from_linear, linear
+from jaxte.autodiff.scalar import Contribution, guard, is_zero, times
+from jaxte.domain import is_decidable
+from jaxte.domains import Domain
+from jaxte.elimination import mentions
+from jaxte.errors import IndexExpressionError
+from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
+from jaxte.reductions import builtin_reducer
+from jaxte.simplify import factors_outside, simplify_reads
+from jaxte.solve import simplify_domain
+from jaxte.walk import postorder, reads_of, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A value at the points of ``axes`` where every condition holds."""
+
+    axes: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
+    value: Expr
+
+
+def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
+    """What the read passes to the element at ``targets``: expressions whose sum it is; none if there is nothing."""
+    read = contribution.read
+    assert isinstance(read, Read)
+    found: list[Expr] = []
+    for conditions, indices in _split_extrema(read.indices):
+        value, guards = lift_guards(contribution.value)
+        equations = [call(EQUAL, index, target) for index, target in zip(indices, targets, strict=True)]
+        flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
+        # Axes that are targets already (those of the head's prefix) are parameters.
+        variables = tuple(a for a in contribution.axes if a not in targets)
+        result = eliminate(Points(variables, tuple(flat), value))
+        if result is not None:
+            found.append(result)
+    return found
+
+
+def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
+    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies."""
+    guards: list[Expr] = []
+    while isinstance(value, Call) and value.op is SELECT:
+        condition, taken, other = value.args
+        if is_zero(other):
+            guards.append(condition)
+            value = taken
+        elif is_zero(taken):
+            guards.append(call(NOT, condition))
+            value = other
+        else:
+            break
+    return value, guards
+
+
+def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[Expr]]]:
+    """Cases without ``minimum`` and ``maximum`` in the indices, with the conditions of each."""
+    for index in indices:
+        for node in postorder(index):
+            if isinstance(node, Call) and node.op in (MAXIMUM, MINIMUM) and not reads_of(node):
+                a, b = node.args
+                first, second = (a <= b, b < a) if node.op is MINIMUM else (b <= a, a < b)
+                for condition, chosen in ((first, a), (second, b)):
+                    rest = [substitute(i, {node: chosen}) for i in indices]
+                    for conditions, simple in _split_extrema(rest):
+                        yield [condition, *conditions], simple
+                return
+    yield [], list(indices)
+
+
+def eliminate(points: Points) -> Expr | None:
+    """The sum of the value over ``points``, with as few free variables as can be; None if there are no points."""
+    known = [c for c in points.conditions if is_decidable(c)]
+    on_data = [c for c in points.conditions if not is_decidable(c)]
+    transformation = simplify_domain(Domain(points.axes, known))
+    if transformation.is_empty or FALSE in on_data:
+        return None
+    table: dict[Expr, Expr] = dict(transformation.old_to_new)
+    on_data = [simplify_reads(substitute(c, table)) for c in on_data]
+    left = Points(
+        transformation.new.variables,
+        (*transformation.new.conditions, *on_data),
+        simplify_reads(substitute(points.value, table)),
+    )
+    solved = _solve_data(left)
+    axes = tuple(a for a in solved.axes if isinstance(a, Axis))
+    return sum_over(axes, solved.conditions, solved.value)
+
+
+def sum_over(axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr) -> Expr:
+    """``sum over axes where conditions of value``, with guards and factors that do not depend on axes outside."""
+    outside = [c for c in conditions if not mentions(c, axes)]
+    inside = [c for c in conditions if mentions(c, axes)]
+    needed = [a for a in axes if mentions(value, [a]) or any(mentions(c, [a]) for c in inside)]
+    idle = [a for a in axes if a not in needed]
+    axes = [_as_reduction(a) for a in needed]
+    renamed: dict[Expr, Expr] = dict(zip(needed, axes, strict=True))
+    value = substitute(value, renamed)
+    where = conjunction([substitute(c, renamed) for c in inside])
+    for axis in idle:  # a sum of equal terms
+        value = times(value, _count(axis))
+    if axes:
+        factors, inner = factors_outside(value, axes)
+        dtype = inner.dtype
+        inner = cast(inner, dtype) if inner.weak else inner
+        value = Reduce(builtin_reducer("sum", dtype), (inner,), axes, where)
+        for wrap in reversed(factors):
+            value = wrap(value)
+    condition = conjunction(outside)
+    return guard(condition, value)
+
+
+def _as_reduction(axis: Axis) -> Axis:
+    return axis if axis.reduction else Axis(axis.name, axis.lo, axis.hi, reduction=True)
+
+
+def _count(axis: Axis) -> Expr:
+    extent = axis.extent
+    return Const(float(extent.value)) if isinstance(extent, Const) else extent  # type: ignore[arg-type]
+
+
+def _solve_data(points: Points) -> Points:
+    """Equations between a variable and data, ``I[i] == a``, solved for the variable.
+
+    The value that the data gives may lie outside the variable's range: that is a condition from then on.
+    """
+    axes, conditions, value = list(points.axes), list(points.conditions), points.value
+    progress = True
+    while progress:
+        progress = False
+        for condition in conditions:
+            found = data_equation(condition, axes)
+            if found is None:
+                continue
+            variable, solution = found
+            assert isinstance(variable, Axis)
+            limits = [variable.lo <= solution, solution < variable.hi]
+            table: dict[Expr, Expr] = {variable: solution}
+            rest = [substitute(c, table) for c in conditions if c is not condition]
+            conditions = [*dict.fromkeys([*rest, *limits])]
+            value = substitute(value, table)
+            axes.remove(variable)
+            progress = True
+            break
+    return Points(tuple(axes), tuple(conditions), value)
+
+
+def data_equation(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Expr] | None:
+    """``(variable, value)`` for an equation with data that determines one of ``axes``."""
+    if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
+        return None
+    try:
+        form = linear(condition.args[0]) - linear(condition.args[1])
+    except IndexExpressionError:
+        return None
+    hidden = {node for atom in form.terms if not isinstance(atom, Axis) for node in postorder(atom)}
+    for axis in axes:
+        factor = form.coefficient(axis)
+        if abs(factor) == 1 and axis not in hidden:
+            return axis, from_linear(form.without(axis) * -factor)
+    return None

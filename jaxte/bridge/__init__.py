@@ -1,0 +1,1 @@
+"""From graphs to JAX: emitted modules, functions with derived gradients, transforms, evaluation."""

@@ -1,0 +1,86 @@
+"""What counts as an array among the arguments of a function, and the dtypes that may pass."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import FunctionType, MethodType
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxte.dtypes import DTYPES
+from jaxte.errors import FeedError
+from jaxte.tensor import Tensor
+
+_STATIC_TYPES = (
+    *(bool, int, float, complex, str, bytes, type(None), type, np.dtype, slice, range),
+    *(Enum, FunctionType, MethodType),
+)
+_WIDE = {"float64": "float32", "complex128": "complex64"}
+_WIDE_INTEGERS = {"int64": "int32", "uint64": "uint32"}
+
+
+def is_array(value: Any) -> bool:
+    """Arrays of JAX and NumPy, NumPy scalars, tracers and shape-dtype structs."""
+    return isinstance(value, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct))
+
+
+def is_static(value: Any) -> bool:
+    """Python scalars, strings, functions and the like: part of the definition, not of the data."""
+    return isinstance(value, _STATIC_TYPES)
+
+
+def x64_enabled() -> bool:
+    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+
+def canonical_dtype(value: Any, label: str) -> str:
+    """The dtype that ``value`` has inside JAX, or an error that says why it cannot be used."""
+    name = value.dtype.name
+    if name not in DTYPES:
+        raise FeedError(
+            f"{label} has dtype {value.dtype}; jaxte takes arrays of {', '.join(DTYPES)}. Convert it with .astype(...)"
+        )
+    if x64_enabled():
+        return name
+    if name in _WIDE:
+        raise FeedError(
+            f"{label} has dtype {name}, but 64-bit types are off in JAX, which would round it to {_WIDE[name]}; "
+            f'convert it with .astype("{_WIDE[name]}"), or call jax.config.update("jax_enable_x64", True) at start'
+        )
+    if name in _WIDE_INTEGERS:
+        _check_integers(value, name, label)
+    return _WIDE_INTEGERS.get(name, name)
+
+
+def needs_look(value: Any) -> bool:
+    """Whether the values of an array, not its dtype alone, say if it may pass."""
+    return (
+        not x64_enabled()
+        and value.dtype.name in _WIDE_INTEGERS
+        and isinstance(value, (np.ndarray, np.generic))
+    )
+
+
+def _check_integers(value: Any, name: str, label: str) -> None:
+    """JAX narrows 64-bit integers silently; values that do not fit are an error here."""
+    if not isinstance(value, (np.ndarray, np.generic)) or not value.size:
+        return
+    limits = np.iinfo(_WIDE_INTEGERS[name])
+    if int(value.max()) > limits.max or int(value.min()) < limits.min:
+        raise FeedError(
+            f"{label} has dtype {name} and values that do not fit {limits.dtype}, to which JAX narrows it while 64-bit "
+            'types are off; call jax.config.update("jax_enable_x64", True) at start'
+        )
+
+
+def describe(value: Any) -> str:
+    """A value in an error message: its type, and itself where that is short."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return f"the Tensor {value!r}"
+    shown = repr(value)
+    name = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
+    return f"{name} {shown}" if len(shown) < 60 else f"a {name}"

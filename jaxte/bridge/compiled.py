@@ -1,0 +1,71 @@
+"""A graph and the jitted function that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.tree_util import tree_unflatten
+
+from jaxte.bridge.compile import Graph
+from jaxte.bridge.lazy import lazy
+from jaxte.bridge.outputs import Outputs
+from jaxte.tensor import Tensor
+
+Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A graph and what runs it."""
+
+    graph: Graph
+    outputs: Outputs
+
+    @lazy
+    def run(self) -> Any:
+        """The compiled function of flat arrays; it returns the pytree of the outputs."""
+        dtypes = [t.dtype for t in self.graph.inputs]
+        call, single, tree = self.graph.call, self.outputs.is_single, self.outputs.tree
+        several = len(self.outputs.tensors) > 1
+
+        def run(*arrays: Any) -> Any:
+            # Drops weak types, which would not promote as the placeholders do; nothing otherwise.
+            strong = [jax.lax.convert_element_type(a, d) for a, d in zip(arrays, dtypes, strict=True)]
+            result = call(*equally_varying(strong))
+            return result if single else tree_unflatten(tree, result if several else (result,))
+
+        run.__name__ = self.graph.call.__name__
+        return jax.jit(run, inline=True)
+
+
+def equally_varying(arrays: Sequence[Any]) -> Sequence[Any]:
+    """Inside ``jax.shard_map``, all arrays varying over the same mesh axes.
+
+    A custom_vjp has to return cotangents that vary as its arguments do. Those of an argument that is the same on every
+    device are summed over the devices, which is the transpose of the cast.
+    """
+    own = [_varying(a) for a in arrays]
+    every = frozenset().union(*own)
+    if not every:
+        return arrays
+    missing = [tuple(sorted(every - vma, key=str)) for vma in own]
+    return [jax.lax.pcast(a, m, to="varying") if m else a for a, m in zip(arrays, missing, strict=True)]
+
+
+def _varying(array: Any) -> frozenset[Any]:
+    """The mesh axes that ``array`` varies over, under the names that releases of JAX have for them."""
+    aval = jax.typeof(array)
+    manual = getattr(aval, "manual_axis_type", None)
+    return manual.varying if manual is not None else getattr(aval, "vma", frozenset())
+
+
+def compiled(
+    name: str, inputs: Sequence[Any], outputs: Outputs, override: Any = None, fdiff: Fdiff | None = None
+) -> Compiled:
+    """The code between ``inputs`` and ``outputs`` for the platform at hand."""
+    platform = jax.default_backend()
+    graph = Graph(name, tuple(inputs), outputs.tensors, outputs.with_head, override, fdiff, platform)
+    return Compiled(graph, outputs)

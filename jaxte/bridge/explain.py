@@ -1,0 +1,159 @@
+"""What became of each tensor: forms, refusals, scatters with their reasons, residuals, and XLA's own counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
+from jaxte.bridge.residuals import bytes_of
+from jaxte.lower.ops import Choice, Program
+from jaxte.tensor import Tensor, shape_text
+
+_SCATTER = "scatter"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What XLA says of a compiled function; None where it says nothing.
+
+    Attributes:
+        flops: floating point operations.
+        bytes: bytes read and written.
+        temporaries: bytes of intermediate buffers.
+    """
+
+    flops: float | None
+    bytes: float | None
+    temporaries: int | None
+
+    def __str__(self) -> str:
+        return f"{_number(self.flops)} flops, {_number(self.bytes)} bytes, {_number(self.temporaries)} bytes of temporaries"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A residual: a forward tensor kept for the backward pass, and its size."""
+
+    tensor: Tensor
+    bytes: int | None
+
+    def __str__(self) -> str:
+        size = "size symbolic" if self.bytes is None else f"{self.bytes:,} bytes"
+        return f"{self.tensor.name} {self.tensor.dtype}{shape_text(self.tensor.shape)}: {size}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A report that prints itself.
+
+    Attributes:
+        name: of the function.
+        choices: per pass ("forward", "backward"), what each computed tensor was lowered to.
+        saved: the residuals.
+        counts: per pass, what XLA counts; empty where sizes are symbolic.
+    """
+
+    name: str
+    choices: dict[str, tuple[Choice, ...]]
+    saved: tuple[Saved, ...]
+    counts: dict[str, Counts]
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """The form of each tensor by its name; of tensors of one name, the later ones carry a number."""
+        found: dict[str, str] = {}
+        for choice in self._all():
+            name, number = choice.tensor, 1
+            while name in found:
+                name, number = f"{choice.tensor}_{number}", number + 1
+            found[name] = choice.form
+        return found
+
+    @property
+    def scatters(self) -> list[Choice]:
+        """The tensors that were lowered to a scatter; empty certifies that there is none."""
+        return [c for c in self._all() if _SCATTER in c.form]
+
+    @property
+    def gathers(self) -> list[Choice]:
+        """The tensors that read through an index array."""
+        return [c for c in self._all() if "gather" in c.form]
+
+    @property
+    def refused(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """For each tensor the forms that were not taken, with the reasons."""
+        return {c.tensor: c.refused for c in self._all() if c.refused}
+
+    def _all(self) -> Iterator[Choice]:
+        for choices in self.choices.values():
+            yield from choices
+
+    def __str__(self) -> str:
+        lines = [self.name]
+        for part, choices in self.choices.items():
+            lines.append(f"  {part}")
+            width = max((len(c.tensor) for c in choices), default=0)
+            for choice in choices:
+                lines += _choice_lines(choice, width)
+        if self.scatters:
+            lines += [f"  scatter left: {c.tensor}: {c.reason or 'no reason given'}" for c in self.scatters]
+        else:
+            lines.append("  no scatter")
+        lines.append(f"  saved for the backward pass: {'nothing' if not self.saved else ''}".rstrip())
+        lines += [f"    {entry}" for entry in self.saved]
+        lines += [f"  XLA, {part}: {counts}" for part, counts in self.counts.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _choice_lines(choice: Choice, width: int) -> list[str]:
+    reason = f" ({choice.reason})" if choice.reason else ""
+    lines = [f"    {choice.tensor:<{width}}  {choice.form}{reason}"]
+    return lines + [f"    {'':<{width}}    not {form}: {why}" for form, why in choice.refused]
+
+
+def explain_graph(graph: Graph) -> Explanation:
+    """The report on ``graph``, its backward pass included where it has one."""
+    programs = graph.programs if graph.differentiable else (graph.forward_program,)
+    shown = [p for p in programs if p.name != SAVING]
+    saved = graph.backward.saved if graph.differentiable else ()
+    return Explanation(
+        graph.name,
+        {p.name: p.choices for p in shown},
+        tuple(Saved(t, bytes_of(t)) for t in saved),
+        _counts(graph, shown),
+    )
+
+
+def _counts(graph: Graph, programs: Sequence[Program]) -> dict[str, Counts]:
+    module = graph.module if graph.differentiable else graph.forward_module
+    found = {}
+    for program in programs:
+        shapes = [_struct(tensor) for _, tensor in program.params]
+        if all(shape is not None for shape in shapes):
+            found[program.name] = count(module[program.name], shapes)
+    return {name: found[name] for name in (FORWARD, BACKWARD) if name in found}
+
+
+def _struct(tensor: Tensor) -> jax.ShapeDtypeStruct | None:
+    if not all(isinstance(extent, int) for extent in tensor.shape):
+        return None
+    return jax.ShapeDtypeStruct(tensor.shape, np.dtype(tensor.dtype))
+
+
+def count(fn: Any, shapes: Sequence[Any]) -> Counts:
+    """What XLA counts for ``fn`` on arrays of ``shapes``."""
+    compiled = jax.jit(fn).lower(*shapes).compile()
+    cost: Any = compiled.cost_analysis() or {}
+    memory: Any = compiled.memory_analysis()
+    return Counts(cost.get("flops"), cost.get("bytes accessed"), getattr(memory, "temp_size_in_bytes", None))
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{int(value):,}"

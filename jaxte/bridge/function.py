@@ -1,0 +1,284 @@
+"""``function``: a builder or a graph as one object that JAX calls, differentiates, batches and compiles."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from jax.tree_util import tree_flatten
+
+from jaxte.bridge.arguments import (
+    bind_parameters,
+    has_tensor,
+    mark_static,
+    signature_of,
+    split,
+)
+from jaxte.bridge.arrays import describe, is_array, needs_look, x64_enabled
+from jaxte.bridge.compile import Graph
+from jaxte.bridge.compiled import Compiled, compiled
+from jaxte.bridge.explain import Explanation, explain_graph
+from jaxte.bridge.lazy import BUILDING, lazy
+from jaxte.bridge.named import NamedInputs
+from jaxte.bridge.outputs import check_inputs, collect_outputs
+from jaxte.cost import Cost, cost
+from jaxte.errors import DefinitionError, FeedError
+from jaxte.tensor import Tensor
+
+Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class Function:
+    """A function of arrays whose gradient is derived as index expressions; see :func:`function`."""
+
+    __name__: str
+    has_aux = False
+    with_aux: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
+        """The code for these arguments, and their arrays in the order in which it takes them."""
+        raise NotImplementedError
+
+    def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
+        return self._compiled(args, kwargs)[0].graph
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The text of the module that runs for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
+        return self._graph(args, kwargs).module.text
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What each tensor was lowered to and why, scatters, residuals, and what XLA counts."""
+        return explain_graph(self._graph(args, kwargs))
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """``te.cost`` of the forward definition."""
+        return cost(self._graph(args, kwargs).outputs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """``jax.jit(self).lower(...)``."""
+        compiled, arrays = self._compiled(args, kwargs)
+        return compiled.run.lower(*arrays)
+
+    def custom_vjp_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""
+        return self._graph(args, kwargs).module["fn"]
+
+    def __repr__(self) -> str:
+        return f"<jaxte.function {self.__name__}>"
+
+
+class BuilderFunction(Function):
+    """A function given by a builder of Tensors."""
+
+    def __init__(
+        self,
+        builder: Callable[..., Any],
+        name: str | None = None,
+        override: Any = None,
+        fdiff: Fdiff | None = None,
+        static_argnames: Sequence[str] = (),
+        has_aux: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, builder)
+        self.builder = builder
+        self.__name__ = name or getattr(builder, "__name__", None) or type(builder).__name__
+        self.override = override
+        self.fdiff = fdiff
+        self.static_argnames = tuple(static_argnames)
+        self.has_aux = has_aux
+        self._signature = signature_of(builder, self.static_argnames)
+        self._calls: dict[
+            Hashable, tuple[Compiled, tuple[int, ...] | None]
+        ] = {}  # with the order of the arrays
+        self._kept: dict[Hashable, Compiled] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = tree_flatten((args, kwargs))
+        if not self.static_argnames:
+            try:
+                arrays, key = split(leaves)
+            except FeedError:
+                if has_tensor(leaves):
+                    return self._build(args, kwargs, leaves)
+                raise
+            key += (treedef, x64_enabled())
+            found = self._calls.get(tuple(key))
+            if found is not None and found[1] is None:
+                return found[0].run(*arrays)
+        if has_tensor(leaves):
+            return self._build(args, kwargs, leaves)
+        compiled, arrays = self._compiled(args, kwargs)
+        return compiled.run(*arrays)
+
+    def _build(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> Any:
+        """Called with Tensors, the builder extends the graph that they belong to."""
+        for leaf in leaves:
+            if is_array(leaf):
+                raise FeedError(
+                    f"{self.__name__} is called with Tensors and with {describe(leaf)}; give all arrays as "
+                    "te.placeholder in a definition, or arrays only"
+                )
+        return self.builder(*args, **kwargs)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
+        if self.static_argnames:
+            args, kwargs = mark_static(self._signature, self.__name__, self.static_argnames, args, kwargs)
+        leaves, treedef = tree_flatten((args, kwargs))
+        arrays, key = split(leaves)
+        call_key = (*key, treedef, x64_enabled())
+        found = self._calls.get(call_key)
+        if found is None:
+            with BUILDING:
+                parameters = bind_parameters(self._signature, self.__name__, treedef, leaves, arrays)
+                own_key = (parameters.key, x64_enabled())
+                if own_key not in self._kept:
+                    self._kept[own_key] = self._compile(parameters)
+                in_order = parameters.order == tuple(range(len(arrays)))
+                found = self._kept[own_key], None if in_order else parameters.order
+                if not any(map(needs_look, arrays)):
+                    self._calls[call_key] = found
+        compiled, order = found
+        return compiled, arrays if order is None else [arrays[n] for n in order]
+
+    def _compile(self, parameters: Any) -> Compiled:
+        result = self.builder(*parameters.args, **parameters.kwargs)
+        outputs = collect_outputs(result, self.__name__, self.has_aux)
+        check_inputs(parameters.placeholders, outputs.tensors, self.__name__)
+        override = self.override
+        if callable(override):
+            override = override(result, *parameters.args, **parameters.kwargs)
+        return compiled(self.__name__, parameters.placeholders, outputs, override, self.fdiff)
+
+    @lazy
+    def with_aux(self) -> BuilderFunction:
+        """The same function, of whose pair of results only the first is differentiated."""
+        return BuilderFunction(
+            self.builder, self.__name__, self.override, self.fdiff, self.static_argnames, has_aux=True
+        )
+
+    @property
+    def custom_vjp(self) -> Any:
+        raise AttributeError(
+            f"{self.__name__} has one custom_vjp for each combination of shapes and static arguments; "
+            "custom_vjp_for(*args) returns that of one call"
+        )
+
+
+class GraphFunction(Function):
+    """A function given by inputs and outputs of a graph."""
+
+    def __init__(
+        self,
+        inputs: Any,
+        outputs: Any,
+        name: str | None = None,
+        override: Mapping[Tensor, Any] | None = None,
+        fdiff: Fdiff | None = None,
+        has_aux: bool = False,
+    ) -> None:
+        self.inputs = NamedInputs.of(inputs)
+        self.outputs = outputs
+        collected = collect_outputs(outputs, "te.function(inputs, outputs)", has_aux)
+        self.__name__ = name or collected.tensors[0].name
+        self.has_aux = has_aux
+        self.override = override
+        self.fdiff = fdiff
+        check_inputs(self.inputs.tensors, collected.tensors, self.__name__)
+        self._code = compiled(self.__name__, self.inputs.tensors, collected, override, fdiff)
+        self._checked: set[Hashable] = set()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            key = (*((getattr(a, "shape", a), getattr(a, "dtype", None)) for a in args), x64_enabled())
+            try:
+                known = key in self._checked
+            except TypeError:  # a list among the arguments
+                known = False
+            if known:
+                return self._code.run(*args)
+        _, arrays = self._compiled(args, kwargs)
+        return self._code.run(*arrays)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
+        arrays = self.inputs.arrays(self.__name__, args, kwargs)
+        if all(is_array(a) and not needs_look(a) for a in args) and not kwargs:
+            self._checked.add((*((a.shape, a.dtype) for a in args), x64_enabled()))
+        return self._code, arrays
+
+    def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
+        if args or kwargs:
+            self._compiled(args, kwargs)
+        return self._code.graph
+
+    @property
+    def custom_vjp(self) -> Any:
+        """The plain ``jax.custom_vjp`` object that the emitted module defines as ``fn``."""
+        return self._code.graph.module["fn"]
+
+    @lazy
+    def with_aux(self) -> GraphFunction:
+        """The same function, of whose pair of results only the first is differentiated."""
+        return GraphFunction(
+            self.inputs.by_name, self.outputs, self.__name__, self.override, self.fdiff, has_aux=True
+        )
+
+
+def function(
+    inputs: Any = None,
+    outputs: Any = None,
+    *,
+    name: str | None = None,
+    override: Any = None,
+    fdiff: Fdiff | None = None,
+    static_argnames: str | Sequence[str] = (),
+) -> Any:
+    """A function of arrays that works under every transformation of JAX, with a derived gradient.
+
+    As a decorator over a *builder*, which takes Tensors and returns Tensors::
+
+        @te.function
+        def dense(x, w):
+            k = te.reduce_axis((0, x.shape[1]), "k")
+            return te.compute((x.shape[0], w.shape[1]), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k))
+
+        y = dense(jnp.ones((2, 3)), jnp.ones((3, 4)))
+
+    Shapes and dtypes are those of the arrays of the call, and code is kept for each combination. Arguments may be
+    pytrees of arrays. Arrays of JAX and NumPy (NumPy scalars too) become Tensors; Python numbers, booleans, strings,
+    functions and None are static: the builder sees them as they are.
+
+    Over a graph that exists, ``te.function(inputs, outputs)``: it is called with arrays in the order of ``inputs``, or
+    by the names of the placeholders, and returns arrays in the form of ``outputs`` (a Tensor, or a list, tuple or
+    dict of them). Symbolic sizes take their values from the shapes of the arrays.
+
+    Args:
+        inputs: the builder, or the placeholders of a graph.
+        outputs: the results of a graph.
+        name: label in tracebacks and in the emitted module.
+        override: ``{tensor: (dependencies, fn)}`` as in :func:`differentiate`; over a builder, a function
+            ``override(result, *args)`` that returns such a dict.
+        fdiff: replaces the derivative of every pair of tensors, as in :func:`differentiate`.
+        static_argnames: parameters of a builder that are static as they are, of any hashable type.
+    """
+    if outputs is not None:
+        if static_argnames:
+            raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")
+        return GraphFunction(inputs, outputs, name, override, fdiff)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if inputs is None:
+        return lambda builder: _over_builder(builder, name, override, fdiff, names)
+    return _over_builder(inputs, name, override, fdiff, names)
+
+
+def _over_builder(
+    builder: Any, name: str | None, override: Any, fdiff: Fdiff | None, static_argnames: Sequence[str]
+) -> BuilderFunction:
+    if not callable(builder) or isinstance(builder, Tensor):
+        raise DefinitionError(
+            f"te.function of {describe(builder)}: give a function of Tensors, or inputs and outputs of a graph"
+        )
+    return BuilderFunction(builder, name, override, fdiff, static_argnames)

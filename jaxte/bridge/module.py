@@ -1,0 +1,78 @@
+"""Emitted text as a Python module that runs, with its lines shown in tracebacks."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jaxte.lower.ops import Program, Statement
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module and the text that it was made from.
+
+    Attributes:
+        text: what runs, and what ``te.source`` prints.
+        namespace: the globals of the module.
+    """
+
+    text: str
+    namespace: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.namespace[name]
+
+
+def load(text: str, label: str, externs: Mapping[str, Callable[..., Any]]) -> Module:
+    """``text`` compiled and run as it stands; ``externs`` are the globals that it takes from outside."""
+    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
+    filename = f"<jaxte {label} {digest}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": f"jaxte_{label}", "__file__": filename, **externs}
+    exec(compile(text, filename, "exec"), namespace)
+    return Module(text, namespace)
+
+
+def with_own_externs(programs: Sequence[Program]) -> tuple[list[Program], dict[str, Callable[..., Any]]]:
+    """``programs`` with one name for each extern function of the module, and the functions by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    taken = {ident for program in programs for ident in _identifiers(program)}
+    renamed = []
+    for program in programs:
+        table = {}
+        for name, fn in program.externs:
+            own, number = name, 1
+            while (own != name and own in taken) or found.get(own, fn) is not fn:
+                own, number = f"{name}_{number}", number + 1
+            found[own] = fn
+            table[name] = own
+        renamed.append(_renamed(program, table) if any(a != b for a, b in table.items()) else program)
+    return renamed, found
+
+
+def _identifiers(program: Program) -> Iterator[str]:
+    yield from (name for name, _ in (*program.params, *program.sizes, *program.externs))
+    yield from (statement.target for statement in program.statements)
+
+
+def _renamed(program: Program, table: Mapping[str, str]) -> Program:
+    def call(statement: Statement) -> Statement:
+        function, bracket, rest = statement.source.partition("(")
+        return replace(statement, source=f"{table.get(function, function)}{bracket}{rest}")
+
+    return replace(
+        program,
+        statements=tuple(map(call, program.statements)),
+        externs=tuple((table[name], fn) for name, fn in program.externs),
+    )
+
+
+def title(name: str, externs: Iterable[str]) -> str:
+    """The first line of the module's docstring."""
+    outside = ", ".join(externs)
+    needs = f" Expects in its globals: {outside}." if outside else ""
+    return f"{name}: index expressions and their adjoints as JAX code, written by jaxte.{needs}"

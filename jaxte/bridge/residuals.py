@@ -1,0 +1,103 @@
+"""What the forward pass keeps for the backward pass, and what the backward pass computes again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.expr import Axis, Expr, Reduce, Var
+from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.walk import postorder
+
+
+def saved_tensors(
+    inputs: Sequence[Tensor], outputs: Sequence[Tensor], adjoints: Sequence[Tensor]
+) -> list[Tensor]:
+    """The residuals: what the backward pass reads, less what it gets from the others at the price of a view.
+
+    A tensor that has no reduction and reads nothing but residuals, inputs and tensors computed again is itself
+    computed again: that costs no more than reading it from memory, and XLA fuses it into its readers. Outputs of
+    the function are in memory anyway, so they are kept.
+    """
+    forward = topological_order([*inputs, *outputs])
+    read, own = _backward_part(forward, adjoints)
+    kept_anyway = {*inputs, *outputs}
+    available = set(inputs)
+    saved: dict[Tensor, None] = {}
+    for tensor in read:
+        if tensor in kept_anyway or not _is_cheap(tensor, available):
+            saved[tensor] = None
+        else:
+            own.append(tensor)
+            saved.update((t, None) for t in tensor.inputs if isinstance(t, Placeholder))
+        available.add(tensor)
+    _add_sizes(saved, own, [*inputs, *outputs], outputs)
+    return [t for t in forward if t in saved]
+
+
+def _backward_part(
+    forward: Sequence[Tensor], adjoints: Iterable[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors of ``forward`` that the computation of ``adjoints`` reads, and the tensors that are its own."""
+    known = set(forward)
+    entered: set[Tensor] = set()
+    own: list[Tensor] = []
+    stack = list(adjoints)
+    while stack:
+        tensor = stack.pop()
+        if tensor in entered:
+            continue
+        entered.add(tensor)
+        if tensor not in known:
+            own.append(tensor)
+            stack.extend(tensor.inputs)
+    return [t for t in forward if t in entered], own
+
+
+def _is_cheap(tensor: Tensor, available: set[Tensor]) -> bool:
+    if not isinstance(tensor, Compute) or not all(t in available for t in tensor.inputs):
+        return False
+    return not any(isinstance(node, Reduce) for node in postorder(tensor.body))
+
+
+def _add_sizes(
+    saved: dict[Tensor, None], own: Sequence[Tensor], sources: Sequence[Tensor], heads: Sequence[Tensor]
+) -> None:
+    """Adds what the symbolic sizes of the backward pass are read from, where neither residuals nor heads have them."""
+    needed = dict.fromkeys(size for tensor in own for size in _sizes_within(tensor))
+    known = {size for tensor in (*saved, *heads) for size in sizes_of(tensor)}
+    for tensor in sources:
+        if any(size in needed and size not in known for size in sizes_of(tensor)):
+            saved[tensor] = None
+            known.update(sizes_of(tensor))
+
+
+def sizes_of(tensor: Tensor) -> list[Var]:
+    """The symbolic sizes in the shape of ``tensor``."""
+    return _sizes_in([extent for extent in tensor.shape if isinstance(extent, Expr)])
+
+
+def _sizes_in(exprs: Sequence[Expr]) -> list[Var]:
+    return [node for node in postorder(*exprs) if isinstance(node, Var)]
+
+
+def _sizes_within(tensor: Tensor) -> list[Var]:
+    """The symbolic sizes in the shape and in the body of ``tensor``, in the ranges of its axes too."""
+    found = sizes_of(tensor)
+    if isinstance(tensor, Compute):
+        for node in postorder(tensor.body):
+            if isinstance(node, Var):
+                found.append(node)
+            axes: Sequence[Axis] = node.axes if isinstance(node, Reduce) else ()
+            found += _sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
+    return found
+
+
+def bytes_of(tensor: Tensor) -> int | None:
+    """The memory of ``tensor``; None where it depends on symbolic sizes."""
+    if sizes_of(tensor):
+        return None
+    width = 2 if tensor.dtype == "bfloat16" else np.dtype(tensor.dtype).itemsize
+    return prod(e for e in tensor.shape if isinstance(e, int)) * width

@@ -1,0 +1,43 @@
+"""Exceptions of jaxte.
+
+Each message says what is wrong, where (in the user's own names) and how to mend it. Every class also
+derives from the built-in exception that a numpy or JAX user would expect, so ``except ValueError`` works.
+"""
+
+from __future__ import annotations
+
+
+class JaxteError(Exception):
+    """Base class of every error that jaxte raises on purpose."""
+
+
+class DefinitionError(JaxteError, ValueError):
+    """A tensor, a body or a reduction that does not mean anything."""
+
+
+class ShapeError(DefinitionError):
+    """Shapes, ranks or extents that do not fit together."""
+
+
+class RangeError(DefinitionError, IndexError):
+    """A read that can leave its tensor."""
+
+
+class IndexExpressionError(DefinitionError):
+    """Index arithmetic that is not affine (or quasi-affine) where it has to be."""
+
+
+class DtypeError(JaxteError, TypeError):
+    """Element types that do not fit together."""
+
+
+class DifferentiationError(JaxteError, ValueError):
+    """A derivative that was asked for in a way that has no answer."""
+
+
+class FeedError(JaxteError, ValueError):
+    """Arrays given to a graph that do not fit its placeholders."""
+
+
+class LoweringError(JaxteError, ValueError):
+    """A tensor that cannot be turned into code."""

@@ -1,0 +1,453 @@
+"""Scalar and index expressions: immutable, interned nodes.
+
+A node is made once for each meaning: two equal expressions are the same object, so identity is structural
+equality and nodes serve as dictionary keys. ``jaxte.walk`` has the walks over them.
+
+Index expressions are ordinary nodes whose leaves are axes, sizes and integers; ``jaxte.affine`` reads them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from jaxte import dtypes
+from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError
+from jaxte.operators import (
+    ADD,
+    AND,
+    EQUAL,
+    FLOOR_DIVIDE,
+    MAXIMUM,
+    MINIMUM,
+    MOD,
+    MULTIPLY,
+    NOT,
+    NOT_EQUAL,
+    OR,
+    SELECT,
+    Op,
+    Operand,
+)
+
+Scalar = bool | int | float | complex
+
+
+class TensorLike(Protocol):
+    """What a read needs of a tensor; ``jaxte.tensor.Tensor`` is the class."""
+
+    name: str
+    dtype: str
+    shape: tuple[Any, ...]
+
+
+class Expr(Operand):
+    """A scalar or index expression.
+
+    Attributes:
+        dtype: name of the element type.
+        weak: True for values of Python scalars and axes, which take the dtype of what they meet.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "weak")
+    __match_args__: tuple[str, ...] = ()
+    dtype: str
+    weak: bool
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return apply(op, *args)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The expressions that this node is made of, in order."""
+        return ()
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        """The same node over other children."""
+        return self
+
+    @property
+    def kind(self) -> dtypes.Kind:
+        return self.dtype, self.weak
+
+    def __bool__(self) -> bool:
+        if isinstance(self, Const):
+            return bool(self.value)
+        if isinstance(self, Call) and self.op in (EQUAL, NOT_EQUAL):
+            return (self.args[0] is self.args[1]) == (self.op is EQUAL)
+        raise DefinitionError(
+            "a symbolic expression has no truth value while a tensor is being defined; "
+            "use te.select(cond, a, b) for a choice, and &, |, ~ instead of and, or, not"
+        )
+
+    def __index__(self) -> int:
+        if isinstance(self, Const) and isinstance(self.value, int):
+            return int(self.value)
+        raise DefinitionError("a symbolic expression cannot be used as a Python integer")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise DefinitionError("a scalar expression cannot be iterated over")
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+
+_nodes: WeakValueDictionary[tuple[Any, ...], Expr] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def _intern(cls: type, key: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """The one node of class ``cls`` under ``key``; made from ``fields`` if it does not exist yet."""
+    key = (cls, *key)
+    with _lock:
+        node = _nodes.get(key)
+        if node is None:
+            node = _new(cls, fields)
+            _nodes[key] = node
+    return node
+
+
+def _new(cls: type, fields: dict[str, Any]) -> Any:
+    node: Any = object.__new__(cls)
+    for name, value in fields.items():
+        object.__setattr__(node, name, value)
+    return node
+
+
+class Const(Expr):
+    """A literal."""
+
+    __slots__ = ("value",)
+    __match_args__ = ("value",)
+    value: Scalar
+
+    def __new__(cls, value: Scalar, dtype: str | None = None) -> Const:
+        kind = dtypes.scalar_kind(value) if dtype is None else (dtype, False)
+        return _intern(
+            cls, (repr(value), type(value), *kind), {"value": value, "dtype": kind[0], "weak": kind[1]}
+        )
+
+
+class Var(Expr):
+    """A symbolic size, a positive integer known when the code runs; the same name is the same size."""
+
+    __slots__ = ("name",)
+    __match_args__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str) -> Var:
+        return _intern(cls, (name,), {"name": name, "dtype": "int32", "weak": True})
+
+
+class Axis(Expr):
+    """A variable with the half-open range ``lo <= axis < hi``; every Axis made is a different one.
+
+    Attributes:
+        condition: what holds of the axis beyond its range, for ranges that depend on other axes.
+    """
+
+    __slots__ = ("condition", "hi", "lo", "name", "reduction")
+    __match_args__ = ("name", "lo", "hi")
+    name: str
+    lo: Expr
+    hi: Expr
+    reduction: bool
+    condition: Expr
+
+    def __new__(
+        cls,
+        name: str,
+        lo: Expr | int,
+        hi: Expr | int,
+        reduction: bool = False,
+        condition: Expr | None = None,
+    ) -> Axis:
+        fields = {"name": name, "lo": as_expr(lo), "hi": as_expr(hi), "reduction": reduction}
+        fields |= {"condition": TRUE if condition is None else condition, "dtype": "int32", "weak": True}
+        return _new(cls, fields)
+
+    @property
+    def extent(self) -> Expr:
+        return self.hi - self.lo
+
+
+class Symbol(Expr):
+    """A free scalar variable, as the arguments of a combiner are."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str, dtype: str) -> Symbol:
+        return _intern(cls, (name, dtype), {"name": name, "dtype": dtype, "weak": False})
+
+
+class Call(Expr):
+    """A scalar operation on expressions."""
+
+    __slots__ = ("args", "op")
+    __match_args__ = ("op", "args")
+    op: Op
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return call(self.op, *children)
+
+
+class Read(Expr):
+    """An element of a tensor."""
+
+    __slots__ = ("indices", "tensor")
+    __match_args__ = ("tensor", "indices")
+    tensor: Any
+    indices: tuple[Expr, ...]
+
+    def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
+        indices = tuple(indices)
+        fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
+        return _intern(cls, (id(tensor), *map(id, indices)), fields)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Read(self.tensor, children)
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """How a reduction combines two (tuples of) values.
+
+    ``name`` is "sum", "prod", "max", "min", "any", "all" or "custom"; ``ties`` is the rule for max and min.
+    ``results`` are expressions of the symbols ``lhs`` and ``rhs``; ``identity`` starts the reduction.
+    """
+
+    name: str
+    label: str
+    ties: str
+    lhs: tuple[Symbol, ...]
+    rhs: tuple[Symbol, ...]
+    results: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
+
+    @property
+    def arity(self) -> int:
+        return len(self.results)
+
+
+class Reduce(Expr):
+    """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""
+
+    __slots__ = ("axes", "exprs", "position", "reducer", "where")
+    __match_args__ = ("reducer", "exprs", "axes", "where", "position")
+    reducer: Reducer
+    exprs: tuple[Expr, ...]
+    axes: tuple[Axis, ...]
+    where: Expr
+    position: int
+
+    def __new__(
+        cls,
+        reducer: Reducer,
+        exprs: Sequence[Expr],
+        axes: Sequence[Axis],
+        where: Expr,
+        position: int = 0,
+    ) -> Reduce:
+        exprs, axes = tuple(exprs), tuple(axes)
+        combiner = (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identity)
+        key = (reducer.name, reducer.label, reducer.ties, *map(id, combiner), None)
+        key += (*map(id, exprs), None, *map(id, axes), id(where), position)
+        fields = {"reducer": reducer, "exprs": exprs, "axes": axes, "where": where, "position": position}
+        fields |= {"dtype": reducer.results[position].dtype, "weak": False}
+        return _intern(cls, key, fields)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (*self.exprs, self.where)
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)
+
+
+def as_expr(value: Any) -> Expr:
+    """A Python scalar as a node; nodes as they are."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, (bool, int, float, complex)):
+        return Const(value)
+    scalar = getattr(value, "item", None)
+    if scalar is not None and getattr(value, "shape", None) == () and not isinstance(value, Operand):
+        return Const(scalar(), dtypes.dtype_name(value.dtype))
+    if isinstance(value, Operand):
+        raise DefinitionError(
+            f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
+            "(X[()] if it has no axes)"
+        )
+    raise DefinitionError(
+        f"{type(value).__name__} {value!r} is not a scalar expression; "
+        "arrays enter a definition as te.placeholder"
+    )
+
+
+def apply(op: Op, *args: Any) -> Any:
+    """``op`` on scalars, or elementwise on whole Tensors when one of the operands is one."""
+    for arg in args:
+        if isinstance(arg, Operand) and not isinstance(arg, Expr):
+            return arg._apply(op, args)
+    return call(op, *args)
+
+
+def call(op: Op, *args: Any) -> Expr:
+    """The node of ``op`` on ``args``, folded where the operands are integers known now."""
+    exprs = tuple(as_expr(a) for a in args)
+    if len(exprs) != op.arity:
+        raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
+    dtype, weak = _result_kind(op, exprs)
+    folded = _fold(op, exprs, dtype)
+    if folded is not None:
+        return folded
+    return _intern(
+        Call,
+        (op.name, op.result, *map(id, exprs)),
+        {"op": op, "args": exprs, "dtype": dtype, "weak": weak},
+    )
+
+
+def _result_kind(op: Op, args: tuple[Expr, ...]) -> dtypes.Kind:
+    if op.result == "bool":
+        return "bool", False
+    operands = args[1:] if op is SELECT else args
+    kind = dtypes.promote(a.kind for a in operands)
+    match op.result:
+        case "promote":
+            if kind[0] == "bool" and op not in (SELECT, MAXIMUM, MINIMUM, MULTIPLY, ADD):
+                return ("int32", False)
+            return kind
+        case "inexact":
+            return dtypes.to_inexact(kind)
+        case "real":
+            return dtypes.real_dtype(kind[0]), kind[1]
+        case "integer":
+            if dtypes.is_inexact(kind[0]):
+                raise DtypeError(f"{op.name} takes integers, not {kind[0]}; cast with te.cast first")
+            return kind
+    return op.result, False
+
+
+TRUE = Const(True)
+FALSE = Const(False)
+ZERO = Const(0)
+ONE = Const(1)
+
+_INTEGER_FOLDS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "negative": lambda a: -a,
+    "maximum": max,
+    "minimum": min,
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+}
+
+
+def _is_index_const(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.weak and isinstance(expr.value, int)
+
+
+def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
+    """Exact folding of index arithmetic and of logic; floats are left as the user wrote them."""
+    if op in (AND, OR, NOT):
+        return _fold_logic(op, args)
+    if op is SELECT and isinstance(args[0], Const):
+        chosen = args[1] if args[0].value else args[2]
+        return chosen if chosen.dtype == dtype else None
+    if not all(a.weak and a.dtype == "int32" for a in args):
+        return None
+    if op in (FLOOR_DIVIDE, MOD):
+        return _fold_division(op, *args)
+    if op.name in _INTEGER_FOLDS and all(_is_index_const(a) for a in args):
+        return Const(_INTEGER_FOLDS[op.name](*(a.value for a in args)))  # type: ignore[attr-defined]
+    match op.name, args:
+        case ("add", (a, b)):
+            return b if a is ZERO else a if b is ZERO else None
+        case ("subtract", (a, b)):
+            return a if b is ZERO else ZERO if a is b else None
+        case ("multiply", (a, b)):
+            return b if a is ONE else a if b is ONE else ZERO if ZERO in (a, b) else None
+        case ("equal" | "less_equal" | "greater_equal", (a, b)):
+            return TRUE if a is b else None
+        case ("not_equal" | "less" | "greater", (a, b)):
+            return FALSE if a is b else None
+    return None
+
+
+def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
+    if _is_index_const(b):
+        divisor = b.value  # type: ignore[attr-defined]
+        if divisor == 0:
+            raise IndexExpressionError(f"index arithmetic {op.name} by 0; divide by a positive constant")
+        if _is_index_const(a):
+            value = a.value  # type: ignore[attr-defined]
+            return Const(value // divisor if op is FLOOR_DIVIDE else value % divisor)
+        if divisor == 1:
+            return a if op is FLOOR_DIVIDE else ZERO
+    return None
+
+
+def _fold_logic(op: Op, args: tuple[Expr, ...]) -> Expr | None:
+    if op is NOT:
+        (a,) = args
+        if isinstance(a, Const):
+            return FALSE if a.value else TRUE
+        return a.args[0] if isinstance(a, Call) and a.op is NOT else None
+    a, b = args
+    neutral, absorbing = (TRUE, FALSE) if op is AND else (FALSE, TRUE)
+    if a is absorbing or b is absorbing:
+        return absorbing
+    return b if a is neutral else a if b is neutral or a is b else None
+
+
+def cast(value: Any, dtype: str) -> Any:
+    """``value`` as ``dtype``; nothing where it has that dtype already."""
+    if isinstance(value, Expr) and value.dtype == dtype and not value.weak:
+        return value
+    return apply(Op("cast", dtype, 1), value)
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of ``conditions``."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = call(AND, result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions whose conjunction ``condition`` is, in order."""
+    found, stack = [], [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op is AND:
+            stack.extend(reversed(node.args))
+        elif node is not TRUE:
+            found.append(node)
+    return found

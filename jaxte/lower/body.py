@@ -1,0 +1,357 @@
+"""Evaluation of one body: every node becomes the code of an array over named dimensions.
+
+The evaluator is a loop over generators, one for each node under way: a generator yields the (node, scope) whose
+value it needs next and returns its own value. Thus depth needs no recursion. Nodes that are used more than once, and parts
+of long lines, get a statement of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+from jaxte import dtypes
+from jaxte.affine import is_index, linear
+from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lower.bounds import dims_of, known, lowest, nonnegative, simplify
+from jaxte.lower.names import Names
+from jaxte.lower.ops import Code, Statement, Step, Value
+from jaxte.lower.overlaps import overlapping
+from jaxte.lower.scopes import Scope
+from jaxte.lower.specs import Refusal
+from jaxte.lower.views import reorder
+from jaxte.lower.writing import (
+    Sizes,
+    apply_steps,
+    broadcast,
+    dtype_text,
+    name,
+    number,
+    parenthesised,
+)
+from jaxte.operators import COMPARISONS, SELECT, Op
+from jaxte.scalar_table import TABLE
+from jaxte.scalars import CALL
+from jaxte.tensor import Tensor
+from jaxte.walk import postorder, reads_of
+
+Task = Generator[tuple[Expr, Scope], Value, Value]
+_LONGEST_LINE = 92
+_MOST_STACKED = 8
+
+
+class Body:
+    """The state of lowering one tensor: statements so far, values of nodes, and the rules for compound nodes."""
+
+    def __init__(
+        self,
+        label: str,
+        target: str,
+        names: Names,
+        sizes: Sizes,
+        tensors: Mapping[Tensor, str],
+        rules: Mapping[str, Callable[..., Any]],
+        platform: str = "cpu",
+    ) -> None:
+        self.label = label
+        self.target = target
+        self.names = names
+        self.sizes = sizes
+        self.tensors = tensors
+        self.rules = rules
+        self.platform = platform
+        self.statements: list[Statement] = []
+        self.forms: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self.reason = ""
+        self._values: dict[tuple[Expr, Scope], Value] = {}
+        self._uses: dict[Expr, int] = {}
+        self._leaks: set[Expr] = set()
+
+    def evaluate(self, root: Expr, scope: Scope) -> Value:
+        """The value of ``root``, a body over the dimensions of ``scope``."""
+        self._survey(root)
+        stack = [self._task(root, scope)]
+        answer: Value | None = None
+        while stack:
+            try:
+                request = stack[-1].send(answer)  # type: ignore[arg-type]
+            except StopIteration as finished:
+                stack.pop()
+                answer = finished.value
+                continue
+            answer = self._values.get(request)
+            if answer is None:
+                stack.append(self._task(*request))
+        assert answer is not None
+        return answer
+
+    def leaks(self, node: Expr) -> bool:
+        """Whether a read below ``node`` can leave its tensor where no guard holds it."""
+        if node not in self._uses:
+            self._survey(node)
+        return node in self._leaks
+
+    def _survey(self, root: Expr) -> None:
+        """Counts the uses of each node and finds the reads that need a guard."""
+        for node in postorder(root):
+            if node in self._uses:
+                continue
+            self._uses[node] = 0
+            for child in node.children:
+                self._uses[child] = self._uses.get(child, 0) + 1
+            if any(child in self._leaks for child in node.children) or (
+                isinstance(node, Read) and not _surely_inside(node)
+            ):
+                self._leaks.add(node)
+
+    # --- nodes
+
+    def _task(self, node: Expr, scope: Scope) -> Task:
+        value = yield from self._evaluate(node, scope)
+        if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
+            value = self.named(value)
+        self._values[node, scope] = value
+        return value
+
+    def _evaluate(self, node: Expr, scope: Scope) -> Task:
+        match node:
+            case Const(value):
+                return Value(number(value), (), node.kind, literal=True)
+            case Read():
+                return (yield from self._read(node, scope))
+            case Reduce():
+                return (yield from self.rules["reduce"](self, node, scope))
+            case Call(op) if op is SELECT:
+                return (yield from self.rules["select"](self, node, scope))
+            case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
+                return self.condition(node, scope)
+            case Call(op, (operand,)) if op.name == "cast" and operand.weak and is_index(operand):
+                return self.index_value(scope.index(operand), scope, op.result)
+            case _ if node.weak and node.dtype == "int32" and is_index(node):
+                return self.index_value(scope.index(node), scope, "int32")
+        assert isinstance(node, Call), node
+        operands = []
+        for arg in node.args:
+            operands.append((yield arg, scope))
+        return self.combine(node.op, operands, node.kind, scope)
+
+    def _read(self, node: Read, scope: Scope) -> Task:
+        if any(reads_of(index) for index in node.indices):
+            return (yield from self.rules["gather"](self, node, scope))
+        found = self.view_of(node, scope)
+        if isinstance(found, Refusal):
+            self.refuse("view", found.reason)
+            return (yield from self.rules["gather"](self, node, scope))
+        return found
+
+    def view_of(self, node: Read, scope: Scope) -> Value | Refusal:
+        """An affine read as a view of its tensor, or as a stack of views where two indices overlap a little."""
+        dim = overlapping([node], scope.order, scope, _MOST_STACKED)
+        if dim is not None:
+            parts = [
+                self._view(node, scope.replace(dim, as_expr(n), [], deeper=0))
+                for n in range(known(dim.hi) or 0)
+            ]
+            values = [part for part in parts if isinstance(part, Value)]
+            if len(values) == len(parts):
+                return self.stack(values, dim, scope)
+        return self._view(node, scope)
+
+    def _view(self, node: Read, scope: Scope) -> Value | Refusal:
+        found = scope.view(node)
+        if isinstance(found, Refusal):
+            return found
+        dims = [d for d in scope.order if d in found.dims]
+        steps = (*found.steps, *reorder(found.dims, dims))
+        code = apply_steps(name(self.tensors[node.tensor]), steps, self.sizes)
+        return Value(code, tuple(dims), (node.dtype, False))
+
+    # --- index expressions as values
+
+    def index_value(self, index: Expr, scope: Scope, dtype: str | None) -> Value:
+        """An index expression of dimensions as an array; without a dtype, in JAX's default integers."""
+        dims = dims_of(index)
+        kind = (dtype or "int32", False)
+        if not dims:
+            code = self.sizes.code(index)
+            if dtype in (None, "int32"):
+                return Value(code, (), ("int32", True), literal=True)
+            return Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+        form = linear(index)
+        if len(dims) == 1 and len(form.terms) == 1 and dims[0] in form.terms:
+            return Value(
+                self._arange(dims[0], form.coefficient(dims[0]), form.constant, dtype), tuple(dims), kind
+            )
+        operands = [self.index_value(a, scope, None) for a in index.args]  # type: ignore[attr-defined]
+        value = self.combine(index.op, operands, ("int32", True), scope)  # type: ignore[attr-defined]
+        return (
+            Value(value.code, value.dims, ("int32", True))
+            if dtype is None
+            else self.cast(value, kind[0], True)
+        )
+
+    def _arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Code:
+        stop = simplify(step * dim.hi + start, {})
+        bounds = [self.sizes.text(stop)]
+        if start or step != 1:
+            bounds.insert(0, str(start))
+        if step != 1:
+            bounds.append(str(step))
+        given = "" if dtype is None else f", dtype={dtype_text(dtype)}"
+        return Code(f"jnp.arange({', '.join(bounds)}{given})")
+
+    def condition(self, node: Call, scope: Scope) -> Value:
+        """A comparison of index expressions as a mask, or a literal where it is the same everywhere."""
+        left, right = (scope.index(a) for a in node.args)
+        decided = decide(node.op, left, right)
+        if decided is not None:
+            return Value(Code(str(decided)), (), ("bool", False), literal=True)
+        operands = [self.index_value(a, scope, None) for a in (left, right)]
+        return self.combine(node.op, operands, ("bool", False), scope)
+
+    # --- elementwise
+
+    def combine(self, op: Op, operands: Sequence[Value], kind: dtypes.Kind, scope: Scope) -> Value:
+        """The elementwise operation ``op`` on values, broadcast, in the dtype of ``kind``."""
+        if op.name == "cast":
+            return self.cast(operands[0], op.result)
+        dims = tuple(d for d in scope.order if any(d in v.dims for v in operands))
+        values = self._agreeing(op, list(operands), kind)
+        row = TABLE[op.name]
+        while True:
+            codes = [broadcast(v, dims) for v in values]
+            text, strength = row.code.write(*((c.text, c.strength) for c in codes))
+            longest = max(range(len(values)), key=lambda n: len(values[n].code.text))
+            if len(text) <= _LONGEST_LINE or len(values[longest].code.text) <= 24:
+                break
+            values[longest] = self.named(values[longest])
+        return Value(Code(text, strength), dims, self._kind(op, values, kind))
+
+    def _agreeing(self, op: Op, values: list[Value], kind: dtypes.Kind) -> list[Value]:
+        """Operands cast where JAX's own promotion would lead to another dtype."""
+        if op.result == "bool" or op.result == "real":
+            return [self._typed(v) for v in values] if all(v.literal for v in values) else values
+        operands = values[1:] if op is SELECT else values
+        if all(v.literal for v in operands) and op is not SELECT:
+            typed = [Value(typed_number_text(v, kind[0]), (), (kind[0], False)) for v in operands[:1]]
+            return [*typed, *operands[1:]]
+        promoted = dtypes.promote(v.kind for v in operands)
+        if promoted[0] == kind[0] and (op.result != "inexact" or dtypes.is_inexact(promoted[0])):
+            return values
+        fixed = [v if v.literal or v.dtype == kind[0] else self.cast(v, kind[0]) for v in operands]
+        return [values[0], *fixed] if op is SELECT else fixed
+
+    def _typed(self, value: Value) -> Value:
+        return Value(typed_number_text(value, value.dtype), (), (value.dtype, False))
+
+    def _kind(self, op: Op, values: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
+        """The kind that JAX gives the result; weak where every operand is."""
+        operands = values[1:] if op is SELECT else values
+        if op.result in ("promote", "inexact", "integer", "real") and kind[0] != "bool":
+            return kind[0], all(v.kind[1] for v in operands)
+        return kind[0], False
+
+    def cast(self, value: Value, dtype: str, always: bool = False) -> Value:
+        """``value`` as ``dtype``; nothing where it is that already."""
+        if value.literal:
+            return Value(typed_number_text(value, dtype), (), (dtype, False))
+        if value.kind == (dtype, False) and not always:
+            return value
+        text = value.code.text
+        if text.startswith("jnp.arange(") and text.endswith(
+            ", dtype=jnp.int32)"
+        ):  # made in the right dtype at once
+            return Value(
+                Code(f"{text.removesuffix('jnp.int32)')}{dtype_text(dtype)})"), value.dims, (dtype, False)
+            )
+        code = Code(f"{parenthesised(value.code)}.astype({dtype_text(dtype)})")
+        return Value(code, value.dims, (dtype, False))
+
+    def stack(self, values: Sequence[Value], dim: Axis, scope: Scope) -> Value:
+        """Values for each position of ``dim`` as one array."""
+        dims = tuple(d for d in scope.order if any(d in v.dims for v in values))
+        texts: list[str] = []
+        for value in values:
+            code = broadcast(value, dims)
+            if value.dims != dims:
+                code = Code(f"jnp.broadcast_to({code.text}, {self.sizes.shape([d.hi for d in dims])})")
+            texts.append(code.text)
+        order = tuple(d for d in scope.order if d in dims or d is dim)
+        written = f"jnp.stack([{', '.join(texts)}], axis={order.index(dim)})"
+        return Value(Code(written), order, values[0].kind)
+
+    # --- statements
+
+    def named(self, value: Value) -> Value:
+        """``value`` under a name of its own, in a statement if it has none."""
+        if value.code.is_name or value.literal:
+            return value
+        target = self.names.numbered(self.target)
+        self.assign(target, value.code)
+        return Value(name(target), value.dims, value.kind)
+
+    def assign(self, target: str, code: Code) -> None:
+        self.statements.append(Statement(self.label, target, code.text))
+
+    def with_steps(self, value: Value, steps: Sequence[Step], dims: Sequence[Axis]) -> Value:
+        """``value`` after view steps, over the dimensions that it has then."""
+        if value.literal:
+            return value
+        return Value(apply_steps(value.code, steps, self.sizes), tuple(dims), value.kind)
+
+    def in_order(self, value: Value, scope: Scope) -> Value:
+        """``value`` with its dimensions in the order of ``scope``."""
+        dims = [d for d in scope.order if d in value.dims]
+        return self.with_steps(value, reorder(value.dims, dims), dims)
+
+    def refuse(self, form: str, reason: str) -> None:
+        if (form, reason) not in self.refused:
+            self.refused.append((form, reason))
+
+    def note(self, form: str) -> None:
+        if form not in self.forms:
+            self.forms.append(form)
+
+
+def typed_number_text(value: Value, dtype: str) -> Code:
+    return Code(f"{dtype_text(dtype)}({value.code.text})", CALL)
+
+
+def decide(op: Op, left: Expr, right: Expr) -> bool | None:
+    """Whether a comparison of index expressions holds at every point of the box, or at none."""
+    difference = linear(left) - linear(right)
+    low, high = lowest(difference), lowest(difference * -1)
+    at_least_zero = low is not None and nonnegative(low)
+    at_most_zero = high is not None and nonnegative(high)
+    above_zero = low is not None and nonnegative(low + _MINUS_ONE)
+    below_zero = high is not None and nonnegative(high + _MINUS_ONE)
+    match op.name:
+        case "greater_equal":
+            return True if at_least_zero else False if below_zero else None
+        case "greater":
+            return True if above_zero else False if at_most_zero else None
+        case "less_equal":
+            return True if at_most_zero else False if above_zero else None
+        case "less":
+            return True if below_zero else False if at_least_zero else None
+        case "equal":
+            return True if at_least_zero and at_most_zero else False if above_zero or below_zero else None
+        case "not_equal":
+            return False if at_least_zero and at_most_zero else True if above_zero or below_zero else None
+    return None
+
+
+_MINUS_ONE = linear(as_expr(-1))
+
+
+def _surely_inside(node: Read) -> bool:
+    """Whether the axes' own ranges keep every affine index of the read in range."""
+    for index, extent in zip(node.indices, node.tensor.shape, strict=True):
+        if reads_of(index):
+            continue
+        form = linear(index)
+        low, room = lowest(form), lowest(linear(as_expr(extent)) - form)
+        if low is None or room is None or not nonnegative(low) or not nonnegative(room + _MINUS_ONE):
+            return False
+    return True

@@ -1,0 +1,83 @@
+"""Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero."""
+
+from __future__ import annotations
+
+from jaxte import dtypes
+from jaxte.affine import linear
+from jaxte.expr import Axis, Expr, Read, as_expr
+from jaxte.lower.body import Body, Task
+from jaxte.lower.bounds import at_most, constant, dims_of, highest, lowest, nonnegative
+from jaxte.lower.ops import Code, Value
+from jaxte.lower.scopes import Scope
+from jaxte.lower.views import reorder
+from jaxte.lower.writing import broadcast
+from jaxte.text import text
+from jaxte.walk import reads_of
+
+
+def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
+    """``X[I[i], j]`` as an indexed read; dimensions read in order stay slices, the others become index arrays."""
+    assert isinstance(node, Read)
+    shape = [as_expr(e) for e in node.tensor.shape]
+    has_data = any(reads_of(i) for i in node.indices)
+    affine = [None if reads_of(i) else scope.index(i) for i in node.indices]
+    arrays: list[Value | None] = []
+    for index, own, extent in zip(node.indices, affine, shape, strict=True):
+        whole = own is not None and isinstance(own, Axis) and own.hi is extent
+        if whole and sum(a is not None and own in dims_of(a) for a in affine) == 1:
+            arrays.append(None)
+        elif own is not None:
+            arrays.append(body.index_value(own, scope, None))
+        else:
+            arrays.append((yield index, scope))
+    taken = {d for a in arrays if a is not None for d in a.dims}
+    for n, own in enumerate(affine):
+        if arrays[n] is None and own in taken:
+            assert own is not None
+            arrays[n] = body.index_value(own, scope, None)
+            taken |= {own}  # type: ignore[arg-type]
+    body.note("gather")
+    if has_data:
+        body.reason = f"`{text(node)}` is read at positions that are data"
+    return _indexed(body, node, arrays, affine, scope)
+
+
+def _indexed(
+    body: Body, node: Read, arrays: list[Value | None], affine: list[Expr | None], scope: Scope
+) -> Value:
+    chosen = [n for n, a in enumerate(arrays) if a is not None]
+    dims = tuple(d for d in scope.order if any(a is not None and d in a.dims for a in arrays))
+    entries = [":" if a is None else broadcast(a, dims).text for a in arrays]
+    kept: list[Axis] = [own for own, a in zip(affine, arrays, strict=True) if a is None]  # type: ignore[misc]
+    together = chosen == list(range(chosen[0], chosen[-1] + 1))
+    before = sum(arrays[n] is None for n in range(chosen[0])) if together else 0
+    found = (*kept[:before], *dims, *kept[before:])
+    while entries and entries[-1] == ":":
+        entries.pop()
+    base = body.tensors[node.tensor]
+    if all(_inside(own, extent) for own, extent in zip(affine, node.tensor.shape, strict=True)):
+        code = Code(f"{base}[{', '.join(entries)}]")
+    else:
+        data = any(own is None for own in affine)
+        fill = (
+            "jnp.nan" if data and dtypes.is_inexact(node.dtype) else "False" if node.dtype == "bool" else "0"
+        )
+        code = Code(
+            f'{base}.at[{", ".join(entries)}].get(mode="fill", fill_value={fill}, wrap_negative_indices=False)'
+        )
+    wanted = tuple(d for d in scope.order if d in found)
+    return body.with_steps(Value(code, found, (node.dtype, False)), reorder(found, wanted), wanted)
+
+
+def _inside(index: Expr | None, extent: Expr | int) -> bool:
+    """Whether an affine index is known to stay in range."""
+    if index is None:
+        return False
+    form = linear(index)
+    low, high = lowest(form), highest(form)
+    return (
+        low is not None
+        and high is not None
+        and nonnegative(low)
+        and at_most(high + constant(1), as_expr(extent))
+    )

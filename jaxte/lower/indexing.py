@@ -1,0 +1,252 @@
+"""Reads and sums at positions that are data: gathers and scatter-adds.
+
+A read ``X[I[i], j]`` is a gather: element ``j`` of row ``I[i]``. Positions outside of ``X``, negative ones among them,
+read NaN (0 for integers).
+
+``out[a, j] = sum over i where I[i] == a of body(i, j)`` visits each ``i`` once and adds its value to row ``I[i]``: a
+scatter-add, if ``a`` occurs in that equation only. Several equations ``I[i] == a``, ``J[i] == b`` scatter to several
+axes at once. The equation may be any index expression with ``a`` in it once: ``m * a == e`` stands for ``a == e // m`` where
+``m`` divides ``e``. Values that fall outside of the output are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.affine import from_linear, linear
+from jaxte.errors import IndexExpressionError
+from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
+from jaxte.lower.specs import Array, Refusal, array
+from jaxte.operators import EQUAL, SELECT
+from jaxte.reductions import builtin_reducer
+from jaxte.text import text
+from jaxte.walk import depends_on, free_axes, reads_of, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One entry of an index: all of a dimension, or an array of positions.
+
+    Attributes:
+        operand: which operand holds the positions; None for all of the dimension, or for ``count``.
+        dims: the dimensions of the indexed block that the positions vary over.
+        count: positions 0, 1, ..., count - 1 along one dimension of the block.
+    """
+
+    operand: int | None = None
+    dims: tuple[int, ...] = ()
+    count: Expr | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.operand is None and self.count is None
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSpec:
+    """``base`` read at positions that are data; the result has one dimension for each of ``axes``.
+
+    ``positions`` has an entry for each dimension of ``base``; the arrays in ``indices`` vary over a block of
+    ``block`` dimensions.
+    """
+
+    base: Array
+    indices: tuple[Array, ...]
+    positions: tuple[Position, ...]
+    block: int
+    axes: tuple[Axis, ...]
+    reason: str
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.base, *self.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterSpec:
+    """Zeros of ``shape`` to which ``values`` are added at positions that are data; see :class:`GatherSpec`.
+
+    ``scale`` multiplies the result, which is 0 where ``guard`` does not hold.
+    """
+
+    values: Array
+    indices: tuple[Array, ...]
+    positions: tuple[Position, ...]
+    block: int
+    shape: tuple[Expr, ...]
+    dtype: str
+    scale: Array | None
+    guard: Array | None
+    reason: str
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.values, *self.indices, *(a for a in (self.scale, self.guard) if a is not None))
+
+
+def recognise_gather(read: Read) -> GatherSpec | Refusal:
+    """The gather that a read at data-dependent positions is."""
+    data = [index for index in read.indices if reads_of(index)]
+    if not data:
+        return Refusal("no index is data")
+    # Axes that positions vary over make up the block; an affine index of another single axis stays a dimension.
+    block = list(dict.fromkeys(a for index in data for a in free_axes(index)))
+    affine = [index for index in read.indices if not reads_of(index)]
+    for n, index in enumerate(affine):
+        held = list(free_axes(index))
+        shared = [other for m, other in enumerate(affine) if m != n and depends_on(other, held)]
+        if len(held) > 1 or shared:
+            block += [a for a in held if a not in block]
+    base_axes: list[Axis] = []
+    view: list[Expr] = []
+    indices: list[Array] = []
+    positions: list[Position] = []
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        own = tuple(free_axes(index))
+        if not reads_of(index) and not own:
+            view.append(index)
+            continue
+        if not any(a in block for a in own) and own:
+            base_axes.append(own[0])
+            view.append(index)
+            positions.append(Position())
+            continue
+        whole = Axis("a", 0, extent)
+        base_axes.append(whole)
+        view.append(whole)
+        if index in own:
+            positions.append(Position(dims=(block.index(own[0]),), count=own[0].extent))
+            continue
+        positions.append(Position(1 + len(indices), tuple(block.index(a) for a in _ordered(own, block))))
+        indices.append(array(_ordered(own, block), index))
+    placed = _result_dims(positions, base_axes, block)
+    return GatherSpec(
+        array(base_axes, Read(read.tensor, view)),
+        tuple(indices),
+        tuple(positions),
+        len(block),
+        tuple(placed),
+        f"gather: {text(read)} is indexed by data",
+    )
+
+
+def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
+    return tuple(a for a in block if a in own)
+
+
+def _result_dims(positions: Sequence[Position], whole: Sequence[Axis], block: Sequence[Axis]) -> list[Axis]:
+    """The axes of ``base[positions]`` in NumPy's order: the block where the arrays stand side by side, else in front."""
+    arrays = [n for n, p in enumerate(positions) if not p.whole]
+    together = arrays[-1] - arrays[0] == len(arrays) - 1
+    start = arrays[0] if together else 0
+    slices = [axis for axis, p in zip(whole, positions, strict=True) if p.whole]
+    return [*slices[:start], *block, *slices[start:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``axis == index`` for an output axis."""
+
+    axis: Axis
+    index: Expr
+
+
+def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refusal:
+    """The scatter-add that ``node``, a sum for each point of ``axes``, is."""
+    if node.reducer.name != "sum":
+        return Refusal(f"{node.reducer.label} is no sum")
+    product = product_of(node.exprs[0], conjuncts(node.where))
+    outer, inner = split_outer(product.factors, node.axes)
+    outer = [f for f in outer if free_axes(f.expr)]
+    inner = [f for f in product.factors if f not in outer]
+    targets: list[Target] = []
+    others: list[Factor] = []
+    for factor in inner:
+        known = [t.axis for t in targets]
+        target = _target(factor.expr, [a for a in axes if a not in known]) if factor.guard else None
+        if target is None:
+            others.append(factor)
+        else:
+            targets.append(target)
+    if not targets:
+        return Refusal("no condition ties an output axis to data")
+    # What else depends on a scattered axis is read where the value goes.
+    table: dict[Axis, Expr] = {t.axis: t.index for t in targets}
+    targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
+    others = [replace(f, expr=substitute(f.expr, table)) for f in others]
+    outside = [g for g in product.guards if not depends_on(g, node.axes)]
+    inside = [substitute(g, table) for g in product.guards if g not in outside]
+    for expr in (*(f.expr for f in others), *inside, *(t.index for t in targets)):
+        if depends_on(expr, list(table)):
+            return Refusal(f"{text(expr)} depends on the scattered axes themselves")
+    return _scatter(tuple(axes), node, targets, others, inside, _Outside(tuple(outer), tuple(outside)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """Factors and conditions that do not depend on the reduced axes."""
+
+    factors: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+
+
+def _target(condition: Expr, axes: Sequence[Axis]) -> Target | None:
+    """``condition`` solved for an output axis, if it is an equality that has it once and holds data."""
+    if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
+        return None
+    try:
+        difference = linear(condition.args[0]) - linear(condition.args[1])
+    except IndexExpressionError:
+        return None
+    for axis in axes:
+        factor = difference.coefficient(axis)
+        rest = difference.without(axis)
+        if not factor or depends_on(from_linear(rest), (axis,)) or not reads_of(from_linear(rest)):
+            continue
+        index = from_linear(rest * (-1 if factor > 0 else 1))
+        size = abs(factor)
+        return Target(
+            axis, index if size == 1 else call(SELECT, call(EQUAL, index % size, 0), index // size, -1)
+        )
+    return None
+
+
+def _scatter(
+    axes: tuple[Axis, ...],
+    node: Reduce,
+    targets: Sequence[Target],
+    others: Sequence[Factor],
+    guards: Sequence[Expr],
+    outside: _Outside,
+) -> ScatterSpec:
+    by_axis = {t.axis: t for t in targets}
+    varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
+    # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
+    block = [a for a in axes if a in varying] + [a for a in node.axes if a in varying]
+    indices: list[Array] = []
+    positions: list[Position] = []
+    for axis in axes:
+        if axis in by_axis:
+            own = _ordered(tuple(free_axes(by_axis[axis].index)), block)
+            positions.append(Position(1 + len(indices), tuple(block.index(a) for a in own)))
+            indices.append(array(own, by_axis[axis].index))
+        elif axis in block:
+            positions.append(Position(dims=(block.index(axis),), count=axis.extent))
+        else:
+            positions.append(Position())
+    summed = tuple(a for a in node.axes if a not in block)
+    body = multiplied(others, guards)
+    if summed:
+        body = Reduce(builtin_reducer("sum", node.dtype), (body,), summed, TRUE)
+    dims = _result_dims(positions, axes, block) if free_axes(body) else []
+    scale = array(axes, multiplied(outside.factors)) if outside.factors else None
+    guard = array(axes, conjunction(outside.guards)) if outside.guards else None
+    reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
+    shape = tuple(a.extent for a in axes)
+    values = array(dims, body)
+    return ScatterSpec(
+        values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
+        f"scatter-add: the positions {reason} are data",
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""The vocabulary of lowering: view steps, pieces of code, statements and programs. All of it immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.dtypes import Kind
+from jaxte.expr import Axis, Expr
+from jaxte.scalars import CALL
+from jaxte.tensor import Tensor
+
+# --- steps of a view; each acts on a whole array, its fields have one entry for each dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The entry ``start:stop:step`` of an index; None where Python's default is meant."""
+
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: int = 1
+
+
+ALL = Range()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Slices, strides and reversals; an expression takes one position and drops the dimension."""
+
+    entries: tuple[Range | Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Zeros before and after each dimension; copies of its last elements ("edge"), or of its other end ("wrap")."""
+
+    widths: tuple[tuple[Expr, Expr], ...]
+    mode: str = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in row-major order under another shape."""
+
+    shape: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Dimensions in another order."""
+
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Every element of a dimension ``times`` times in a row."""
+
+    axis: int
+    times: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The whole of a dimension ``times`` times, one copy after the other."""
+
+    axis: int
+    times: Expr
+    ndim: int = 1
+
+
+Step = Index | Pad | Reshape | Transpose | Repeat | Tile
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Steps that turn a tensor into an array with one dimension for each of ``dims``."""
+
+    steps: tuple[Step, ...]
+    dims: tuple[Axis, ...]
+
+
+# --- code
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A Python expression and how strongly it binds.
+
+    ``base`` and ``entries`` say that it is an index ``base[entries]`` (or a plain name, with no entries), so that
+    new axes can be added to that index. ``unshaped`` is what a reshape on top was applied to.
+    """
+
+    text: str
+    strength: int = CALL
+    base: str = ""
+    entries: tuple[str, ...] = ()
+    unshaped: str = ""
+
+    @property
+    def is_name(self) -> bool:
+        return self.text.isidentifier()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The code of an array with one dimension for each of ``dims``, and the dtype that JAX gives it.
+
+    ``literal`` marks Python numbers, which take the dtype of what they meet.
+    """
+
+    code: Code
+    dims: tuple[Axis, ...]
+    kind: Kind
+    literal: bool = False
+
+    @property
+    def dtype(self) -> str:
+        return self.kind[0]
+
+
+# --- programs
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """``target = source``, inside the named scope ``scope``."""
+
+    scope: str
+    target: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a tensor was lowered to.
+
+    Attributes:
+        tensor: the tensor's own name.
+        form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter-add".
+        refused: forms that were considered and not taken, each with the reason.
+        reason: why a gather or a scatter is left; empty where there is none.
+    """
+
+    tensor: str
+    form: str
+    refused: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One function, lowered.
+
+    Attributes:
+        name: identifier of the function.
+        params: identifier and tensor of each parameter, in order.
+        sizes: identifier of each symbolic size and the code that reads it off a parameter's shape.
+        statements: the assignments, in order.
+        results: identifiers of the values returned, in order.
+        formulas: the definitions, as text that is safe in a docstring.
+        choices: what each computed tensor was lowered to.
+        externs: names that the text expects to be bound to functions on arrays.
+    """
+
+    name: str
+    params: tuple[tuple[str, Tensor], ...]
+    sizes: tuple[tuple[str, str], ...]
+    statements: tuple[Statement, ...]
+    results: tuple[str, ...]
+    formulas: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    externs: tuple[tuple[str, Callable[..., Any]], ...] = ()

@@ -1,0 +1,227 @@
+"""From tensors to a program: each tensor in turn, in the order in which they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxte.affine import linear
+from jaxte.errors import LoweringError
+from jaxte.expr import Call, Const, Expr, Read, Var, as_expr
+from jaxte.lower.body import Body
+from jaxte.lower.bounds import known
+from jaxte.lower.gathers import gather_value
+from jaxte.lower.names import Names, docstring_text, identifier
+from jaxte.lower.ops import Choice, Code, Program, Statement
+from jaxte.lower.recognise import recognised
+from jaxte.lower.reduces import full, reduce_value
+from jaxte.lower.scopes import Scope
+from jaxte.lower.selects import select_value
+from jaxte.lower.writing import Sizes, dtype_text
+from jaxte.tensor import Compute, Extern, Tensor
+from jaxte.walk import postorder
+
+_RULES: Mapping[str, Callable[..., Any]] = {
+    "select": select_value,
+    "reduce": reduce_value,
+    "gather": gather_value,
+    "recognise": recognised,
+}
+_LONGEST_FORMULA = 600
+
+
+def lower(name: str, params: Sequence[Tensor], results: Sequence[Tensor], platform: str = "cpu") -> Program:
+    """One function of ``params`` that computes ``results``.
+
+    Args:
+        name: what the function is called.
+        params: the tensors that are passed in; computed ones are not computed again.
+        results: the tensors that are returned.
+        platform: "cpu", "gpu" or "tpu".
+
+    Raises:
+        LoweringError: a result needs a placeholder, or a size, that no parameter gives.
+    """
+    names = Names()
+    own = names.new(name)
+    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
+    order = _needed(results, idents)
+    sizes, reads = _sizes(params, idents, names, order)
+    statements: list[Statement] = []
+    choices: list[Choice] = []
+    externs: dict[object, str] = {}
+    functions: list[tuple[str, Callable[..., Any]]] = []
+    for tensor in order:
+        if tensor in idents:
+            continue
+        if isinstance(tensor, Extern):
+            statements += _extern(tensor, idents, names, externs, functions)
+            choices.append(Choice(tensor.name, "extern"))
+            continue
+        if not isinstance(tensor, Compute):
+            raise LoweringError(
+                f"{name}: {tensor.name} is needed but is none of the parameters "
+                f"{', '.join(p.name for p in params)}; pass it in"
+            )
+        target = names.new(tensor.name)
+        body = Body(target, target, names, sizes, idents, _RULES, platform)
+        statements += lower_tensor(body, tensor)
+        idents[tensor] = target
+        choices.append(_choice(tensor, body))
+    return Program(
+        own,
+        tuple((idents[p], p) for p in params),
+        reads,
+        tuple(statements),
+        tuple(idents[r] for r in results),
+        tuple(_formula(t) for t in order if isinstance(t, Compute) and t not in given),
+        tuple(choices),
+        tuple(functions),
+    )
+
+
+def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
+    """The statements that compute ``tensor``; the last one assigns it."""
+    scope = Scope(tensor.axes)
+    if any(known(as_expr(e)) == 0 for e in tensor.shape):
+        shape = body.sizes.shape([a.hi for a in tensor.axes])
+        body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
+        return body.statements
+    root = tensor.body
+    while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
+        root = root.args[0]
+    value = body.evaluate(root, scope)
+    if not value.literal and (value.kind[1] or value.dtype != tensor.dtype):
+        value = body.cast(value, tensor.dtype, always=True)
+    if value.literal:
+        code = _constant(body, tensor, value.code.text)
+    else:
+        code = full(body, value, tensor.axes)
+    if body.statements and body.statements[-1].target == code.text:  # the last line is the tensor itself
+        last = body.statements.pop()
+        code = Code(last.source)
+    body.assign(body.target, code)
+    return body.statements
+
+
+def _constant(body: Body, tensor: Compute, number: str) -> Code:
+    if not tensor.axes:
+        return Code(f"{dtype_text(tensor.dtype)}({number})")
+    shape = body.sizes.shape([a.hi for a in tensor.axes])
+    simple = {"0": "zeros", "0.0": "zeros", "False": "zeros", "1": "ones", "1.0": "ones", "True": "ones"}
+    if number in simple:
+        return Code(f"jnp.{simple[number]}({shape}, {dtype_text(tensor.dtype)})")
+    return Code(f"jnp.full({shape}, {number}, {dtype_text(tensor.dtype)})")
+
+
+def _needed(results: Sequence[Tensor], given: Mapping[Tensor, str]) -> list[Tensor]:
+    """The tensors to compute, each after what it reads, without what lies behind ``given`` tensors."""
+    done: dict[Tensor, None] = {}
+    entered: set[Tensor] = set()
+    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(results))]
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            done[tensor] = None
+        elif tensor not in entered:
+            entered.add(tensor)
+            stack.append((tensor, True))
+            if tensor not in given:
+                stack.extend((t, False) for t in reversed(tensor.inputs))
+    return list(done)
+
+
+# --- sizes
+
+
+def _sizes(
+    params: Sequence[Tensor], idents: Mapping[Tensor, str], names: Names, order: Sequence[Tensor]
+) -> tuple[Sizes, tuple[tuple[str, str], ...]]:
+    """The symbolic sizes, each read off the shape of a parameter."""
+    found: dict[Var, str] = {}
+    reads: list[tuple[str, str]] = []
+    used = _sizes_used(order, frozenset(params))
+    for exact in (True, False):
+        for param in params:
+            for axis, extent in enumerate(param.shape):
+                read = _size_read(extent, f"{idents[param]}.shape[{axis}]", exact)
+                if read is not None and read[0] not in found and read[0] in used:
+                    found[read[0]] = names.new(read[0].name)
+                    reads.append((found[read[0]], read[1]))
+    return Sizes(found), tuple(reads)
+
+
+def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
+    """The sizes that the definitions mention, or the shapes of what they read."""
+    found: set[Expr] = set()
+    for tensor in order:
+        exprs = [e for e in tensor.shape if isinstance(e, Expr)]
+        if isinstance(tensor, Compute) and tensor not in given:
+            exprs.append(tensor.body)
+            exprs += [e for n in postorder(tensor.body) for e in _extents_at(n)]
+        found |= {n for n in postorder(*exprs) if isinstance(n, Var)}
+    return found
+
+
+def _extents_at(node: Expr) -> list[Expr]:
+    if isinstance(node, Read):
+        return [e for e in node.tensor.shape if isinstance(e, Expr)]
+    axes = getattr(node, "axes", ())
+    return [e for axis in axes for e in (axis.lo, axis.hi)]
+
+
+def _size_read(extent: int | Expr, shape: str, exact: bool) -> tuple[Var, str] | None:
+    """The size that ``extent``, which is ``shape`` at run time, tells: ``n`` for ``2 * n + 1``."""
+    if isinstance(extent, (int, Const)):
+        return None
+    if isinstance(extent, Var):
+        return (extent, shape) if exact else None
+    form = linear(extent)
+    if exact or len(form.terms) != 1:
+        return None
+    ((size, factor),) = form.terms.items()
+    if not isinstance(size, Var):
+        return None
+    shifted = f"{shape} - {form.constant}" if form.constant > 0 else f"{shape} + {-form.constant}"
+    text = shape if not form.constant else shifted
+    if factor == 1:
+        return size, text
+    return size, f"{text} // {factor}" if not form.constant else f"({text}) // {factor}"
+
+
+# --- the rest
+
+
+def _extern(
+    tensor: Extern,
+    idents: dict[Tensor, str],
+    names: Names,
+    groups: dict[object, str],
+    functions: list[tuple[str, Callable[..., Any]]],
+) -> list[Statement]:
+    """A call of the function once for all its outputs, then the output that ``tensor`` is."""
+    statements: list[Statement] = []
+    scope = identifier(tensor.name)
+    if tensor.group not in groups:
+        function = names.new(f"{tensor.name}_fn")
+        functions.append((function, tensor.fn))
+        groups[tensor.group] = names.new(f"{tensor.name}_out")
+        arguments = ", ".join(idents[t] for t in tensor.inputs)
+        statements.append(Statement(scope, groups[tensor.group], f"{function}({arguments})"))
+    target = names.new(tensor.name)
+    outputs = groups[tensor.group]
+    source = f"{outputs}[{tensor.position}] if isinstance({outputs}, (tuple, list)) else {outputs}"
+    statements.append(Statement(scope, target, source))
+    idents[tensor] = target
+    return statements
+
+
+def _choice(tensor: Tensor, body: Body) -> Choice:
+    form = " + ".join(body.forms) or "elementwise"
+    return Choice(tensor.name, form, tuple(body.refused), body.reason)
+
+
+def _formula(tensor: Compute) -> str:
+    written = docstring_text(repr(tensor))
+    return written if len(written) <= _LONGEST_FORMULA else written[: _LONGEST_FORMULA - 1] + "…"

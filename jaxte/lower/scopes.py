@@ -1,0 +1,92 @@
+"""Scopes: what each axis of a body stands for, over the dimensions of the arrays that are being made.
+
+A dimension is an axis from 0. Where a body is evaluated for a part of an axis only, or for an axis in two digits, the
+scope maps the axis to an expression of new dimensions; the body itself is never rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxte.affine import from_linear, linear, normal
+from jaxte.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.lower.bounds import simplify
+from jaxte.lower.ops import View
+from jaxte.lower.specs import Refusal
+from jaxte.lower.views import view
+from jaxte.walk import substitute
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Attributes:
+    order: the dimensions, in the order in which arrays have them.
+    table: axes of the body in terms of dimensions; an axis that is missing stands for itself.
+    depth: how many restrictions lie between this scope and the body's own.
+    """
+
+    order: tuple[Axis, ...]
+    table: Mapping[Axis, Expr] = field(default_factory=dict)
+    depth: int = 0
+    _derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def index(self, expr: Expr) -> Expr:
+        """An index expression of the body in terms of dimensions, as simple as the box allows."""
+        if expr not in self._derived:
+            self._derived[expr] = simplify(expr, self.table)
+        return self._derived[expr]
+
+    def view(self, read: Read) -> View | Refusal:
+        """An affine read as a view of its tensor; see :func:`jaxte.lower.views.view`."""
+        if read not in self._derived:
+            shape = [as_expr(extent) for extent in read.tensor.shape]
+            self._derived[read] = view(shape, [self.index(i) for i in read.indices])
+        return self._derived[read]
+
+    def replace(self, dim: Axis, meaning: Expr, new: Sequence[Axis], deeper: int = 1) -> Scope:
+        """The scope in which ``dim`` stands for ``meaning``, over the dimensions ``new`` in its place."""
+        key = (dim, meaning, tuple(new))
+        if key not in self._derived:
+            position = self.order.index(dim)
+            order = (*self.order[:position], *new, *self.order[position + 1 :])
+            table = {axis: normal(substitute(value, {dim: meaning})) for axis, value in self.table.items()}
+            table[dim] = meaning
+            self._derived[key] = Scope(order, table, self.depth + deeper)
+        return self._derived[key]
+
+    def restrict(self, dim: Axis, start: Expr, step: int, count: Expr) -> tuple[Scope, Axis]:
+        """The scope in which ``dim`` takes only the values ``start + step * p``, p below ``count``."""
+        key = (dim, start, step, count)
+        if key not in self._derived:
+            part = Axis(dim.name, 0, count)
+            meaning = from_linear(linear(step * part) + linear(start))
+            self._derived[key] = self.replace(dim, meaning, [part])
+        scope = self._derived[key]
+        return scope, scope.order[self.order.index(dim)]
+
+    def extend(self, axes: Sequence[Axis]) -> tuple[Scope, tuple[Axis, ...]]:
+        """The scope with the axes of a reduction, which become the last dimensions."""
+        key = ("extend", *axes)
+        own: list[Axis] = []
+        if key not in self._derived:
+            table = dict(self.table)
+            for axis in axes:
+                if axis.lo is ZERO:
+                    own.append(axis)
+                else:
+                    own.append(Axis(axis.name, 0, normal(axis.extent)))
+                    table[axis] = own[-1] + axis.lo
+            self._derived[key] = Scope((*self.order, *own), table, self.depth)
+        scope = self._derived[key]
+        return scope, scope.order[len(self.order) :]
+
+    def arranged(self, order: Sequence[Axis]) -> Scope:
+        """The same scope with its dimensions in another order."""
+        key = ("order", *order)
+        if tuple(order) == self.order:
+            return self
+        if key not in self._derived:
+            self._derived[key] = Scope(tuple(order), self.table, self.depth)
+        return self._derived[key]

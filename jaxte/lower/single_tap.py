@@ -1,0 +1,124 @@
+"""Spatial dimensions in which one tap at most reaches each output, so that no reduced axis is left.
+
+The adjoint of a convolution whose stride is at least its kernel reads ``H[t // 3]`` and ``W[t % 3]``: the points
+``(t, x(t), k(t))`` of ``3 * x == t - k``. The equality is not written in the indices; it is the only linear relation between
+``x``, ``k``, ``t`` and 1 that holds at all of the points, found by elimination and confirmed, as always, by isl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from math import lcm
+
+from jaxte.affine import from_linear, linear
+from jaxte.domain import IntegerSet, evaluate_index
+from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
+from jaxte.lower.forms import Form
+from jaxte.lower.relation import (
+    Relation,
+    hull,
+    lowest_terms,
+    natural_range,
+    relation_on,
+    shown,
+    stand_in,
+)
+from jaxte.lower.specs import Refusal
+from jaxte.walk import postorder, substitute
+
+_MOST_SAMPLES = 512
+
+
+def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
+    """The relation of a spatial dimension whose operands are read at ``x(t)`` and ``k(t)``."""
+    refusal = Refusal(f"{shown(x, k)} are not the points of a convolution")
+    if not (is_bent(x) or is_bent(k)) or not isinstance(t.extent, Const):
+        return refusal
+    table = {t: stand_in("t", t.lo, t.hi)}
+    indices = [substitute(from_linear(f.terms), table) for f in (x, k)]
+    if any(isinstance(node, Var) for node in postorder(*indices, *guards)):
+        return refusal
+    same_guards = tuple(substitute(guard, table) for guard in guards)
+    return _relate(table[t], indices[0], x.lo, x.hi, indices[1], k.lo, k.hi, same_guards) or refusal
+
+
+def is_bent(form: Form) -> bool:
+    """Whether floors or remainders are in it."""
+    return any(isinstance(atom, Call) for atom in form.terms.terms)
+
+
+def is_digit(form: Form) -> bool:
+    """Whether it is one floor or remainder by itself, which takes an axis apart without any tap."""
+    return len(form.terms.terms) == 1
+
+
+@lru_cache(maxsize=1024)
+def _relate(
+    t: Axis,
+    x_index: Expr,
+    x_lo: Expr | None,
+    x_hi: Expr | None,
+    k_index: Expr,
+    k_lo: Expr | None,
+    k_hi: Expr | None,
+    guards: tuple[Expr, ...],
+) -> Relation | None:
+    points = IntegerSet((t,), guards)
+    rows = [
+        [evaluate_index(x_index, {t: n}), evaluate_index(k_index, {t: n}), n, 1]
+        for (n,) in islice(points.points(), _MOST_SAMPLES)
+    ]
+    solution = _only_relation(rows)
+    if solution is None or 0 in solution[:3]:
+        return None
+    a, b, p, c = solution
+    coefficients = lowest_terms(a, -b, -p, as_expr(-c))
+    x = Form(linear(x_index), (), x_lo, x_hi)
+    k = Form(linear(k_index), (), k_lo, k_hi)
+    for ranges in ((natural_range(x), natural_range(k)), (hull(points, x.terms), hull(points, k.terms))):
+        if ranges[0] is None or ranges[1] is None:
+            continue
+        relation = relation_on(*coefficients, ranges[0], ranges[1])
+        if _same_points(t, x_index, k_index, guards, relation):
+            return relation
+    return None
+
+
+def _only_relation(rows: Sequence[Sequence[int]]) -> list[int] | None:
+    """The integer vector orthogonal to all ``rows`` of four, if it is unique up to a factor."""
+    basis: list[tuple[int, list[Fraction]]] = []  # pivot column and row, reduced
+    for row in rows:
+        current = [Fraction(v) for v in row]
+        for pivot, known in basis:
+            current = [v - current[pivot] * w for v, w in zip(current, known, strict=True)]
+        lead = next((n for n, v in enumerate(current) if v), None)
+        if lead is None:
+            continue
+        current = [v / current[lead] for v in current]
+        basis = [
+            (pivot, [v - known[lead] * w for v, w in zip(known, current, strict=True)])
+            for pivot, known in basis
+        ]
+        basis.append((lead, current))
+        if len(basis) > 3:
+            return None
+    if len(basis) != 3:
+        return None
+    (free,) = set(range(4)) - {pivot for pivot, _ in basis}
+    vector = [Fraction(0)] * 4
+    vector[free] = Fraction(1)
+    for pivot, known in basis:
+        vector[pivot] = -known[free]
+    scale = lcm(*(v.denominator for v in vector))
+    return [int(v * scale) for v in vector]
+
+
+def _same_points(t: Axis, x_index: Expr, k_index: Expr, guards: Sequence[Expr], relation: Relation) -> bool:
+    at_x = Axis("x", relation.x_range.lo, relation.x_range.hi)
+    at_k = Axis("k", relation.k_range.lo, relation.k_range.hi)
+    variables = (t, at_x, at_k)
+    reached = [at_x == x_index, at_k == k_index, *guards]
+    return IntegerSet(variables, reached).is_equal(IntegerSet(variables, [relation.equality(t, at_x, at_k)]))

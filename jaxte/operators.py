@@ -1,0 +1,168 @@
+"""The operations of the language and the operators that index expressions, scalars and Tensors share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """A scalar operation: its name and the rule for the dtype of its result.
+
+    ``result`` is "promote" (what the operands meet at), "inexact" (the same, integers become floats),
+    "bool", "real" (the real type of the operand), "integer" (integers only) or a dtype to cast to.
+    """
+
+    name: str
+    result: str
+    arity: int
+
+
+ADD = Op("add", "promote", 2)
+SUBTRACT = Op("subtract", "promote", 2)
+MULTIPLY = Op("multiply", "promote", 2)
+DIVIDE = Op("divide", "inexact", 2)
+FLOOR_DIVIDE = Op("floor_divide", "promote", 2)
+MOD = Op("mod", "promote", 2)
+POWER = Op("power", "promote", 2)
+NEGATIVE = Op("negative", "promote", 1)
+ABS = Op("abs", "real", 1)
+MAXIMUM = Op("maximum", "promote", 2)
+MINIMUM = Op("minimum", "promote", 2)
+EQUAL = Op("equal", "bool", 2)
+NOT_EQUAL = Op("not_equal", "bool", 2)
+LESS = Op("less", "bool", 2)
+LESS_EQUAL = Op("less_equal", "bool", 2)
+GREATER = Op("greater", "bool", 2)
+GREATER_EQUAL = Op("greater_equal", "bool", 2)
+AND = Op("logical_and", "bool", 2)
+OR = Op("logical_or", "bool", 2)
+NOT = Op("logical_not", "bool", 1)
+BIT_AND = Op("bitwise_and", "integer", 2)
+BIT_OR = Op("bitwise_or", "integer", 2)
+BIT_XOR = Op("bitwise_xor", "integer", 2)
+BIT_NOT = Op("bitwise_not", "integer", 1)
+LEFT_SHIFT = Op("left_shift", "integer", 2)
+RIGHT_SHIFT = Op("right_shift", "integer", 2)
+SELECT = Op("select", "promote", 3)
+COMPARISONS = (EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+
+
+class Operand:
+    """The operators that index expressions, scalars and whole Tensors share."""
+
+    __slots__ = ()
+
+    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply(ADD, (self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return self._apply(ADD, (other, self))
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply(SUBTRACT, (self, other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply(SUBTRACT, (other, self))
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply(MULTIPLY, (self, other))
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._apply(MULTIPLY, (other, self))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._apply(DIVIDE, (self, other))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._apply(DIVIDE, (other, self))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._apply(FLOOR_DIVIDE, (self, other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._apply(FLOOR_DIVIDE, (other, self))
+
+    def __mod__(self, other: Any) -> Any:
+        return self._apply(MOD, (self, other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._apply(MOD, (other, self))
+
+    def __pow__(self, other: Any) -> Any:
+        return self._apply(POWER, (self, other))
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._apply(POWER, (other, self))
+
+    def __neg__(self) -> Any:
+        return self._apply(NEGATIVE, (self,))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._apply(ABS, (self,))
+
+    def __eq__(self, other: object) -> Any:
+        return self._apply(EQUAL, (self, other)) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return self._apply(NOT_EQUAL, (self, other)) if _is_operand(other) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __lt__(self, other: Any) -> Any:
+        return self._apply(LESS, (self, other))
+
+    def __le__(self, other: Any) -> Any:
+        return self._apply(LESS_EQUAL, (self, other))
+
+    def __gt__(self, other: Any) -> Any:
+        return self._apply(GREATER, (self, other))
+
+    def __ge__(self, other: Any) -> Any:
+        return self._apply(GREATER_EQUAL, (self, other))
+
+    def __and__(self, other: Any) -> Any:
+        return self._apply(_logic_or_bits(AND, BIT_AND, self, other), (self, other))
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return self._apply(_logic_or_bits(OR, BIT_OR, self, other), (self, other))
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Any:
+        return self._apply(_logic_or_bits(NOT_EQUAL, BIT_XOR, self, other), (self, other))
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Any:
+        return self._apply(_logic_or_bits(NOT, BIT_NOT, self), (self,))
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._apply(LEFT_SHIFT, (self, other))
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._apply(LEFT_SHIFT, (other, self))
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._apply(RIGHT_SHIFT, (self, other))
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._apply(RIGHT_SHIFT, (other, self))
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, (Operand, bool, int, float, complex))
+
+
+def _logic_or_bits(logic: Op, bits: Op, *args: Any) -> Op:
+    """``&``, ``|``, ``~`` are logic on predicates and bitwise on integers."""
+    return logic if all(getattr(a, "dtype", "bool") == "bool" for a in args) else bits

@@ -1,0 +1,132 @@
+"""What every operator is made with: one decorator, so that builders on Tensors also take arrays.
+
+To add an operator, write a function from Tensors to Tensors in the file of its group, annotate the operands with
+``Tensor``, and put ``@operator`` above it:
+
+    @operator
+    def double(x: Tensor) -> Tensor:
+        \"\"\"``2 * x``.\"\"\"
+        return compute(x.shape, lambda *i: 2 * x[i], "double")
+
+Then export it in ``jaxte/ops/__init__.py`` and register a maker in ``tests/test_ops.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxte.bridge.function import function
+from jaxte.compute import compute
+from jaxte.errors import DefinitionError, ShapeError
+from jaxte.expr import Expr, as_expr
+from jaxte.tensor import Compute, Extent, Tensor, broadcast_shapes
+
+Build = Callable[..., Any]
+
+
+def operator(build: Build) -> Build:
+    """``build`` for Tensors, and for arrays by running what it builds.
+
+    Parameters of ``build`` annotated with ``Tensor`` (or sequences of them) are the operands; the others are
+    static.
+    """
+    signature = inspect.signature(build)
+    operands = [name for name, p in signature.parameters.items() if "Tensor" in str(p.annotation)]
+    run = function(build)
+
+    @functools.wraps(build)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        given = [leaf for n in operands for leaf in _leaves(bound.arguments.get(n))]
+        arrays = [leaf for leaf in given if isinstance(leaf, (np.ndarray, jax.Array))]
+        if not arrays:
+            return build(*args, **kwargs)
+        tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
+        if tensors:
+            raise DefinitionError(
+                f"te.ops.{build.__name__} of the Tensor {tensors[0].name} and an array of shape {arrays[0].shape}: give "
+                "Tensors only or arrays only; an array enters a definition as te.placeholder(array.shape, array.dtype)"
+            )
+        return run(**{n: v if n in operands else _static(v) for n, v in bound.arguments.items()})
+
+    return call
+
+
+def _leaves(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _static(value: Any) -> Any:
+    """A static argument as immutable Python values; NumPy's arrays and integers are taken as numbers."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _static(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return tuple(_static(v) for v in value)
+    return value
+
+
+def element(x: Any, index: Sequence[Any]) -> Expr:
+    """The element of ``x`` (a Tensor or a number) that ``index`` meets when ``x`` is broadcast."""
+    if not isinstance(x, Tensor):
+        return as_expr(x)
+    own = index[len(index) - x.ndim :]
+    return x[tuple(0 if e == 1 else i for i, e in zip(own, x.shape, strict=True))]
+
+
+def pointwise(name: str, fn: Callable[..., Any], *operands: Any) -> Compute:
+    """``fn`` of the elements of Tensors and numbers, broadcast as NumPy does, in one tensor."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if not tensors:
+        raise DefinitionError(f"te.ops.{name} of numbers only; give at least one Tensor or array")
+    shape = broadcast_shapes([t.shape for t in tensors], f"{name} of {' and '.join(t.name for t in tensors)}")
+    return compute(shape, lambda *i: fn(*(element(x, i) for x in operands)), name)
+
+
+def tensor_of(x: Any, name: str) -> Tensor:
+    """``x``, if it is a Tensor."""
+    if not isinstance(x, Tensor):
+        raise DefinitionError(f"te.ops.{name} of {x!r}, a {type(x).__name__}; give a Tensor or an array")
+    return x
+
+
+def normal_axis(axis: Any, ndim: int, name: str) -> int:
+    """An axis number from 0 on, for one that may be negative."""
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise ShapeError(f"te.ops.{name}: axis={axis!r} is no axis number; give an integer")
+    number = int(axis)
+    if not -ndim <= number < ndim:
+        raise ShapeError(
+            f"te.ops.{name}: axis={number}, but there are {ndim} axes; give {-ndim} to {ndim - 1}"
+        )
+    return number % ndim
+
+
+def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """Axis numbers in increasing order; all of them for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    listed = axis if isinstance(axis, (list, tuple)) else (axis,)
+    numbers = [normal_axis(a, ndim, name) for a in listed]
+    if len(set(numbers)) != len(numbers):
+        raise ShapeError(f"te.ops.{name}: axis={axis!r} names an axis twice")
+    return tuple(sorted(numbers))
+
+
+def static_int(value: Any, what: str, least: int = 0) -> int:
+    """``value`` as a Python integer of at least ``least``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or isinstance(value, Expr):
+        raise ShapeError(f"{what}={value!r}: give a Python integer")
+    if int(value) < least:
+        raise ShapeError(f"{what}={int(value)}: give at least {least}")
+    return int(value)
+
+
+def same(a: Extent, b: Extent) -> bool:
+    """Whether two extents are the same, as far as is known now."""
+    return as_expr(a) is as_expr(b)

@@ -1,0 +1,132 @@
+"""Convolutions (cross-correlations, as everywhere in machine learning) in one to three dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Expr, as_expr
+from jaxte.ops._operator import operator, static_int
+from jaxte.ops.windows import channel_and_spatial, windows
+from jaxte.tensor import Tensor, shape_text
+
+
+def _convolution(
+    x: Tensor, w: Tensor, strides: Any, padding: Any, dilation: Any, groups: int, layout: str, name: str
+) -> Tensor:
+    channel, spatial = channel_and_spatial(layout, x.ndim, name)
+    if w.ndim != x.ndim:
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
+        )
+    # kernels are OIHW beside NCHW, and HWIO beside NHWC
+    first = channel == 1
+    out, into = (0, 1) if first else (w.ndim - 1, w.ndim - 2)
+    taps = list(range(2, w.ndim)) if first else list(range(w.ndim - 2))
+    per_group, outputs = _channels(x, w, channel, out, into, groups, name)
+    along = windows(
+        [x.shape[a] for a in spatial], [w.shape[a] for a in taps], strides, padding, dilation, name
+    )
+    c = r.reduce_axis((0, w.shape[into]), "c")
+    own = [r.reduce_axis((0, window.size), f"k{n}") for n, window in enumerate(along)]
+
+    def body(*i: Expr) -> Expr:
+        places = [(window, i[a], k) for window, a, k in zip(along, spatial, own, strict=True)]
+        inside: Any = as_expr(True)
+        at_x: dict[int, Any] = {0: i[0], channel: c if groups == 1 else i[channel] // outputs * per_group + c}
+        for (window, y, k), axis in zip(places, spatial, strict=True):
+            at_x[axis] = window.index(y, k)
+            inside = inside & window.inside(y, k)
+        at_w = {out: i[channel], into: c} | dict(zip(taps, own, strict=True))
+        product = x[tuple(at_x[a] for a in range(x.ndim))] * w[tuple(at_w[a] for a in range(w.ndim))]
+        return r.sum(product, axis=[c, *own], where=inside)
+
+    counts = dict(zip(spatial, [window.count for window in along], strict=True))
+    shape = [w.shape[out] if a == channel else counts.get(a, e) for a, e in enumerate(x.shape)]
+    return compute(shape, body, name)
+
+
+def _channels(
+    x: Tensor, w: Tensor, channel: int, out: int, into: int, groups: int, name: str
+) -> tuple[Any, Any]:
+    """Input and output channels of a group."""
+    number = static_int(groups, f"te.ops.{name}: groups", 1)
+    total, outputs = x.shape[channel], w.shape[out]
+    if as_expr(w.shape[into] * number) is not as_expr(total):
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} {shape_text(x.shape)} has {total} channels and {w.name} {shape_text(w.shape)} takes "
+            f"{w.shape[into]} in each of {number} groups; axis {into} of the kernel times groups must be axis {channel}"
+        )
+    if number == 1:
+        return total, outputs
+    if static_int(outputs, f"te.ops.{name}: output channels of {w.name}") % number:
+        raise ShapeError(
+            f"te.ops.{name}: {w.name} has {outputs} output channels, which is not {number} equal groups"
+        )
+    return w.shape[into], outputs // number
+
+
+@operator
+def conv2d(
+    x: Tensor,
+    w: Tensor,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "NCHW",
+) -> Tensor:
+    """A convolution in two dimensions.
+
+    Args:
+        x: images, (N, C, H, W); (N, H, W, C) with layout "NHWC".
+        w: kernels, (O, C // groups, KH, KW); (KH, KW, C // groups, O) with layout "NHWC".
+        strides: one number, or one for each spatial axis; so for ``dilation``, the distance between taps.
+        padding: zeros around the image: a number, one for each axis, pairs (before, after), "SAME" or "VALID".
+        groups: how many groups the channels are split into; each is convolved on its own.
+
+    Example:
+        >>> te.ops.conv2d(te.placeholder((1, 3, 8, 8)), te.placeholder((4, 3, 3, 3)), padding="SAME").shape
+        (1, 4, 8, 8)
+    """
+    return _convolution(x, w, strides, padding, dilation, groups, layout, "conv2d")
+
+
+@operator
+def conv1d(
+    x: Tensor,
+    w: Tensor,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "NCW",
+) -> Tensor:
+    """A convolution in one dimension. See :func:`conv2d`."""
+    return _convolution(x, w, strides, padding, dilation, groups, layout, "conv1d")
+
+
+@operator
+def conv3d(
+    x: Tensor,
+    w: Tensor,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "NCDHW",
+) -> Tensor:
+    """A convolution in three dimensions. See :func:`conv2d`."""
+    return _convolution(x, w, strides, padding, dilation, groups, layout, "conv3d")
+
+
+@operator
+def depthwise_conv2d(
+    x: Tensor, w: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1, layout: str = "NCHW"
+) -> Tensor:
+    """A convolution of each channel on its own: :func:`conv2d` with as many groups as channels."""
+    channel, _ = channel_and_spatial(layout, x.ndim, "depthwise_conv2d")
+    groups = static_int(x.shape[channel], f"te.ops.depthwise_conv2d: channels of {x.name}", 1)
+    return _convolution(x, w, strides, padding, dilation, groups, layout, "depthwise_conv2d")

@@ -1,0 +1,64 @@
+"""Tensors of one value, and ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.functions import cast, const
+from jaxte.ops._operator import operator
+from jaxte.tensor import Tensor
+
+
+@operator
+def full(shape: Any, fill_value: Tensor, dtype: Any = None) -> Tensor:
+    """A tensor of one value: a number, or a Tensor without axes."""
+    if isinstance(fill_value, Tensor):
+        if fill_value.ndim:
+            raise ShapeError(
+                f"te.ops.full with {fill_value.name}, which has {fill_value.ndim} axes; give a scalar"
+            )
+        value = fill_value[()] if dtype is None else cast(fill_value[()], dtype)
+    else:
+        value = const(fill_value, dtype)
+    return compute(shape, lambda *i: value, "full")
+
+
+@operator
+def zeros(shape: Any, dtype: Any = "float32") -> Tensor:
+    """A tensor of zeros."""
+    return compute(shape, lambda *i: const(0, dtype), "zeros")
+
+
+@operator
+def ones(shape: Any, dtype: Any = "float32") -> Tensor:
+    """A tensor of ones."""
+    return compute(shape, lambda *i: const(1, dtype), "ones")
+
+
+@operator
+def full_like(x: Tensor, fill_value: Any, dtype: Any = None) -> Tensor:
+    """A tensor of one value in the shape of ``x``, and in its dtype unless another is given."""
+    return compute(x.shape, lambda *i: const(fill_value, dtype or x.dtype), "full_like")
+
+
+@operator
+def zeros_like(x: Tensor, dtype: Any = None) -> Tensor:
+    """Zeros in the shape of ``x``."""
+    return compute(x.shape, lambda *i: const(0, dtype or x.dtype), "zeros_like")
+
+
+@operator
+def ones_like(x: Tensor, dtype: Any = None) -> Tensor:
+    """Ones in the shape of ``x``."""
+    return compute(x.shape, lambda *i: const(1, dtype or x.dtype), "ones_like")
+
+
+@operator
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int32") -> Tensor:
+    """The numbers from ``start`` (0 if it is the only argument) up to ``stop``, in steps."""
+    first, last = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ShapeError("te.ops.arange: step=0; give a positive or negative step")
+    return compute((len(range(first, last, step)),), lambda i: cast(first + step * i, dtype), "arange")

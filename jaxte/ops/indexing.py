@@ -1,0 +1,112 @@
+"""Reading at positions that are data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte import dtypes
+from jaxte import functions as f
+from jaxte.compute import compute
+from jaxte.errors import DtypeError, ShapeError
+from jaxte.expr import Expr
+from jaxte.ops._operator import normal_axis, operator, static_int
+from jaxte.ops.reshape import reshape
+from jaxte.tensor import Extent, Tensor
+
+
+@operator
+def take(x: Tensor, indices: Tensor, axis: int | None = None, mode: str = "fill") -> Tensor:
+    """The elements of ``x`` at ``indices`` along ``axis``, or of the flattened ``x``.
+
+    Args:
+        indices: integers, a number or a tensor; negative ones count from the end.
+        mode: for indices out of range, "fill" gives NaN (0 for integers), "clip" takes the nearest element,
+            negative indices being 0, "wrap" counts round and round.
+    """
+    if axis is None:
+        return take(reshape(x, -1), indices, 0, mode)
+    along = normal_axis(axis, x.ndim, "take")
+    if not isinstance(indices, Tensor):
+        number = static_int(indices, "te.ops.take: indices", -(2**31))
+        return _take_one(x, number, along, mode)
+    at = _resolved(indices, x.shape[along], mode)
+
+    def body(*i: Expr) -> Expr:
+        inner = i[along : along + at.ndim]
+        return x[(*i[:along], at[inner], *i[along + at.ndim :])]
+
+    return compute((*x.shape[:along], *at.shape, *x.shape[along + 1 :]), body, "take")
+
+
+def _take_one(x: Tensor, number: int, axis: int, mode: str) -> Tensor:
+    extent = static_int(x.shape[axis], f"te.ops.take: extent of axis {axis} of {x.name}")
+    if mode == "clip":
+        number = min(max(number, 0), extent - 1)
+    elif mode == "wrap":
+        number %= max(extent, 1)
+    elif number < 0:
+        number += extent
+    if not 0 <= number < extent:
+        raise ShapeError(
+            f"te.ops.take: there is no element {number} along axis {axis} of {x.name}, which has {extent}"
+        )
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    return compute(shape, lambda *i: x[(*i[:axis], number, *i[axis:])], "take")
+
+
+def _resolved(indices: Tensor, extent: Extent, mode: str) -> Tensor:
+    """Indices with those out of range treated as ``mode`` says, and negative ones made positive."""
+    if not dtypes.is_integer(indices.dtype):
+        raise DtypeError(f"te.ops.take: {indices.name} has dtype {indices.dtype}; indices are integers")
+    # the extent as a value: a symbolic one takes the dtype of the indices
+    rules = {
+        "fill": lambda e: f.select(e < 0, e + extent, e),
+        "clip": lambda e: f.minimum(f.maximum(e, 0), extent - 1),
+        "wrap": lambda e: e % extent,
+    }
+    if mode not in rules:
+        raise ShapeError(f"te.ops.take: mode={mode!r}; the modes are 'fill', 'clip' and 'wrap'")
+    if mode == "fill" and indices.dtype.startswith("u"):
+        return indices
+    return compute(indices.shape, lambda *i: rules[mode](indices[i]), "index")
+
+
+@operator
+def embedding(indices: Tensor, table: Tensor) -> Tensor:
+    """The rows of ``table`` at ``indices``."""
+    return take(table, indices, 0)
+
+
+@operator
+def gather_nd(x: Tensor, indices: Tensor) -> Tensor:
+    """The elements of ``x`` at the points ``indices[:, i...]``: axis 0 of ``indices`` runs over the first axes of ``x``."""
+    depth = static_int(
+        indices.shape[0] if indices.ndim else 0, f"te.ops.gather_nd: extent of axis 0 of {indices.name}", 1
+    )
+    if depth > x.ndim:
+        raise ShapeError(
+            f"te.ops.gather_nd: {indices.name} gives {depth} indices, but {x.name} has {x.ndim} axes"
+        )
+    rest = indices.shape[1:]
+
+    def body(*i: Expr) -> Expr:
+        point, inner = i[: len(rest)], i[len(rest) :]
+        return x[(*(indices[(n, *point)] for n in range(depth)), *inner)]
+
+    return compute((*rest, *x.shape[depth:]), body, "gather_nd")
+
+
+@operator
+def one_hot(
+    indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1, dtype: Any = "float32"
+) -> Tensor:
+    """``on_value`` at the index, ``off_value`` elsewhere, along a new axis of ``depth`` elements."""
+    along = normal_axis(axis, indices.ndim + 1, "one_hot")
+    extent = static_int(depth, "te.ops.one_hot: depth")
+    on, off = f.const(on_value, dtype), f.const(off_value, dtype)
+
+    def body(*i: Expr) -> Expr:
+        index = indices[(*i[:along], *i[along + 1 :])]
+        return f.select(index == f.cast(i[along], indices.dtype), on, off)
+
+    return compute((*indices.shape[:along], extent, *indices.shape[along:]), body, "one_hot")

@@ -1,0 +1,261 @@
+"""Putting tensors together and taking parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Expr, as_expr
+from jaxte.functions import const, select
+from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
+from jaxte.ops.windows import channel_and_spatial, per_axis
+from jaxte.tensor import Extent, Tensor, shape_text
+
+
+def _put(index: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:
+    """``index`` with another entry at ``axis``."""
+    return (*index[:axis], value, *index[axis + 1 :])
+
+
+@operator
+def concatenate(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors one after the other along ``axis``."""
+    parts = _same_rank(xs, "concatenate")
+    along = normal_axis(axis, parts[0].ndim, "concatenate")
+    for part in parts[1:]:
+        for a, (extent, first) in enumerate(zip(part.shape, parts[0].shape, strict=True)):
+            if a != along and as_expr(extent) is not as_expr(first):
+                raise ShapeError(
+                    f"te.ops.concatenate along axis {along}: {parts[0].name} {shape_text(parts[0].shape)} and "
+                    f"{part.name} {shape_text(part.shape)} differ on axis {a}; the other axes must be equal"
+                )
+    ends: list[Any] = [parts[0].shape[along]]
+    for part in parts[1:]:
+        ends.append(ends[-1] + part.shape[along])
+
+    def body(*i: Expr) -> Expr:
+        reads = [
+            part[_put(i, along, i[along] - (end - part.shape[along]))]
+            for part, end in zip(parts, ends, strict=True)
+        ]
+        value: Expr = reads[-1]
+        for read, end in zip(reads[-2::-1], ends[-2::-1], strict=True):
+            value = select(i[along] < end, read, value)
+        return value
+
+    return compute(_put(parts[0].shape, along, ends[-1]), body, "concatenate")
+
+
+def _same_rank(xs: Sequence[Tensor], name: str) -> list[Tensor]:
+    parts = list(xs)
+    if not parts:
+        raise ShapeError(f"te.ops.{name} of nothing; give at least one tensor")
+    for part in parts:
+        if part.ndim != parts[0].ndim:
+            raise ShapeError(
+                f"te.ops.{name}: {parts[0].name} {shape_text(parts[0].shape)} and {part.name} {shape_text(part.shape)} "
+                "have different numbers of axes"
+            )
+    return parts
+
+
+@operator
+def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    parts = _same_rank(xs, "stack")
+    along = normal_axis(axis, parts[0].ndim + 1, "stack")
+    for part in parts:
+        if shape_text(part.shape) != shape_text(parts[0].shape):
+            raise ShapeError(
+                f"te.ops.stack: {parts[0].name} {shape_text(parts[0].shape)} and {part.name} {shape_text(part.shape)} "
+                "differ; all shapes must be equal"
+            )
+
+    def body(*i: Expr) -> Expr:
+        own = (*i[:along], *i[along + 1 :])
+        value = parts[-1][own]
+        for number in reversed(range(len(parts) - 1)):
+            value = select(i[along] < number + 1, parts[number][own], value)
+        return value
+
+    shape = list(parts[0].shape)
+    return compute([*shape[:along], len(parts), *shape[along:]], body, "stack")
+
+
+@operator
+def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    """Parts of ``x`` along ``axis``: so many equal ones, or those between the given positions."""
+    along = normal_axis(axis, x.ndim, "split")
+    extent = x.shape[along]
+    if hasattr(indices_or_sections, "__index__"):
+        sections = static_int(indices_or_sections, "te.ops.split: indices_or_sections", 1)
+        if not isinstance(extent, int) or extent % sections:
+            raise ShapeError(
+                f"te.ops.split: axis {along} of {x.name} has {extent} elements, which is not {sections} equal parts"
+            )
+        inner = [extent // sections * n for n in range(1, sections)]
+    else:
+        inner = [_position(p, extent) for p in indices_or_sections]  # type: ignore[union-attr]
+    starts, ends = [0, *inner], [*inner, extent]
+    return tuple(
+        _part(x, along, lo, hi, f"split_{n}") for n, (lo, hi) in enumerate(zip(starts, ends, strict=True))
+    )
+
+
+def _position(position: Any, extent: Extent) -> int:
+    """A position of a split as NumPy reads it: from the end if negative, cut at the ends."""
+    if not isinstance(extent, int):
+        return static_int(position, "te.ops.split: position on a symbolic axis")
+    return slice(0, int(position)).indices(extent)[1]
+
+
+def _part(x: Tensor, axis: int, lo: Any, hi: Any, name: str) -> Tensor:
+    extent = hi - lo
+    if isinstance(extent, int):
+        extent = max(extent, 0)
+    return compute(_put(x.shape, axis, extent), lambda *i: x[_put(i, axis, i[axis] + lo)], name)
+
+
+@operator
+def strided_slice(
+    x: Tensor,
+    begin: Sequence[int | None],
+    end: Sequence[int | None],
+    strides: Sequence[int | None] | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor:
+    """``x[begin:end:stride]`` on each of ``axes`` (the first ones by default), with Python's rules for slices."""
+    chosen = range(len(begin)) if axes is None else [normal_axis(a, x.ndim, "strided_slice") for a in axes]
+    steps = [1] * len(begin) if strides is None else strides
+    if not len(begin) == len(end) == len(steps) == len(chosen) or len(begin) > x.ndim:
+        raise ShapeError(
+            f"te.ops.strided_slice of {x.name} {shape_text(x.shape)}: begin, end and strides have {len(begin)}, "
+            f"{len(end)} and {len(steps)} entries; give one for each axis that is sliced"
+        )
+    ranges: dict[int, range] = {}
+    for a, lo, hi, step in zip(chosen, begin, end, steps, strict=True):
+        extent = static_int(x.shape[a], f"te.ops.strided_slice: extent of axis {a} of {x.name}")
+        ranges[a] = range(*slice(lo, hi, step).indices(extent))
+    shape = [len(ranges[a]) if a in ranges else e for a, e in enumerate(x.shape)]
+
+    def body(*i: Expr) -> Expr:
+        return x[tuple(_at(ranges[a], p) if a in ranges else p for a, p in enumerate(i))]
+
+    return compute(shape, body, "strided_slice")
+
+
+def _at(range: range, position: Expr) -> Expr:
+    return range.start + range.step * position
+
+
+@operator
+def flip(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
+    """``x`` backwards along ``axis``, by default along all."""
+    backwards = normal_axes(axis, x.ndim, "flip")
+
+    def body(*i: Expr) -> Expr:
+        return x[tuple(x.shape[a] - 1 - p if a in backwards else p for a, p in enumerate(i))]
+
+    return compute(x.shape, body, "flip")
+
+
+@operator
+def tile(x: Tensor, reps: int | Sequence[int]) -> Tensor:
+    """``x`` again and again, so many times along each axis, the last ones first as in NumPy."""
+    times = [static_int(r, "te.ops.tile: reps") for r in ([reps] if hasattr(reps, "__index__") else reps)]  # type: ignore[union-attr]
+    ndim = max(x.ndim, len(times))
+    times = [1] * (ndim - len(times)) + times
+    own = [1] * (ndim - x.ndim) + list(x.shape)
+    shape = [e * t for e, t in zip(own, times, strict=True)]
+
+    def body(*i: Expr) -> Expr:
+        positions = [p if t == 1 else 0 if e == 1 else p % e for p, e, t in zip(i, own, times, strict=True)]
+        return x[tuple(positions[ndim - x.ndim :])]
+
+    return compute(shape, body, "tile")
+
+
+@operator
+def repeat(x: Tensor, repeats: int, axis: int) -> Tensor:
+    """Each element of ``x`` so many times along ``axis``."""
+    along, times = normal_axis(axis, x.ndim, "repeat"), static_int(repeats, "te.ops.repeat: repeats")
+    shape = _put(x.shape, along, x.shape[along] * times)
+    return compute(shape, lambda *i: x[_put(i, along, i[along] // max(times, 1))], "repeat")
+
+
+@operator
+def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+    """``x`` with elements before and after each axis.
+
+    Args:
+        pad_width: ``(before, after)`` for each axis, one such pair or one number for all.
+        mode: "constant", "edge", "reflect" or "wrap", as in NumPy.
+    """
+    widths = _widths(pad_width, x.ndim)
+    if mode == "constant":
+        return _pad_constant(x, widths, constant_values)
+    if mode not in ("edge", "reflect", "wrap"):
+        raise ShapeError(f"te.ops.pad: mode={mode!r}; the modes are 'constant', 'edge', 'reflect' and 'wrap'")
+    result = x
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            result = _pad_axis(result, axis, before, after, mode)
+    return result
+
+
+def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    if hasattr(pad_width, "__index__"):
+        pad_width = [(pad_width, pad_width)] * ndim
+    pairs = list(pad_width)
+    if len(pairs) == 2 and all(hasattr(p, "__index__") for p in pairs):
+        pairs = [tuple(pairs)] * ndim
+    if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
+        raise ShapeError(f"te.ops.pad: pad_width={pad_width!r}; give (before, after) for each of {ndim} axes")
+    return [(static_int(b, "te.ops.pad: before"), static_int(a, "te.ops.pad: after")) for b, a in pairs]
+
+
+def _pad_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tensor:
+    shape = [before + e + after for e, (before, after) in zip(x.shape, widths, strict=True)]
+
+    def body(*i: Expr) -> Expr:
+        inside: Any = as_expr(True)
+        for p, e, (before, after) in zip(i, x.shape, widths, strict=True):
+            inside = inside & (p >= before) if before else inside
+            inside = inside & (p < e + before) if after else inside
+        read = x[tuple(p - before for p, (before, _) in zip(i, widths, strict=True))]
+        return select(inside, read, const(value, x.dtype))
+
+    return compute(shape, body, "pad")
+
+
+def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    extent = static_int(x.shape[axis], f"te.ops.pad: extent of axis {axis} of {x.name} with mode {mode!r}", 1)
+    if mode == "reflect" and max(before, after) > extent - 1:
+        raise ShapeError(
+            f"te.ops.pad: reflecting {max(before, after)} elements of axis {axis} of {x.name}, which has {extent}; "
+            f"at most {extent - 1} can be reflected"
+        )
+
+    def body(*i: Expr) -> Expr:
+        position = i[axis] - before
+        if mode == "wrap":
+            return x[_put(i, axis, position % extent)]
+        first, last = (0, extent - 1) if mode == "edge" else (-position, 2 * (extent - 1) - position)
+        value = x[_put(i, axis, position)]
+        if after:
+            value = select(i[axis] < extent + before, value, x[_put(i, axis, last)])
+        return select(i[axis] < before, x[_put(i, axis, first)], value) if before else value
+
+    return compute(_put(x.shape, axis, before + extent + after), body, f"pad_{mode}")
+
+
+@operator
+def upsampling(x: Tensor, scale: int | Sequence[int], layout: str = "NCHW") -> Tensor:
+    """Each element of the spatial axes so many times (nearest neighbour)."""
+    scales = per_axis(scale, 2, "te.ops.upsampling: scale")
+    _, spatial = channel_and_spatial(layout, x.ndim, "upsampling")
+    factors = dict(zip(spatial, scales, strict=True))
+    shape = [e * factors.get(a, 1) for a, e in enumerate(x.shape)]
+    return compute(shape, lambda *i: x[tuple(p // factors.get(a, 1) for a, p in enumerate(i))], "upsampling")

@@ -1,0 +1,123 @@
+"""Products of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Axis, Expr, as_expr
+from jaxte.ops._operator import element, normal_axis, operator
+from jaxte.tensor import Extent, Tensor, broadcast_shapes, shape_text
+
+
+def check_equal(a: Extent, b: Extent, what: str) -> None:
+    """Raises unless two extents are the same."""
+    if as_expr(a) is not as_expr(b):
+        raise ShapeError(
+            f"te.ops.{what}: {shape_text((a,))[1:-2]} and {shape_text((b,))[1:-2]} elements; must be equal"
+        )
+
+
+@operator
+def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+    """The sum of products over axes of both: the last ``axes`` of ``a`` with the first of ``b``, or lists of each."""
+    first, second = _paired_axes(a, b, axes)
+    own = []
+    for left, right in zip(first, second, strict=True):
+        check_equal(
+            a.shape[left], b.shape[right], f"tensordot: axis {left} of {a.name} and axis {right} of {b.name}"
+        )
+        own.append(r.reduce_axis((0, a.shape[left]), f"k{left}"))
+    kept_a = [n for n in range(a.ndim) if n not in first]
+    kept_b = [n for n in range(b.ndim) if n not in second]
+
+    def body(*i: Expr) -> Expr:
+        at_a = dict(zip(first, own, strict=True)) | dict(zip(kept_a, i[: len(kept_a)], strict=True))
+        at_b = dict(zip(second, own, strict=True)) | dict(zip(kept_b, i[len(kept_a) :], strict=True))
+        product = a[tuple(at_a[n] for n in range(a.ndim))] * b[tuple(at_b[n] for n in range(b.ndim))]
+        return r.sum(product, axis=own) if own else product
+
+    return compute([a.shape[n] for n in kept_a] + [b.shape[n] for n in kept_b], body, "tensordot")
+
+
+def _paired_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
+    if hasattr(axes, "__index__"):
+        count = int(axes)
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise ShapeError(
+                f"te.ops.tensordot: axes={count}, but {a.name} has {a.ndim} axes and {b.name} {b.ndim}"
+            )
+        return list(range(a.ndim - count, a.ndim)), list(range(count))
+    first, second = ([n] if hasattr(n, "__index__") else list(n) for n in axes)
+    if len(first) != len(second) or len(set(first)) != len(first) or len(set(second)) != len(second):
+        raise ShapeError(
+            f"te.ops.tensordot: axes={axes!r}; give as many different axes of {a.name} as of {b.name}"
+        )
+    return (
+        [normal_axis(n, a.ndim, "tensordot") for n in first],
+        [normal_axis(n, b.ndim, "tensordot") for n in second],
+    )
+
+
+@operator
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product over the last two axes, as ``jnp.matmul``: vectors allowed, other axes broadcast."""
+    if not a.ndim or not b.ndim:
+        raise ShapeError(
+            f"te.ops.matmul of {a.name} and {b.name}: a scalar is no matrix; use te.ops.multiply"
+        )
+    column = b.ndim - 2 if b.ndim > 1 else 0
+    check_equal(a.shape[-1], b.shape[column], f"matmul: last axis of {a.name} and axis {column} of {b.name}")
+    k = r.reduce_axis((0, a.shape[-1]), "k")
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]], f"matmul of {a.name} and {b.name}")
+    rows, columns = a.shape[-2:-1], b.shape[-1:] if b.ndim > 1 else ()
+
+    def body(*i: Expr) -> Expr:
+        lead = i[: len(batch)]
+        row, col = i[len(batch) : len(batch) + len(rows)], i[len(batch) + len(rows) :]
+        return r.sum(element(a, (*lead, *row, k)) * element(b, (*lead, k, *col)), axis=k)
+
+    return compute((*batch, *rows, *columns), body, "matmul")
+
+
+@operator
+def batch_matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
+    """One matrix product for each index of the first axis, of matrices that may be transposed."""
+    for x in (a, b):
+        if x.ndim != 3:
+            raise ShapeError(
+                f"te.ops.batch_matmul: {x.name} has {x.ndim} axes; give three: batch, rows, columns"
+            )
+    check_equal(a.shape[0], b.shape[0], f"batch_matmul: axis 0 of {a.name} and {b.name}")
+    inner_a, inner_b = (1 if transpose_a else 2), (2 if transpose_b else 1)
+    check_equal(a.shape[inner_a], b.shape[inner_b], f"batch_matmul: inner axes of {a.name} and {b.name}")
+    k = r.reduce_axis((0, a.shape[inner_a]), "k")
+
+    def body(n: Axis, i: Axis, j: Axis) -> Expr:
+        left = a[n, k, i] if transpose_a else a[n, i, k]
+        right = b[n, j, k] if transpose_b else b[n, k, j]
+        return r.sum(left * right, axis=k)
+
+    return compute((a.shape[0], a.shape[3 - inner_a], b.shape[3 - inner_b]), body, "batch_matmul")
+
+
+@operator
+def dense(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
+    """``x @ w.T + b`` over the last axis of ``x``; ``w`` has the shape (outputs, inputs)."""
+    if not x.ndim or w.ndim != 2:
+        raise ShapeError(
+            f"te.ops.dense: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give (..., inputs) and (outputs, inputs)"
+        )
+    check_equal(x.shape[-1], w.shape[1], f"dense: last axis of {x.name} and axis 1 of {w.name}")
+    k = r.reduce_axis((0, w.shape[1]), "k")
+
+    def body(*i: Expr) -> Expr:
+        return r.sum(x[(*i[:-1], k)] * w[i[-1], k], axis=k)
+
+    y = compute((*x.shape[:-1], w.shape[0]), body, "dense")
+    if b is None:
+        return y
+    check_equal(b.shape[0] if b.ndim == 1 else b.ndim, w.shape[0], f"dense: {b.name} and axis 0 of {w.name}")
+    return compute(y.shape, lambda *i: y[i] + b[i[-1]], "dense_bias")

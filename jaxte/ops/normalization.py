@@ -1,0 +1,149 @@
+"""Softmax and normalisations, and losses made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte import functions as f
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Expr
+from jaxte.ops._operator import normal_axis, operator, pointwise
+from jaxte.ops.reductions import Axes, inexact, mean, reduce
+from jaxte.tensor import Tensor
+
+
+@operator
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along ``axis``, without overflow."""
+    largest = reduce(r.max, x, axis, True, "largest")
+    scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, largest)
+    total = reduce(r.sum, scaled, axis, True, "total")
+    return pointwise("softmax", f.divide, scaled, total)
+
+
+@operator
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """``x - log(sum(exp(x)))`` along ``axis``, without overflow."""
+    largest = reduce(r.max, x, axis, True, "largest")
+    shifted = pointwise("shifted", f.subtract, x, largest)
+    total = reduce(r.sum, shifted, axis, True, "total", of=f.exp)
+    return pointwise("log_softmax", lambda e, s: e - f.log(s), shifted, total)
+
+
+def _normalized(x: Tensor, axis: Axes, eps: float, name: str) -> Tensor:
+    """``x`` with mean 0 and variance 1 along ``axis``."""
+    centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mean(x, axis, keepdims=True))
+    square = pointwise("square", f.square, centred)
+    variance = mean(square, axis, keepdims=True)
+    return pointwise(name, lambda e, v: e * f.rsqrt(v + eps), centred, variance)
+
+
+def _affine(x: Tensor, gamma: Any, beta: Any, name: str) -> Tensor:
+    """``x * gamma + beta``, as far as they are given."""
+    if gamma is not None:
+        x = pointwise(name, f.multiply, x, gamma)
+    return x if beta is None else pointwise(name, f.add, x, beta)
+
+
+@operator
+def layer_norm(
+    x: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, axis: Axes = -1, eps: float = 1e-5
+) -> Tensor:
+    """``x`` with mean 0 and variance 1 along ``axis``, times ``gamma`` plus ``beta``, which broadcast."""
+    return _affine(_normalized(x, axis, eps, "layer_norm"), gamma, beta, "layer_norm")
+
+
+@operator
+def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float = 1e-6) -> Tensor:
+    """``x`` over the root of its mean square along ``axis``, times ``gamma``, which broadcasts."""
+    scale = mean(pointwise("square", f.square, x), axis, keepdims=True)
+    return _affine(
+        pointwise("rms_norm", lambda e, s: e * f.rsqrt(s + eps), x, scale), gamma, None, "rms_norm"
+    )
+
+
+@operator
+def l2_normalize(x: Tensor, axis: Axes = -1, eps: float = 1e-12) -> Tensor:
+    """``x`` over its norm along ``axis``, the square of which counts as ``eps`` at least."""
+    total = reduce(r.sum, x, axis, True, "total", of=f.square)
+    return pointwise("l2_normalize", lambda e, s: e * f.rsqrt(f.maximum(s, eps)), x, total)
+
+
+@operator
+def batch_norm(
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor | None = None,
+    var: Tensor | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+    training: bool = False,
+) -> Any:
+    """``(x - mean) / sqrt(var + eps) * gamma + beta`` for each channel on ``axis``.
+
+    With ``training`` the mean and the variance are those of the batch, the result is ``(y, mean, var)``, and
+    gradients pass through both.
+    """
+    channel = normal_axis(axis, x.ndim, "batch_norm")
+    if training:
+        mean, var = _moments(x, channel)
+    if mean is None or var is None:
+        raise ShapeError("te.ops.batch_norm: give mean and var, or training=True to take those of the batch")
+    m, v = mean, var
+
+    def body(*i: Expr) -> Expr:
+        c = i[channel]
+        value = (x[i] - m[c]) * f.rsqrt(v[c] + eps)
+        value = value if gamma is None else value * gamma[c]
+        return value if beta is None else value + beta[c]
+
+    y = compute(x.shape, body, "batch_norm")
+    return (y, m, v) if training else y
+
+
+def _moments(x: Tensor, channel: int) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each channel."""
+    others = tuple(a for a in range(x.ndim) if a != channel)
+    m = mean(x, others)
+    centred = compute(x.shape, lambda *i: x[i] - m[i[channel]], "centred")
+    return m, mean(pointwise("square", f.square, centred), others)
+
+
+@operator
+def lrn(
+    x: Tensor, size: int = 5, bias: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, axis: int = 1
+) -> Tensor:
+    """``x / (bias + alpha / size * sum of squares over size neighbouring channels) ** beta``."""
+    channel = normal_axis(axis, x.ndim, "lrn")
+    k = r.reduce_axis((0, size), "k")
+
+    def squares(*i: Expr) -> Expr:
+        c = i[channel] + k - size // 2
+        inside = (c >= 0) & (c < x.shape[channel])
+        value = x[(*i[:channel], c, *i[channel + 1 :])]
+        return r.sum(value * value, axis=k, where=inside)
+
+    total = compute(x.shape, squares, "squares")
+    return pointwise("lrn", lambda e, s: e / (bias + alpha / size * s) ** beta, x, total)
+
+
+@operator
+def cross_entropy(predictions: Tensor, targets: Tensor) -> Tensor:
+    """The mean over the first axis of ``-sum(targets * log(predictions))`` along the last."""
+    terms = pointwise("terms", lambda p, t: t * f.log(p), predictions, targets)
+    return _negative_mean(terms)
+
+
+@operator
+def cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
+    """The mean over the first axis of ``-sum(targets * log_softmax(logits))`` along the last."""
+    terms = pointwise("terms", f.multiply, log_softmax(logits), targets)
+    return _negative_mean(terms)
+
+
+def _negative_mean(terms: Tensor) -> Tensor:
+    total = reduce(r.sum, terms, None, False, "total")
+    return pointwise("cross_entropy", lambda s: -s / f.cast(terms.shape[0], s.dtype), total)

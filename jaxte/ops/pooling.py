@@ -1,0 +1,124 @@
+"""Reductions over windows of images."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxte import functions as f
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Axis, Expr, as_expr
+from jaxte.ops._operator import operator
+from jaxte.ops.reductions import reduce
+from jaxte.ops.windows import Window, channel_and_spatial, per_axis, windows
+from jaxte.tensor import Tensor
+
+Reduction = Callable[[Expr, list[Axis], Expr], Expr]
+
+
+def _windows(
+    x: Tensor, pool_size: Any, strides: Any, padding: Any, layout: str, name: str
+) -> dict[int, Window]:
+    """The windows along each spatial axis of ``x``."""
+    _, spatial = channel_and_spatial(layout, x.ndim, name)
+    sizes = per_axis(pool_size, len(spatial), f"te.ops.{name}: pool_size")
+    steps = sizes if strides is None else strides
+    found = windows([x.shape[a] for a in spatial], sizes, steps, padding, 1, name)
+    for axis, window in zip(spatial, found, strict=True):
+        if max(window.before, window.after) >= window.size:
+            raise ShapeError(
+                f"te.ops.{name}: padding {window.before, window.after} of axis {axis} of {x.name} makes windows of "
+                f"{window.size} that hold no element; pad less than the window"
+            )
+    return dict(zip(spatial, found, strict=True))
+
+
+def _pool(x: Tensor, along: dict[int, Window], reduction: Reduction, name: str) -> Tensor:
+    own = {a: r.reduce_axis((0, window.size), f"k{n}") for n, (a, window) in enumerate(along.items())}
+
+    def body(*i: Expr) -> Expr:
+        inside: Any = as_expr(True)
+        position = list(i)
+        for a, window in along.items():
+            inside = inside & window.inside(i[a], own[a])
+            position[a] = window.index(i[a], own[a])
+        return reduction(x[tuple(position)], list(own.values()), inside)
+
+    return compute([along[a].count if a in along else e for a, e in enumerate(x.shape)], body, name)
+
+
+@operator
+def max_pool2d(
+    x: Tensor, pool_size: Any, strides: Any = None, padding: Any = 0, layout: str = "NCHW"
+) -> Tensor:
+    """The maximum of each window; of equal maxima the first one gets the gradient, as in ``lax.reduce_window``.
+
+    Args:
+        pool_size: one number, or one for each spatial axis.
+        strides: the same; by default the windows lie side by side.
+        padding: as in :func:`conv2d`; elements outside count as minus infinity.
+    """
+    along = _windows(x, pool_size, strides, padding, layout, "max_pool2d")
+    return _pool(
+        x, along, lambda e, axes, inside: r.max(e, axis=axes, where=inside, ties="first"), "max_pool2d"
+    )
+
+
+@operator
+def avg_pool2d(
+    x: Tensor,
+    pool_size: Any,
+    strides: Any = None,
+    padding: Any = 0,
+    count_include_pad: bool = True,
+    layout: str = "NCHW",
+) -> Tensor:
+    """The mean of each window.
+
+    Args:
+        count_include_pad: whether elements outside count as zeros; if not, they do not count.
+
+    See :func:`max_pool2d` for the others.
+    """
+    along = _windows(x, pool_size, strides, padding, layout, "avg_pool2d")
+    total = _pool(x, along, lambda e, axes, inside: r.sum(e, axis=axes, where=inside), "window_sum")
+
+    def body(*i: Expr) -> Expr:
+        return total[i] / f.cast(_elements(along, i, count_include_pad), total.dtype)
+
+    return compute(total.shape, body, "avg_pool2d")
+
+
+def _elements(along: dict[int, Window], i: Sequence[Expr], all_of_them: bool) -> Any:
+    """How many elements count in the window at ``i``."""
+    count: Any = 1
+    for a, window in along.items():
+        last: Any = window.size
+        first: Any = 0
+        if not all_of_them and window.before:
+            first = f.maximum(window.before - i[a] * window.stride, 0)
+        if not all_of_them and window.reaches_over_the_end():
+            last = f.minimum(window.extent + window.before - i[a] * window.stride, window.size)
+        count = count * (last - first)
+    return count
+
+
+@operator
+def global_max_pool2d(x: Tensor, layout: str = "NCHW") -> Tensor:
+    """The maximum of each channel of each image, with spatial axes of extent 1."""
+    _, spatial = channel_and_spatial(layout, x.ndim, "global_max_pool2d")
+    return reduce(functools.partial(r.max, ties="first"), x, tuple(spatial), True, "global_max_pool2d")
+
+
+@operator
+def global_avg_pool2d(x: Tensor, layout: str = "NCHW") -> Tensor:
+    """The mean of each channel of each image, with spatial axes of extent 1."""
+    _, spatial = channel_and_spatial(layout, x.ndim, "global_avg_pool2d")
+    total = reduce(r.sum, x, tuple(spatial), True, "total")
+    count: Any = 1
+    for a in spatial:
+        count = count * x.shape[a]
+    return compute(total.shape, lambda *i: total[i] / f.cast(count, total.dtype), "global_avg_pool2d")

@@ -1,0 +1,192 @@
+"""Reductions along axes, and cumulative ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxte import dtypes
+from jaxte import functions as f
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.errors import DefinitionError
+from jaxte.expr import Expr
+from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
+from jaxte.tensor import Extent, Tensor
+
+Axes = int | tuple[int, ...] | None
+
+
+def reduce(
+    reduction: Callable[..., Any],
+    x: Tensor,
+    axis: Axes,
+    keepdims: bool,
+    name: str,
+    of: Callable[[Expr], Any] = lambda e: e,
+) -> Tensor:
+    """``reduction`` of ``of(element)`` along ``axis``."""
+    reduced = normal_axes(axis, x.ndim, name)
+    if not reduced:
+        return pointwise(name, lambda e: f.cast(of(e), reduced_dtype(reduction, of(e))), x)
+    own = {a: r.reduce_axis((0, x.shape[a]), f"k{a}") for a in reduced}
+    shape = [1 if a in own else e for a, e in enumerate(x.shape) if keepdims or a not in own]
+
+    def body(*index: Expr) -> Expr:
+        kept = iter(index)
+        outer = {a: next(kept) for a in range(x.ndim) if keepdims or a not in own}
+        return reduction(of(x[tuple((outer | own)[a] for a in range(x.ndim))]), axis=list(own.values()))
+
+    return compute(shape, body, name)
+
+
+def reduced_dtype(reduction: Callable[..., Any], value: Any) -> str:
+    """The dtype that ``reduction`` gives values like ``value``."""
+    return reduction(value, axis=r.reduce_axis((0, 1))).dtype
+
+
+def count(x: Tensor, axis: Axes, name: str) -> Extent:
+    """How many elements lie along ``axis``."""
+    number: Any = 1
+    for a in normal_axes(axis, x.ndim, name):
+        number = number * x.shape[a]
+    return number
+
+
+def excluded(axis: Axes, ndim: int, exclude: bool, name: str) -> Axes:
+    """``axis``, or all the other axes."""
+    if not exclude:
+        return axis
+    named = normal_axes(axis, ndim, name)
+    return tuple(a for a in range(ndim) if a not in named)
+
+
+@operator
+def sum(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """The sum along ``axis`` (all axes by default; all others with ``exclude``)."""
+    return reduce(r.sum, x, excluded(axis, x.ndim, exclude, "sum"), keepdims, "sum")
+
+
+@operator
+def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """The product along ``axis``."""
+    return reduce(r.prod, x, excluded(axis, x.ndim, exclude, "prod"), keepdims, "prod")
+
+
+@operator
+def max(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """The maximum along ``axis``; equal maxima share the gradient."""
+    return reduce(r.max, x, excluded(axis, x.ndim, exclude, "max"), keepdims, "max")
+
+
+@operator
+def min(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """The minimum along ``axis``; equal minima share the gradient."""
+    return reduce(r.min, x, excluded(axis, x.ndim, exclude, "min"), keepdims, "min")
+
+
+@operator
+def any(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """Whether one of the elements along ``axis`` is true (not 0)."""
+    return reduce(r.any, x, excluded(axis, x.ndim, exclude, "any"), keepdims, "any")
+
+
+@operator
+def all(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """Whether all elements along ``axis`` are true (not 0)."""
+    return reduce(r.all, x, excluded(axis, x.ndim, exclude, "all"), keepdims, "all")
+
+
+def _position(
+    reduction: Callable[..., Any], x: Tensor, axis: int | None, keepdims: bool, name: str
+) -> Tensor:
+    if axis is not None:
+        normal_axis(axis, x.ndim, name)
+    if not x.ndim:
+        return compute((), lambda: f.const(0, "int32"), name)
+    for extent in x.shape if axis is None else (x.shape[axis],):
+        if extent == 0:
+            raise DefinitionError(
+                f"te.ops.{name} of {x.name} along an axis of extent 0: there is no such element"
+            )
+    return reduce(reduction, x, axis, keepdims, name)
+
+
+@operator
+def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position of the first maximum along ``axis``, in the flattened tensor by default."""
+    return _position(r.argmax, x, axis, keepdims, "argmax")
+
+
+@operator
+def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position of the first minimum along ``axis``, in the flattened tensor by default."""
+    return _position(r.argmin, x, axis, keepdims, "argmin")
+
+
+def inexact(e: Expr) -> Expr:
+    """``e`` as a float, if it is an integer."""
+    return e if dtypes.is_inexact(e.dtype) else f.cast(e, dtypes.to_inexact(e.kind)[0])
+
+
+@operator
+def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    """The mean along ``axis``."""
+    axis = excluded(axis, x.ndim, exclude, "mean")
+    total = reduce(r.sum, x, axis, keepdims, "total", of=inexact)
+    return pointwise("mean", lambda s: s / f.cast(count(x, axis, "mean"), s.dtype), total)
+
+
+@operator
+def variance(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    """The variance along ``axis``, over the number of elements less ``ddof``."""
+    mu = mean(x, axis, keepdims=True)
+    centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
+    total = reduce(r.sum, centred, axis, keepdims, "total", of=lambda e: e * e)
+    return pointwise("variance", lambda s: s / f.cast(count(x, axis, "variance") - ddof, s.dtype), total)
+
+
+@operator
+def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    """The standard deviation along ``axis``."""
+    return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof))
+
+
+@operator
+def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """``log(sum(exp(x)))`` along ``axis``, without overflow."""
+    largest = reduce(r.max, x, axis, True, "largest", of=inexact)
+    shift = pointwise("shift", lambda m: f.select(f.isfinite(m), m, 0), largest)
+    scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)
+    total = reduce(r.sum, scaled, axis, True, "total")
+    result = pointwise("logsumexp", lambda s, m: f.log(s) + m, total, shift)
+    return result if keepdims else reduce(r.sum, result, axis, False, "logsumexp")
+
+
+def _cumulative(reduction: Callable[..., Any], x: Tensor, axis: int, name: str) -> Tensor:
+    """``reduction`` of the elements up to each position along ``axis``."""
+    along = normal_axis(axis, x.ndim, name)
+    k = r.reduce_axis((0, x.shape[along]), "k")
+
+    def body(*i: Expr) -> Expr:
+        return reduction(x[(*i[:along], k, *i[along + 1 :])], axis=k, where=k <= i[along])
+
+    return compute(x.shape, body, name)
+
+
+@operator
+def cumsum(x: Tensor, axis: int) -> Tensor:
+    """The sums of the elements up to each position along ``axis``."""
+    return _cumulative(r.sum, x, axis, "cumsum")
+
+
+@operator
+def cumprod(x: Tensor, axis: int) -> Tensor:
+    """The products of the elements up to each position along ``axis``."""
+    return _cumulative(r.prod, x, axis, "cumprod")
+
+
+@operator
+def cummax(x: Tensor, axis: int) -> Tensor:
+    """The maxima of the elements up to each position along ``axis``; equal maxima share the gradient."""
+    return _cumulative(r.max, x, axis, "cummax")

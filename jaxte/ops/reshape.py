@@ -1,0 +1,159 @@
+"""Reshape: the index of an element in the old shape as digits of its row-major number in the new one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.affine import linear
+from jaxte.compute import compute
+from jaxte.errors import ShapeError
+from jaxte.expr import Expr, as_expr
+from jaxte.ops._operator import normal_axis, operator
+from jaxte.tensor import Extent, Shape, Tensor, check_shape, shape_text
+
+
+@operator
+def reshape(x: Tensor, shape: Any) -> Tensor:
+    """The elements of ``x`` in row-major order in another shape; one extent may be -1, and is worked out."""
+    target = _resolved(x, [shape] if isinstance(shape, (int, Expr)) else list(shape))
+    groups = _matching_groups(x, target)
+
+    def body(*index: Expr) -> Expr:
+        positions: dict[int, Any] = {}
+        for old, new in groups:
+            positions |= _digits(x.shape, target, index, old, new)
+        return x[tuple(positions.get(axis, 0) for axis in range(x.ndim))]
+
+    return compute(target, body, "reshape")
+
+
+@operator
+def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+    """``x`` in the shape of ``like``, whose values do not matter."""
+    return reshape(x, like.shape)
+
+
+@operator
+def flatten(x: Tensor, start_dim: int = 1) -> Tensor:
+    """``x`` with all axes from ``start_dim`` on in one; by default the first axis, the batch, is kept."""
+    start = normal_axis(start_dim, x.ndim + 1, "flatten") if x.ndim else 0
+    last = 1
+    for extent in x.shape[start:]:
+        last = last * extent
+    return reshape(x, (*x.shape[:start], last))
+
+
+def _digits(
+    source: Shape, target: Shape, index: Sequence[Expr], old: Sequence[int], new: Sequence[int]
+) -> dict[int, Any]:
+    """The indices of the axes ``old`` at the point ``index`` of the axes ``new``, in mixed radix."""
+    flat: Any = as_expr(0)
+    for axis in new:
+        flat = flat * target[axis] + index[axis]
+    digits = {}
+    for axis in reversed(old[1:]):
+        digits[axis] = flat % source[axis]
+        flat = flat // source[axis]
+    return digits | dict.fromkeys(old[:1], flat)
+
+
+@dataclass(frozen=True)
+class _Count:
+    """A number of elements: an integer times symbolic extents."""
+
+    number: int
+    symbols: Counter[Expr]
+
+    def times(self, extent: Extent) -> _Count:
+        if isinstance(extent, int):
+            return _Count(self.number * extent, self.symbols)
+        terms = linear(extent)
+        if terms.constant == 0 and len(terms.terms) == 1:
+            ((atom, factor),) = terms.terms.items()
+            return _Count(self.number * factor, self.symbols + Counter([atom]))
+        return _Count(self.number, self.symbols + Counter([extent]))
+
+    def divided_by(self, other: _Count) -> Extent | None:
+        """The quotient as an extent; None where it is no such thing."""
+        symbols = list((self.symbols - other.symbols).elements())
+        if other.symbols - self.symbols or len(symbols) > 1 or not other.number or self.number % other.number:
+            return None
+        number = self.number // other.number
+        return number * symbols[0] if symbols else number
+
+
+def _count(extents: Sequence[Extent]) -> _Count:
+    count = _Count(1, Counter())
+    for extent in extents:
+        count = count.times(extent)
+    return count
+
+
+def _matching_groups(x: Tensor, target: Shape) -> list[tuple[list[int], list[int]]]:
+    """The least groups of neighbouring axes of ``x`` and ``target`` that hold equally many elements each.
+
+    Axes of extent 1 are in no group: their index is 0.
+    """
+    if 0 in x.shape or 0 in target:
+        if (0 in x.shape) != (0 in target):
+            raise _mismatch(x, target)
+        return []
+    old = [a for a, e in enumerate(x.shape) if e != 1]
+    new = [a for a, e in enumerate(target) if e != 1]
+    groups = []
+    while old or new:
+        left, right = _next_group(x, target, old, new)
+        groups.append((left, right))
+        old, new = old[len(left) :], new[len(right) :]
+    return groups
+
+
+def _next_group(x: Tensor, target: Shape, old: list[int], new: list[int]) -> tuple[list[int], list[int]]:
+    """The first axes of ``old`` and of ``new`` that hold equally many elements."""
+    left, right = _count([]), _count([])
+    i = j = 0
+    while not i or left != right:
+        missing = right.symbols - left.symbols
+        behind = bool(missing) or (not left.symbols - right.symbols and left.number <= right.number)
+        if behind and i < len(old):
+            left, i = left.times(x.shape[old[i]]), i + 1
+        elif j < len(new):
+            right, j = right.times(target[new[j]]), j + 1
+        else:
+            raise _mismatch(x, target)
+    inner = [x.shape[a] for a in old[1:i]] + [target[a] for a in new[1:j]]
+    if any(isinstance(extent, Expr) for extent in inner):
+        raise ShapeError(
+            f"te.ops.reshape: {x.name} {shape_text(x.shape)} to {shape_text(target)} would divide an index by a symbolic "
+            "size; only the first of the axes that are merged or split may be symbolic"
+        )
+    return old[:i], new[:j]
+
+
+def _mismatch(x: Tensor, target: Shape) -> ShapeError:
+    return ShapeError(
+        f"te.ops.reshape: {x.name} {shape_text(x.shape)} and {shape_text(target)} have different numbers of elements; "
+        "the products of their extents must be equal"
+    )
+
+
+def _resolved(x: Tensor, shape: list[Any]) -> Shape:
+    """``shape`` with its -1 worked out."""
+    unknown = [n for n, extent in enumerate(shape) if isinstance(extent, int) and extent == -1]
+    if len(unknown) > 1:
+        raise ShapeError(
+            f"te.ops.reshape: {tuple(shape)} has -1 more than once; one extent can be worked out"
+        )
+    if not unknown:
+        return check_shape(shape, "reshape")
+    before, after = shape[: unknown[0]], shape[unknown[0] + 1 :]
+    extent = _count(x.shape).divided_by(_count(check_shape([*before, *after], "reshape")))
+    if extent is None:
+        raise ShapeError(
+            f"te.ops.reshape: no extent fits -1 in {tuple(shape)} for {x.name} {shape_text(x.shape)}; the product of "
+            "the other extents must divide the number of elements"
+        )
+    return check_shape([*before, extent, *after], "reshape")

@@ -1,0 +1,125 @@
+"""Rules that make an adjoint simpler without changing it.
+
+``simplify_reads`` normalises index expressions; ``factors_outside`` moves what does not depend on the reduction
+axes out of a sum; ``collect`` adds equal terms up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaxte.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.errors import IndexExpressionError
+from jaxte.expr import Axis, Call, Const, Expr, Read, call
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.walk import free_axes, postorder, rewrite
+
+Wrap = Callable[[Expr], Expr]
+
+
+def simplify_reads(expr: Expr) -> Expr:
+    """``expr`` with the indices of every read in normal form."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        return Read(node.tensor, [simplify_index(i) for i in node.indices])
+
+    return rewrite(expr, rule)
+
+
+def simplify_index(index: Expr) -> Expr:
+    """An index in normal form, with ``//`` and ``%`` that the axes' ranges decide resolved."""
+    if isinstance(index, (Axis, Const)):
+        return index
+    try:
+        form = linear(index)
+    except IndexExpressionError:
+        return index
+    bounds = axis_bounds(a for a in free_axes(index) if isinstance(a, Axis))
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        result = result + _resolve(atom, bounds) * coefficient
+    return from_linear(result)
+
+
+def _resolve(atom: Expr, bounds: dict[Expr, tuple[int, int]]) -> Linear:
+    if not (isinstance(atom, Call) and atom.op.name in ("floor_divide", "mod")):
+        return Linear({atom: 1})
+    inner, divisor = linear(atom.args[0]), int(atom.args[1].value)  # type: ignore[attr-defined]
+    known = interval(inner, bounds)
+    if known is not None and known[0] // divisor == known[1] // divisor:
+        quotient = known[0] // divisor
+        return (
+            Linear({}, quotient) if atom.op.name == "floor_divide" else inner - Linear({}, quotient * divisor)
+        )
+    return Linear({atom: 1})
+
+
+def factors_outside(value: Expr, axes: Sequence[Axis]) -> tuple[list[Wrap], Expr]:
+    """``value`` split into what can be done after summing over ``axes`` (outermost first) and what remains."""
+    inside = _dependence(value, axes)
+    wraps: list[Wrap] = []
+    while isinstance(value, Call):
+        match value.op, value.args:
+            case op, (a,) if op is NEGATIVE:
+                wraps.append(lambda e: call(NEGATIVE, e))
+                value = a
+            case op, (a, b) if op is MULTIPLY and not inside[a] and inside[b]:
+                wraps.append(_multiplier(a))
+                value = b
+            case op, (a, b) if op is MULTIPLY and not inside[b] and inside[a]:
+                wraps.append(_right_multiplier(b))
+                value = a
+            case op, (a, b) if op is DIVIDE and not inside[b] and inside[a]:
+                wraps.append(_divisor(b))
+                value = a
+            case _:
+                break
+    return wraps, value
+
+
+def _multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, factor, e)
+
+
+def _right_multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, e, factor)
+
+
+def _divisor(factor: Expr) -> Wrap:
+    return lambda e: call(DIVIDE, e, factor)
+
+
+def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
+    """For every node below ``root``, whether it depends on one of ``axes``."""
+    wanted = set(axes)
+    found: dict[Expr, bool] = {}
+    for node in postorder(root):
+        found[node] = node in wanted or any(found[child] for child in node.children)
+    return found
+
+
+def collect(terms: Sequence[Expr]) -> Expr:
+    """The sum of ``terms``: equal ones added up, opposite ones gone; 0 if nothing is left."""
+    counts: dict[Expr, float] = {}
+    for term in terms:
+        sign, core = _sign_and_core(term)
+        counts[core] = counts.get(core, 0) + sign
+    result: Expr | None = None
+    for core, count in counts.items():
+        if count == 0:
+            continue
+        size = core if abs(count) == 1 else call(MULTIPLY, Const(abs(count)), core)
+        if result is None:
+            result = size if count > 0 else call(NEGATIVE, size)
+        else:
+            result = call(ADD if count > 0 else SUBTRACT, result, size)
+    return Const(0.0) if result is None else result
+
+
+def _sign_and_core(term: Expr) -> tuple[float, Expr]:
+    sign = 1.0
+    while isinstance(term, Call) and term.op is NEGATIVE:
+        sign, term = -sign, term.args[0]
+    return sign, term

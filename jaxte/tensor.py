@@ -1,0 +1,349 @@
+"""Tensors: placeholders, computed tensors and extern nodes, and the graph that they form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from jaxte import dtypes
+from jaxte.affine import normal
+from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
+from jaxte.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call
+from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
+from jaxte.text import text
+from jaxte.walk import postorder
+
+Extent = int | Expr
+Shape = tuple[Extent, ...]
+
+MAX_EXTENT = 2**31 - 1  # axes are int32 values in the emitted code
+MAX_ELEMENTS = 2**63 - 1
+
+
+class Tensor(Operand):
+    """A node of the graph.
+
+    Attributes:
+        name: a label; any text, not necessarily unique.
+        shape: extents, integers or expressions of sizes.
+        dtype: name of the element type.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "name", "shape")
+
+    def __init__(self, name: str, shape: Shape, dtype: str) -> None:
+        self.name = name
+        self.shape = shape
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that this one reads, in order of appearance."""
+        return ()
+
+    def __getitem__(self, indices: Any) -> Read:
+        """The element at ``indices``: one index expression for each axis, ``X[()]`` for a scalar tensor."""
+        if not isinstance(indices, tuple):
+            indices = (indices,)
+        if len(indices) != self.ndim:
+            given = ", ".join(str(text(i) if isinstance(i, Expr) else i) for i in indices)
+            raise ShapeError(
+                f"{self.name}[{given}] has {len(indices)} indices, but {self.name} has {self.ndim} axes "
+                f"{shape_text(self.shape)}; give one index for each axis"
+            )
+        return Read(self, tuple(self._index(axis, index) for axis, index in enumerate(indices)))
+
+    __call__ = __getitem__
+
+    def _index(self, axis: int, index: Any) -> Expr:
+        if isinstance(index, slice) or index is Ellipsis or index is None:
+            raise DefinitionError(
+                f"{self.name}[{index}]: an element is read with one index expression for each axis, not with slices; "
+                "te.ops.strided_slice and te.compute make slices"
+            )
+        expr = as_expr(index)
+        if not dtypes.is_integer(expr.dtype):
+            raise IndexExpressionError(
+                f"axis {axis} of {self.name} is indexed by `{text(expr)}` of dtype {expr.dtype}; "
+                "an index is an integer: use te.cast(..., 'int32') on data"
+            )
+        return expr
+
+    def __iter__(self) -> Any:
+        raise DefinitionError(f"tensor {self.name} cannot be iterated over; read its elements with indices")
+
+    def __bool__(self) -> bool:
+        raise DefinitionError(f"tensor {self.name} has no truth value; compare elements inside te.compute")
+
+    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return elementwise(op, args)
+
+    def __eq__(self, other: object) -> Any:
+        return _equality(EQUAL, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _equality(NOT_EQUAL, self, other)
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.dtype}{shape_text(self.shape)}"
+
+
+class Placeholder(Tensor):
+    """An input of a graph."""
+
+    __slots__ = ()
+
+
+class Compute(Tensor):
+    """A tensor given by what one element is.
+
+    Attributes:
+        axes: one axis for each entry of ``shape``, from 0.
+        body: the scalar expression of the element at ``axes``.
+    """
+
+    __slots__ = ("_inputs", "axes", "body")
+
+    def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
+        super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
+        self.axes = tuple(axes)
+        self.body = body
+        self._inputs: tuple[Tensor, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        if self._inputs is None:
+            reads = (node.tensor for node in postorder(self.body) if isinstance(node, Read))
+            self._inputs = tuple(dict.fromkeys(reads))
+        return self._inputs
+
+    def __bool__(self) -> bool:
+        """The truth value of ``A == B`` on whole tensors is identity, so that tensors can be keys."""
+        match self.body:
+            case Call(op, (Read(a, _), Read(b, _))) if op in (EQUAL, NOT_EQUAL):
+                return (a is b) == (op is EQUAL)
+        return super().__bool__()
+
+    def __repr__(self) -> str:
+        axes = ", ".join(a.name for a in self.axes)
+        return f"{self.name}[{axes}] = {text(self.body)}"
+
+
+class Extern(Tensor):
+    """One output of a function on arrays, opaque to index notation.
+
+    Attributes:
+        fn: takes the arrays of ``inputs``, returns one array for each of the node's outputs.
+        position: which output this tensor is.
+        group: the object that all outputs of one call share.
+    """
+
+    __slots__ = ("_inputs", "fn", "group", "position")
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        dtype: str,
+        fn: Callable[..., Any],
+        inputs: Sequence[Tensor],
+        position: int,
+        group: object,
+    ) -> None:
+        super().__init__(name, shape, dtype)
+        self.fn = fn
+        self._inputs = tuple(inputs)
+        self.position = position
+        self.group = group
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+
+def _equality(op: Op, a: Tensor, b: object) -> Any:
+    if isinstance(b, Tensor):
+        try:
+            return elementwise(op, (a, b))
+        except ShapeError:  # tensors that cannot be compared by element are not equal
+            return (a is b) == (op is EQUAL)
+    return elementwise(op, (a, b)) if isinstance(b, (Expr, bool, int, float, complex)) else NotImplemented
+
+
+def var(name: str = "n") -> Var:
+    """A symbolic size: a positive integer that is known when the code runs.
+
+    Example:
+        >>> n = te.var("n")
+        >>> X = te.placeholder((n, 3), name="X")
+    """
+    return Var(name)
+
+
+def placeholder(shape: Any, dtype: Any = "float32", name: str | None = None) -> Placeholder:
+    """An input tensor.
+
+    Args:
+        shape: extents; an integer for one axis, ``()`` for a scalar.
+        dtype: element type, by default float32.
+        name: label used in printed formulas and in the emitted code.
+
+    Example:
+        >>> X = te.placeholder((8, 32, 16), name="X")
+    """
+    label = "X" if name is None else str(name)
+    return Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype))
+
+
+def check_shape(shape: Any, name: str) -> Shape:
+    """``shape`` as a tuple of integers and size expressions, or an error that names the extent."""
+    if isinstance(shape, (int, Expr)):
+        shape = (shape,)
+    if not isinstance(shape, Iterable):
+        raise ShapeError(f"the shape of {name} is {shape!r}; give a tuple of integers or te.var sizes")
+    extents = tuple(_check_extent(extent, axis, name) for axis, extent in enumerate(shape))
+    elements = 1
+    for extent in extents:
+        elements *= max(extent, 1) if isinstance(extent, int) else 1
+    if elements > MAX_ELEMENTS:
+        raise ShapeError(f"{name} {shape_text(extents)} has {elements} elements, more than fit in 64 bits")
+    return extents
+
+
+def _check_extent(extent: Any, axis: int, name: str) -> Extent:
+    where = f"extent of axis {axis} of {name}"
+    if isinstance(extent, Expr):
+        for node in postorder(extent):
+            if isinstance(node, (Axis, Read)):
+                raise ShapeError(
+                    f"{where} is `{text(extent)}`; an extent is made of integers and te.var sizes only"
+                )
+        extent = as_extent(normal(extent))
+    if isinstance(extent, Expr):
+        return extent
+    if isinstance(extent, bool) or not hasattr(extent, "__index__") or hasattr(extent, "aval"):
+        raise ShapeError(
+            f"{where} is {extent!r}, a {type(extent).__name__}; give a Python integer or a te.var "
+            "(inside jax.jit make the size a static argument, or take it from an array's .shape)"
+        )
+    value = int(extent)
+    if value < 0:
+        raise ShapeError(f"{where} is {value}; extents are not negative")
+    if value > MAX_EXTENT:
+        raise ShapeError(f"{where} is {value}, which overflows the int32 of an axis (at most {MAX_EXTENT})")
+    return value
+
+
+def as_extent(expr: Expr) -> Extent:
+    """An extent as an integer where it is known now."""
+    return int(expr.value) if isinstance(expr, Const) else expr  # type: ignore[arg-type]
+
+
+def shape_text(shape: Shape) -> str:
+    entries = [text(e) if isinstance(e, Expr) else str(e) for e in shape]
+    return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+
+
+def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
+    """Names for the axes: those of the parameters of ``fn``."""
+    parameters = list(inspect.signature(fn).parameters.values())
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(required) > count or (len(named) < count and not variadic):
+        raise DefinitionError(
+            f"the body takes {len(named)} axes ({', '.join(named)}), but the shape has {count}; "
+            "give the function one parameter for each axis, or *axes"
+        )
+    return (named + [f"i{n}" for n in range(len(named), count)])[:count]
+
+
+def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
+    """Output axes over ``shape``."""
+    return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
+
+
+def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
+    """The shape that ``shapes`` broadcast to, as NumPy broadcasts."""
+    ndim = max(map(len, shapes))
+    result: list[Extent] = []
+    for axis in range(ndim):
+        extent: Extent = 1
+        for shape in shapes:
+            position = axis - ndim + len(shape)
+            own = shape[position] if position >= 0 else 1
+            if _same(extent, 1):
+                extent = own
+            elif not _same(own, 1) and not _same(own, extent):
+                listed = " and ".join(map(shape_text, shapes))
+                raise ShapeError(
+                    f"{what}: shapes {listed} do not broadcast: axis {axis - ndim} has extents "
+                    f"{shape_text((extent,))[1:-2]} and {shape_text((own,))[1:-2]}; they must be equal, or one of them 1"
+                )
+        result.append(extent)
+    return tuple(result)
+
+
+def _same(a: Extent, b: Extent) -> bool:
+    return as_expr(a) is as_expr(b)
+
+
+def elementwise(op: Op, args: Sequence[Any]) -> Compute:
+    """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts."""
+    operands = [a if isinstance(a, Tensor) else as_expr(a) for a in args]
+    shapes = [a.shape for a in operands if isinstance(a, Tensor)]
+    names = " and ".join(a.name for a in operands if isinstance(a, Tensor))
+    shape = broadcast_shapes(shapes, f"{op.name} of {names}")
+    axes = new_axes(shape, [f"i{n}" for n in range(len(shape))])
+    elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
+    return Compute(op.name, axes, call(op, *elements))
+
+
+def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
+    trailing = axes[len(axes) - tensor.ndim :]
+    own: list[Expr] = []
+    for axis, extent in zip(trailing, tensor.shape, strict=True):
+        own.append(as_expr(0) if _same(extent, 1) and axis.hi is not as_expr(1) else axis)
+    return Read(tensor, own)
+
+
+def topological_order(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Every tensor that ``tensors`` need, each after its inputs, in a fixed order."""
+    done: dict[Tensor, None] = {}
+    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(tensors))]
+    entered: set[Tensor] = set()
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            done[tensor] = None
+        elif tensor not in entered:
+            entered.add(tensor)
+            stack.append((tensor, True))
+            stack.extend((t, False) for t in reversed(tensor.inputs))
+    return list(done)
+
+
+def check_result(value: Any, name: str) -> Expr:
+    """What a body returned, as an expression, or an error that says what it should be."""
+    if value is None:
+        raise DefinitionError(f"the body of {name} returns nothing; return the expression of one element")
+    if isinstance(value, (Expr, bool, int, float, complex)):
+        return as_expr(value)
+    if isinstance(value, Tensor):
+        raise DefinitionError(
+            f"the body of {name} returns the whole tensor {value.name}; return one element of it, "
+            f"as in {value.name}[{', '.join('ijklmn'[: value.ndim]) or '()'}]"
+        )
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return as_expr(value)
+    raise DefinitionError(
+        f"the body of {name} returns a {type(value).__name__}; return one scalar expression (or a tuple of "
+        "them for several tensors); arrays enter as te.placeholder"
+    )

@@ -1,0 +1,302 @@
+"""Checks of gradients: against finite differences, and against ``jax.grad`` of a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
+
+from jaxte.bridge.arrays import is_array
+from jaxte.bridge.evaluate import as_function, placeholders_of
+from jaxte.bridge.function import Function, GraphFunction
+from jaxte.dtypes import is_inexact
+from jaxte.errors import DefinitionError
+from jaxte.tensor import Tensor
+
+_TOLERANCES = {"float64": 1e-10, "complex128": 1e-10, "float16": 2e-2, "bfloat16": 1e-1}
+
+
+def check_grads(
+    fn_or_graph: Any,
+    args: Sequence[Any],
+    order: int = 1,
+    rtol: float | None = None,
+    eps: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Raises AssertionError if the derived gradients disagree with finite differences.
+
+    A function over a builder is checked in float64, whatever the dtype of ``args`` (64-bit JAX is switched on within);
+    a graph in the dtypes that it was defined with, so define it in float64 for a sharp check.
+
+    Args:
+        fn_or_graph: a jaxte function, a builder, or Tensors (as a function of their placeholders, in order of
+            appearance).
+        args: arguments at which to check; points away from kinks.
+        order: 1 checks gradients, 2 also gradients of gradients, and so on.
+        rtol: greatest relative difference, by default 1e-5 in float64, 2e-2 in float32.
+        eps: step of the differences.
+        seed: of the random directions.
+    """
+    with jax.enable_x64(True):
+        function = _as_function(fn_or_graph)
+        wide = [] if isinstance(function, GraphFunction) else ["float32", "float16", "bfloat16", "complex64"]
+        values = tree_map(lambda a: _widened(a, wide), tuple(args))
+        leaves, tree = tree_flatten(values)
+        places = [n for n, leaf in enumerate(leaves) if is_array(leaf) and is_inexact(leaf.dtype.name)]
+        if not places:
+            raise DefinitionError("check_grads: none of the arguments is an array of floating point numbers")
+
+        def flat(*parts: Any) -> tuple[Any, ...]:
+            filled = list(leaves)
+            for place, part in zip(places, parts, strict=True):
+                filled[place] = part
+            results = tree_flatten(function(*tree_unflatten(tree, filled)))[0]
+            return tuple(r for r in results if is_inexact(r.dtype.name))
+
+        double = all(leaves[n].dtype.name in ("float64", "complex128") for n in places)
+        step, tolerance = eps or (1e-5 if double else 1e-2), rtol or (1e-5 if double else 2e-2)
+        rng = np.random.default_rng(seed)
+        names = _names(function, tuple(args))
+        _check_order(
+            flat, [leaves[n] for n in places], [names[n] for n in places], order, tolerance, step, rng, 1
+        )
+
+
+def _as_function(fn_or_graph: Any) -> Function:
+    if callable(fn_or_graph) and not isinstance(fn_or_graph, Tensor):
+        return as_function(fn_or_graph)
+    tensors = [fn_or_graph] if isinstance(fn_or_graph, Tensor) else list(fn_or_graph)
+    return GraphFunction(placeholders_of(tensors), tensors)
+
+
+def _widened(value: Any, narrow: Sequence[str]) -> Any:
+    if not is_array(value):
+        return value
+    dtype = value.dtype.name
+    if dtype not in narrow:
+        return jnp.asarray(value)
+    return jnp.asarray(value, "complex128" if dtype.startswith("complex") else "float64")
+
+
+def _check_order(
+    flat: Callable[..., tuple[Any, ...]],
+    values: Sequence[Any],
+    names: Sequence[str],
+    order: int,
+    rtol: float,
+    eps: float,
+    rng: np.random.Generator,
+    now: int,
+) -> None:
+    """The derivative along a random direction, by reverse mode and by a central difference, for each argument."""
+    heads = [_random(rng, r) for r in flat(*values)]
+
+    def gradients(*parts: Any) -> tuple[Any, ...]:
+        return jax.vjp(flat, *parts)[1](tuple(heads))
+
+    found = gradients(*values)
+    for place, (value, adjoint, name) in enumerate(zip(values, found, names, strict=True)):
+        direction = _random(rng, value)
+        sides = [
+            flat(*values[:place], value + sign * eps * direction, *values[place + 1 :]) for sign in (1, -1)
+        ]
+        difference = sum(_dot(h, (a - b) / (2 * eps)) for h, a, b in zip(heads, *sides, strict=True))
+        derived = _dot(adjoint, direction)
+        # The terms of the two sums, not the sums, which may cancel, set the scale.
+        scale = max(_size(adjoint, direction), abs(difference), 1e-12)
+        if not abs(difference - derived) <= rtol * scale:
+            raise AssertionError(
+                f"order {now}, argument {name}: along a random direction the derived gradient gives {derived:.10g}, "
+                f"the difference quotient {difference:.10g} (relative difference {abs(difference - derived) / scale:.2g}, "
+                f"allowed {rtol:.2g})"
+            )
+    if order > now:
+        _check_order(gradients, values, names, order, rtol * 10, eps, rng, now + 1)
+
+
+def _random(rng: np.random.Generator, like: Any) -> Any:
+    values = rng.standard_normal(like.shape)
+    if jnp.iscomplexobj(like):
+        values = values + 1j * rng.standard_normal(like.shape)
+    return jnp.asarray(values, like.dtype)
+
+
+def _dot(a: Any, b: Any) -> float:
+    return float(np.real(np.sum(np.asarray(a, "complex128") * np.asarray(b, "complex128"))))
+
+
+def _size(a: Any, b: Any) -> float:
+    products = np.asarray(a, "complex128") * np.asarray(b, "complex128")
+    return float(np.linalg.norm(products.ravel()))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two arrays are apart.
+
+    Attributes:
+        what: "value" or "gradient".
+        name: of the output or of the argument.
+        error: norm of the difference over the norm of the reference.
+        largest: the largest difference of two elements.
+        allowed: the greatest ``error`` that passes.
+    """
+
+    what: str
+    name: str
+    error: float
+    largest: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        return self.error <= self.allowed
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of :func:`compare`; it prints itself as a table."""
+
+    rows: tuple[Difference, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return all(row.agrees for row in self.rows)
+
+    @property
+    def max_error(self) -> float:
+        """The largest relative difference, over values and gradients."""
+        return max((row.error for row in self.rows), default=0.0)
+
+    @property
+    def gradient_errors(self) -> dict[str, float]:
+        """The relative difference of each gradient by the name of the argument."""
+        return {row.name: row.error for row in self.rows if row.what == "gradient"}
+
+    def __str__(self) -> str:
+        width = max((len(row.name) for row in self.rows), default=0)
+        lines = [f"{'':8}  {'':{width}}  relative  largest  allowed"]
+        for row in self.rows:
+            mark = "" if row.agrees else "  differs"
+            numbers = f"{row.error:8.1e}  {row.largest:7.1e}  {row.allowed:7.1e}"
+            lines.append(f"{row.what:8}  {row.name:{width}}  {numbers}{mark}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def compare(
+    fn: Any,
+    reference: Callable[..., Any],
+    *args: Any,
+    rtol: float | None = None,
+    raises: bool = True,
+    seed: int = 0,
+) -> Report:
+    """Values and gradients of a jaxte function beside those of a JAX function.
+
+    The gradients are those of the sum of the outputs times random numbers, with respect to every array of floating
+    point numbers among the arguments: of ``fn`` by the derived adjoints, of ``reference`` by ``jax.vjp``.
+
+    Args:
+        fn: a jaxte function or a builder.
+        reference: a JAX function of the same arguments and results.
+        rtol: greatest norm of a difference over the norm of the reference; by default 1e-5 for float32.
+        raises: whether a disagreement is an AssertionError.
+        seed: of the random numbers.
+
+    Returns:
+        A :class:`Report`.
+
+    Example:
+        >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
+    """
+    function = as_function(fn)
+    leaves, tree = tree_flatten(args)
+    names = _names(function, args)
+    places = [n for n, leaf in enumerate(leaves) if is_array(leaf) and is_inexact(leaf.dtype.name)]
+    rng = np.random.default_rng(seed)
+    heads: list[Any] = []
+
+    def pulled(f: Callable[..., Any]) -> tuple[Any, list[Any]]:
+        """The results of ``f``, and the gradients of its arguments."""
+        outputs, gradients = _results_and_gradients(f, leaves, tree, places, heads, rng)
+        return outputs, gradients
+
+    expected, expected_gradients = pulled(reference)
+    found, gradients = pulled(function)
+    rows = [*_compare_values(found, expected, rtol)]
+    for place, got, want in zip(places, gradients, expected_gradients, strict=True):
+        rows.append(_difference("gradient", names[place], got, want, rtol))
+    report = Report(tuple(rows))
+    if raises and not report.agrees:
+        raise AssertionError(f"{function.__name__} and its reference disagree\n{report}")
+    return report
+
+
+def _results_and_gradients(
+    f: Callable[..., Any],
+    leaves: Sequence[Any],
+    tree: Any,
+    places: Sequence[int],
+    heads: list[Any],
+    rng: np.random.Generator,
+) -> tuple[Any, list[Any]]:
+    def of_floats(*parts: Any) -> tuple[list[Any], Any]:
+        filled = list(leaves)
+        for place, part in zip(places, parts, strict=True):
+            filled[place] = part
+        results = f(*tree_unflatten(tree, filled))
+        return [r for r in tree_flatten(results)[0] if is_inexact(jnp.asarray(r).dtype.name)], results
+
+    outputs, pull, results = jax.vjp(of_floats, *(jnp.asarray(leaves[n]) for n in places), has_aux=True)
+    if not heads:
+        heads += [_random(rng, output) for output in outputs]
+    if [h.shape for h in heads] != [o.shape for o in outputs]:
+        return results, [jnp.full(np.shape(leaves[n]), jnp.nan) for n in places]
+    return results, list(pull([h.astype(o.dtype) for h, o in zip(heads, outputs, strict=True)]))
+
+
+def _compare_values(found: Any, expected: Any, rtol: float | None) -> Iterator[Difference]:
+    wanted, tree = tree_flatten_with_path(expected)
+    got, own_tree = tree_flatten(found)
+    if str(own_tree) != str(tree):
+        raise AssertionError(f"the results are {own_tree}, those of the reference {tree}")
+    for (path, want), value in zip(wanted, got, strict=True):
+        yield _difference("value", keystr(path) or "result", value, want, rtol)
+
+
+def _difference(what: str, name: str, found: Any, expected: Any, rtol: float | None) -> Difference:
+    got, want = np.asarray(found), np.asarray(expected)
+    if got.shape != want.shape:
+        raise AssertionError(f"{what} {name} has shape {got.shape}, that of the reference {want.shape}")
+    allowed = rtol if rtol is not None else _TOLERANCES.get(got.dtype.name, 1e-5)
+    first, second = (a.astype("complex128").ravel() for a in (got, want))
+    same = (first == second) | (np.isnan(first) & np.isnan(second))
+    with np.errstate(invalid="ignore"):
+        gap = np.where(same, 0, first - second)
+        size = np.linalg.norm(np.where(same & ~np.isfinite(second), 0, second))
+    norm = float(np.linalg.norm(gap))
+    error = norm / float(size) if size else norm
+    largest = float(np.max(np.abs(gap), initial=0.0))
+    return Difference(what, name, error if not np.isnan(error) else float("inf"), largest, allowed)
+
+
+def _names(function: Function, args: tuple[Any, ...]) -> list[str]:
+    """A name for each leaf of ``args``: the parameter and the path below it."""
+    if isinstance(function, GraphFunction):
+        parameters = list(function.inputs.names)
+    else:
+        parameters = list(getattr(function, "_signature").parameters)  # noqa: B009
+    found = []
+    for path, _ in tree_flatten_with_path(args)[0]:
+        number = path[0].idx
+        first = parameters[number] if number < len(parameters) else f"argument {number}"
+        found.append(f"{first}{keystr(path[1:])}")
+    return found

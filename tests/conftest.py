@@ -1,0 +1,52 @@
+"""What every test shares: JAX on the CPU, hypothesis profiles, 64-bit mode, random numbers."""
+
+import os
+import zlib
+from collections.abc import Iterator
+
+# Before jax is imported, and in the environment so that child processes inherit it.
+# JAX_PLATFORMS=cuda runs the same tests on a GPU.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
+# fails for a change of the code, never by luck. New examples are the work of "full".
+settings.register_profile(
+    "quick",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "full",
+    max_examples=2000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    """64-bit JAX within one test. Under `@given`, ask for it with `@pytest.mark.usefixtures("x64")`."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers, other ones in each test. JAXTE_SEED=n draws others; a failure shows the seed.
+
+    Not under `@given`, where the state would run on from example to example: draw a seed there.
+    """
+    run = int(os.environ.get("JAXTE_SEED", "0"))
+    # crc32, since hash() differs between processes
+    seed = zlib.crc32(f"{run}:{request.node.nodeid}".encode())
+    request.node.add_report_section("setup", "rng", f"JAXTE_SEED={run}: np.random.default_rng({seed})")
+    return np.random.default_rng(seed)

@@ -1,0 +1,65 @@
+"""Runs what a recogniser found: its operands by the interpreter, its operation by the emitted source in JAX."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxte.expr import Call, Expr, Reduce
+from jaxte.interpret import interpret
+from jaxte.operators import SELECT
+from jaxte.tensor import Compute, Tensor, topological_order
+
+NAMES = ("A", "B", "C", "D", "E")
+
+
+def feeds(rng: np.random.Generator, *tensors: Tensor) -> dict[Tensor, np.ndarray]:
+    return {t: rng.standard_normal(t.shape).astype(t.dtype) for t in tensors}
+
+
+def operands(spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> dict[str, Any]:
+    """The operands of ``spec`` under the names that ``NAMES`` gives them."""
+    found = {}
+    for name, operand in zip(NAMES, spec.operands, strict=False):
+        tensor = Compute(name, operand.axes, operand.body)
+        needed = topological_order([tensor])
+        found[name] = jnp.asarray(interpret(tensor, {t: a for t, a in arrays.items() if t in needed}))
+        assert found[name].shape == tuple(map(int, operand.shape))
+    return found
+
+
+def run(source: str | list[str], spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> np.ndarray:
+    """The value of an emitted expression, or of ``Y`` after emitted statements."""
+    scope: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, **operands(spec, arrays)}
+    if isinstance(source, str):
+        return np.asarray(eval(source, scope))
+    exec("\n".join(source), scope)
+    return np.asarray(scope["Y"])
+
+
+def split_guard(body: Expr) -> tuple[Reduce, tuple[Expr, ...]]:
+    """The reduction of an adjoint and the condition that it stands behind."""
+    if isinstance(body, Call) and body.op is SELECT:
+        assert isinstance(body.args[1], Reduce)
+        return body.args[1], (body.args[0],)
+    assert isinstance(body, Reduce)
+    return body, ()
+
+
+def check(
+    tensor: Compute,
+    source: str | list[str],
+    spec: Any,
+    arrays: Mapping[Tensor, np.ndarray],
+    tolerance: float = 1e-5,
+) -> None:
+    """What was emitted against the meaning of ``tensor``."""
+    expected = interpret(tensor, arrays)
+    found = run(source, spec, arrays)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

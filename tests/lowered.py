@@ -1,0 +1,88 @@
+"""Lowers tensors, runs the emitted text as it stands and compares with the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxte as te
+from jaxte.interpret import interpret
+from jaxte.lower.emit import module_text
+from jaxte.lower.ops import Program
+from jaxte.lower.plan import lower
+from jaxte.tensor import Placeholder, Tensor, topological_order
+
+SIZE = 5  # what symbolic sizes are in tests
+VIEWS_ONLY = ("gather", "scatter", "dynamic_slice", "sort", "while")
+
+
+def program_of(*outputs: Tensor) -> Program:
+    inputs = [t for t in topological_order(outputs) if isinstance(t, Placeholder)]
+    return lower("forward", inputs, outputs)
+
+
+def text_of(*outputs: Tensor) -> str:
+    return module_text([program_of(*outputs)])
+
+
+def sources(*outputs: Tensor) -> list[str]:
+    """The right-hand sides of the emitted assignments."""
+    return [s.source for s in program_of(*outputs).statements]
+
+
+def arrays_for(program: Program, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for _, tensor in program.params:
+        shape = tuple(e if isinstance(e, int) else SIZE for e in tensor.shape)
+        if tensor.dtype.startswith(("int", "uint")):
+            arrays.append(rng.integers(-2 if tensor.dtype[0] == "i" else 0, 7, shape).astype(tensor.dtype))
+        elif tensor.dtype == "bool":
+            arrays.append(rng.random(shape) < 0.5)
+        else:
+            arrays.append(rng.standard_normal(shape).astype(tensor.dtype))
+    return arrays
+
+
+def run(program: Program, arrays: list[np.ndarray]) -> list[Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(module_text([program]), "<emitted>", "exec"), namespace)
+    found = jax.jit(namespace[program.name])(*arrays)
+    return list(found) if len(program.results) > 1 else [found]
+
+
+def check(*outputs: Tensor, tolerance: float = 1e-4, seed: int = 0) -> list[str]:
+    """Compares values, shapes and dtypes with the interpreter; returns the emitted right-hand sides."""
+    program = program_of(*outputs)
+    arrays = arrays_for(program, seed)
+    expected = interpret(list(outputs), {t: a for (_, t), a in zip(program.params, arrays, strict=True)})
+    for output, found, wanted in zip(outputs, run(program, arrays), expected, strict=True):
+        value = np.asarray(found)
+        assert (value.shape, value.dtype) == (wanted.shape, wanted.dtype), output
+        np.testing.assert_allclose(
+            value.astype("complex128"), wanted.astype("complex128"), rtol=tolerance, atol=tolerance
+        )
+    return [s.source for s in program.statements]
+
+
+def primitives(*outputs: Tensor) -> str:
+    """The StableHLO of the emitted function."""
+    program = program_of(*outputs)
+    namespace: dict[str, Any] = {}
+    exec(module_text([program]), namespace)
+    return jax.jit(namespace[program.name]).lower(*arrays_for(program)).as_text()
+
+
+def check_view(*outputs: Tensor) -> list[str]:
+    """:func:`check`, and that no index array is left, in the text or in what XLA gets."""
+    found = check(*outputs)
+    hlo = primitives(*outputs)
+    assert not any(f"stablehlo.{name}" in hlo for name in VIEWS_ONLY), found
+    assert not any("jnp.take" in source or ".at[" in source for source in found)
+    return found
+
+
+def one(extent: tuple[Any, ...], fn: Any, name: str = "Y") -> Tensor:
+    return te.compute(extent, fn, name)

@@ -1,0 +1,453 @@
+"""One maker per operator: random arguments, the call, and the same in plain JAX. ``test_ops.py`` runs the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxte import ops
+
+Make = Callable[[np.random.Generator], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator on arrays (or Tensors) of these makers, beside its reference.
+
+    Attributes:
+        smooth: whether second derivatives are worth comparing.
+        batched: whether ``jax.vmap`` over all operands makes sense.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    reference: Callable[..., Any]
+    makers: tuple[Make, ...]
+    smooth: bool = True
+
+    def arrays(self, rng: np.random.Generator) -> list[np.ndarray]:
+        return [make(rng) for make in self.makers]
+
+
+CASES: dict[str, Case] = {}
+
+
+def normal(*shape: int) -> Make:
+    return lambda rng: rng.normal(size=shape).astype(np.float32)
+
+
+def positive(*shape: int) -> Make:
+    return lambda rng: rng.uniform(0.5, 2.0, size=shape).astype(np.float32)
+
+
+def integers(lo: int, hi: int, *shape: int) -> Make:
+    return lambda rng: rng.integers(lo, hi, size=shape).astype(np.int32)
+
+
+def booleans(*shape: int) -> Make:
+    return lambda rng: rng.random(size=shape) < 0.6
+
+
+def distinct(*shape: int) -> Make:
+    """Numbers that are well apart from each other and from 0, in random order."""
+    count = int(np.prod(shape))
+    return lambda rng: (rng.permutation(count).reshape(shape) * 0.1 - count * 0.05 + 0.03).astype(np.float32)
+
+
+def case(
+    name: str, run: Callable[..., Any], reference: Callable[..., Any], *makers: Make, smooth: bool = True
+) -> None:
+    """Registers a case; the part of its name before a dot is the operator."""
+    assert name not in CASES and hasattr(ops, name.partition(".")[0]), name
+    CASES[name] = Case(name, run, reference, makers, smooth)
+
+
+# --- elementwise
+
+A, B = normal(3, 4), normal(3, 4)
+for _name in [
+    "exp",
+    "expm1",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "gelu",
+    "silu",
+    "square",
+    "erf",
+    "log_sigmoid",
+]:
+    _reference = {"erf": jax.scipy.special.erf}.get(_name) or getattr(
+        jax.nn if hasattr(jax.nn, _name) else jnp, _name
+    )
+    case(_name, getattr(ops, _name), _reference, A)
+for _name in ["log", "log1p", "sqrt", "rsqrt"]:
+    case(_name, getattr(ops, _name), lax.rsqrt if _name == "rsqrt" else getattr(jnp, _name), positive(3, 4))
+for _name in ["abs", "sign", "floor", "ceil", "trunc", "round", "negative", "relu", "relu6"]:
+    _module = jax.nn if "relu" in _name else jnp
+    case(_name, getattr(ops, _name), getattr(_module, _name), distinct(3, 4), smooth=False)
+for _name in ["add", "subtract", "multiply", "logaddexp"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), A, normal(4))
+for _name in ["maximum", "minimum"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), A, normal(3, 1), smooth=False)
+case("add.scalar", lambda x: ops.add(x, 2), lambda x: x + 2, A)
+case("subtract.scalar", lambda x: ops.subtract(1.5, x), lambda x: 1.5 - x, A)
+case("divide", ops.divide, jnp.divide, A, positive(3, 1))
+case("floor_divide", ops.floor_divide, jnp.floor_divide, A, positive(4), smooth=False)
+case("mod", ops.mod, jnp.mod, A, positive(4), smooth=False)
+case("power", ops.power, jnp.power, positive(3, 4), normal(4))
+for _name in ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), integers(0, 3, 3, 4), integers(0, 3, 4))
+for _name in ["logical_and", "logical_or"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), booleans(3, 4), booleans(4))
+case("logical_not", ops.logical_not, jnp.logical_not, booleans(3, 4))
+case("left_shift", ops.left_shift, jnp.left_shift, integers(-9, 9, 3, 4), integers(0, 4, 4))
+case("right_shift", ops.right_shift, jnp.right_shift, integers(-9, 9, 3, 4), integers(0, 4, 4))
+case("isnan", ops.isnan, jnp.isnan, A)
+case("isfinite", ops.isfinite, jnp.isfinite, A)
+case("leaky_relu", lambda x: ops.leaky_relu(x, 0.2), lambda x: jax.nn.leaky_relu(x, 0.2), distinct(3, 4))
+case("elu", ops.elu, jax.nn.elu, distinct(3, 4))
+case("prelu", ops.prelu, lambda x, s: jnp.where(x >= 0, x, s[:, None] * x), distinct(2, 3, 4), normal(3))
+case("clip", lambda x: ops.clip(x, -0.5, 0.5), lambda x: jnp.clip(x, -0.5, 0.5), distinct(3, 4), smooth=False)
+case("where", ops.where, jnp.where, booleans(3, 4), A, normal(4), smooth=False)
+case("cast", lambda x: ops.cast(x, "float16"), lambda x: x.astype("float16"), A)
+case("copy", ops.copy, lambda x: x, A)
+case("bias_add", ops.bias_add, lambda x, b: x + b[:, None], normal(2, 3, 4), normal(3))
+case(
+    "dropout",
+    lambda x, m: ops.dropout(x, m, 0.25),
+    lambda x, m: jnp.where(m, x / 0.75, 0),
+    A,
+    booleans(3, 4),
+    smooth=False,
+)
+
+# --- creation
+
+case("full", lambda v: ops.full((2, 3), v), lambda v: jnp.full((2, 3), v), normal())
+case("full_like", lambda x: ops.full_like(x, 2.5), lambda x: jnp.full_like(x, 2.5), A)
+case("zeros_like", ops.zeros_like, jnp.zeros_like, A)
+case("ones_like", ops.ones_like, jnp.ones_like, A)
+
+# --- reductions
+
+C = normal(2, 3, 4)
+for _name in ["sum", "prod", "mean"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), C)
+    case(
+        f"{_name}.axis",
+        lambda x, n=_name: getattr(ops, n)(x, axis=(0, -1)),
+        lambda x, n=_name: getattr(jnp, n)(x, axis=(0, -1)),
+        C,
+    )
+    case(
+        f"{_name}.keepdims",
+        lambda x, n=_name: getattr(ops, n)(x, axis=1, keepdims=True),
+        lambda x, n=_name: getattr(jnp, n)(x, axis=1, keepdims=True),
+        C,
+    )
+for _name in ["max", "min"]:
+    case(
+        _name,
+        lambda x, n=_name: getattr(ops, n)(x, axis=1),
+        lambda x, n=_name: getattr(jnp, n)(x, axis=1),
+        distinct(2, 3, 4),
+        smooth=False,
+    )
+case("sum.exclude", lambda x: ops.sum(x, axis=1, exclude=True), lambda x: jnp.sum(x, (0, 2)), C)
+case("max.all", ops.max, jnp.max, distinct(2, 3, 4), smooth=False)
+case("any", lambda x: ops.any(x, axis=1), lambda x: jnp.any(x, axis=1), booleans(3, 4))
+case("all", lambda x: ops.all(x, axis=1), lambda x: jnp.all(x, axis=1), booleans(3, 4))
+for _name in ["argmax", "argmin"]:
+    case(_name, getattr(ops, _name), getattr(jnp, _name), C)
+    case(
+        f"{_name}.axis",
+        lambda x, n=_name: getattr(ops, n)(x, axis=1),
+        lambda x, n=_name: getattr(jnp, n)(x, axis=1),
+        C,
+    )
+case("variance", lambda x: ops.variance(x, axis=1), lambda x: jnp.var(x, axis=1), C)
+case("std", lambda x: ops.std(x, axis=1, ddof=1), lambda x: jnp.std(x, axis=1, ddof=1), C)
+case("logsumexp", lambda x: ops.logsumexp(x, 1), lambda x: jax.nn.logsumexp(x, 1), C)
+case("cumsum", lambda x: ops.cumsum(x, 1), lambda x: jnp.cumsum(x, 1), C)
+case("cumprod", lambda x: ops.cumprod(x, 2), lambda x: jnp.cumprod(x, 2), C)
+case("cummax", lambda x: ops.cummax(x, 2), lambda x: lax.cummax(x, 2), distinct(2, 3, 4), smooth=False)
+
+# --- shapes
+
+case(
+    "broadcast_to",
+    lambda x: ops.broadcast_to(x, (5, 2, 3)),
+    lambda x: jnp.broadcast_to(x, (5, 2, 3)),
+    normal(2, 1),
+)
+for _shape in ((6, 4), (24,), (4, 3, 2), (2, 12), (-1, 2), (3, 1, 8), (2, 2, 3, 2)):
+    case(f"reshape.{_shape}", lambda x, s=_shape: ops.reshape(x, s), lambda x, s=_shape: jnp.reshape(x, s), C)
+case("reshape.scalar", lambda x: ops.reshape(x, (1, 1)), lambda x: jnp.reshape(x, (1, 1)), normal())
+case(
+    "reshape.ones",
+    lambda x: ops.reshape(x, (3, 2, 1)),
+    lambda x: jnp.reshape(x, (3, 2, 1)),
+    normal(1, 2, 1, 3),
+)
+case("reshape_like", ops.reshape_like, lambda x, y: jnp.reshape(x, y.shape), C, normal(4, 6))
+case("flatten", ops.flatten, lambda x: x.reshape(2, 12), C)
+case("flatten.all", lambda x: ops.flatten(x, 0), lambda x: x.reshape(-1), C)
+case("transpose", ops.transpose, jnp.transpose, C)
+case("transpose.axes", lambda x: ops.transpose(x, (1, 2, 0)), lambda x: jnp.transpose(x, (1, 2, 0)), C)
+case("expand_dims", lambda x: ops.expand_dims(x, (0, -1)), lambda x: jnp.expand_dims(x, (0, -1)), A)
+case("squeeze", ops.squeeze, jnp.squeeze, normal(1, 3, 1))
+case("squeeze.axis", lambda x: ops.squeeze(x, -1), lambda x: jnp.squeeze(x, -1), normal(1, 3, 1))
+
+# --- joining
+
+case(
+    "concatenate",
+    lambda x, y, z: ops.concatenate([x, y, z], axis=1),
+    lambda x, y, z: jnp.concatenate([x, y, z], axis=1),
+    A,
+    normal(3, 1),
+    normal(3, 2),
+)
+case("stack", lambda x, y, z: ops.stack([x, y, z], 1), lambda x, y, z: jnp.stack([x, y, z], 1), A, B, A)
+case("split", lambda x: ops.split(x, 2, axis=1), lambda x: tuple(jnp.split(x, 2, axis=1)), A)
+case("split.indices", lambda x: ops.split(x, (1, -1)), lambda x: (x[:1], x[1:-1], x[-1:]), normal(5, 2))
+case(
+    "strided_slice",
+    lambda x: ops.strided_slice(x, (1, 0), (5, -1), (2, 1)),
+    lambda x: x[1:5:2, 0:-1],
+    normal(7, 4),
+)
+case(
+    "strided_slice.back",
+    lambda x: ops.strided_slice(x, (5,), (None,), (-2,)),
+    lambda x: x[5::-2],
+    normal(7, 4),
+)
+case("flip", ops.flip, jnp.flip, A)
+case("flip.axis", lambda x: ops.flip(x, 1), lambda x: jnp.flip(x, 1), A)
+case("tile", lambda x: ops.tile(x, (2, 1, 3)), lambda x: jnp.tile(x, (2, 1, 3)), A)
+case("repeat", lambda x: ops.repeat(x, 3, 0), lambda x: jnp.repeat(x, 3, 0), A)
+case("pad", lambda x: ops.pad(x, ((1, 2), (0, 3))), lambda x: jnp.pad(x, ((1, 2), (0, 3))), A)
+for _mode in ("edge", "reflect", "wrap"):
+    case(
+        f"pad.{_mode}",
+        lambda x, m=_mode: ops.pad(x, ((2, 1), (0, 3)), m),
+        lambda x, m=_mode: jnp.pad(x, ((2, 1), (0, 3)), m),
+        A,
+    )
+case(
+    "upsampling",
+    lambda x: ops.upsampling(x, 2),
+    lambda x: jnp.repeat(jnp.repeat(x, 2, 2), 2, 3),
+    normal(1, 2, 3, 3),
+)
+
+# --- indexing
+
+INDICES = integers(-9, 9, 2, 5)
+for _mode in ("fill", "clip", "wrap"):
+    case(
+        f"take.{_mode}",
+        lambda x, i, m=_mode: ops.take(x, i, 1, m),
+        lambda x, i, m=_mode: jnp.take(x, i, 1, mode=m),
+        normal(3, 9, 2),
+        INDICES,
+        smooth=False,
+    )
+case("take", ops.take, jnp.take, C, integers(0, 24, 5), smooth=False)
+case("take.number", lambda x: ops.take(x, -1, 1), lambda x: jnp.take(x, -1, 1), C)
+case("embedding", ops.embedding, lambda i, t: jnp.take(t, i, 0), integers(0, 7, 2, 3), normal(7, 4))
+case("gather_nd", ops.gather_nd, lambda x, i: x[i[0], i[1]], C, integers(0, 2, 2, 5))
+case("one_hot", lambda i: ops.one_hot(i, 4), lambda i: jax.nn.one_hot(i, 4), integers(0, 5, 2, 3))
+
+# --- products
+
+case("tensordot", ops.tensordot, jnp.tensordot, C, normal(3, 4, 5))
+case(
+    "tensordot.axes",
+    lambda x, y: ops.tensordot(x, y, ((0, 2), (1, 0))),
+    lambda x, y: jnp.tensordot(x, y, ((0, 2), (1, 0))),
+    C,
+    normal(4, 2, 5),
+)
+case(
+    "tensordot.outer", lambda x, y: ops.tensordot(x, y, 0), lambda x, y: jnp.tensordot(x, y, 0), normal(2), A
+)
+case("matmul", ops.matmul, jnp.matmul, A, normal(4, 2))
+case("matmul.batch", ops.matmul, jnp.matmul, normal(5, 1, 3, 4), normal(2, 4, 2))
+case("matmul.vectors", ops.matmul, jnp.matmul, normal(4), normal(4))
+case("batch_matmul", ops.batch_matmul, jnp.matmul, normal(2, 3, 4), normal(2, 4, 5))
+case(
+    "batch_matmul.transposed",
+    lambda x, y: ops.batch_matmul(x, y, True, True),
+    lambda x, y: jnp.einsum("bki,bjk->bij", x, y),
+    normal(2, 4, 3),
+    normal(2, 5, 4),
+)
+case("dense", ops.dense, lambda x, w: x @ w.T, A, normal(5, 4))
+case("dense.bias", ops.dense, lambda x, w, b: x @ w.T + b, normal(2, 3, 4), normal(5, 4), normal(5))
+
+
+# --- convolutions
+
+
+def _conv(nd: int = 2, layout: str = "NCHW", **how: Any) -> Callable[..., Any]:
+    """The same convolution by lax."""
+    kernel = {"NCHW": "OIHW", "NHWC": "HWIO", "NCW": "OIW", "NCDHW": "OIDHW"}[layout]
+    padding = how.get("padding", 0)
+    if isinstance(padding, int):
+        padding = [(padding, padding)] * nd
+    return lambda x, w: lax.conv_general_dilated(
+        x,
+        w,
+        np.broadcast_to(how.get("strides", 1), nd).tolist(),
+        padding,
+        rhs_dilation=np.broadcast_to(how.get("dilation", 1), nd).tolist(),
+        feature_group_count=how.get("groups", 1),
+        dimension_numbers=(layout, kernel, layout),
+    )
+
+
+def conv_case(label: str, x: Make, w: Make, **how: Any) -> None:
+    case(f"conv2d{label}", lambda x, w: ops.conv2d(x, w, **how), _conv(**how), x, w)
+
+
+conv_case("", normal(2, 3, 6, 7), normal(4, 3, 3, 2))
+conv_case(".stride", normal(2, 3, 8, 7), normal(4, 3, 3, 3), strides=2, padding=1)
+conv_case(".strides", normal(1, 2, 9, 8), normal(3, 2, 3, 2), strides=(3, 2), padding=((2, 0), (1, 1)))
+conv_case(".dilation", normal(1, 2, 9, 8), normal(3, 2, 3, 2), dilation=(2, 3), padding=1)
+conv_case(".same", normal(1, 2, 7, 8), normal(3, 2, 3, 4), strides=2, padding="SAME")
+conv_case(".valid", normal(1, 2, 7, 8), normal(3, 2, 3, 4), padding="VALID")
+conv_case(".groups", normal(2, 4, 6, 6), normal(6, 2, 3, 3), groups=2, padding=1)
+conv_case(".nhwc", normal(2, 6, 6, 3), normal(3, 3, 3, 4), layout="NHWC", padding=1)
+case(
+    "depthwise_conv2d",
+    lambda x, w: ops.depthwise_conv2d(x, w, padding=1),
+    _conv(padding=1, groups=3),
+    normal(2, 3, 5, 5),
+    normal(3, 1, 3, 3),
+)
+case("conv1d", lambda x, w: ops.conv1d(x, w, 2, 1), _conv(1, "NCW", strides=2, padding=1), C, normal(5, 3, 3))
+case("conv3d", ops.conv3d, _conv(3, "NCDHW"), normal(1, 2, 4, 4, 5), normal(2, 2, 2, 3, 2))
+
+
+# --- pooling
+
+
+def _pool(op: Callable[..., Any], start: float, size: int, stride: int, padding: int) -> Callable[..., Any]:
+    pads = ((0, 0), (0, 0), (padding, padding), (padding, padding))
+    return lambda x: lax.reduce_window(x, start, op, (1, 1, size, size), (1, 1, stride, stride), pads)
+
+
+def _mean_pool(x: Any, size: int, stride: int, padding: int) -> Any:
+    add = _pool(lax.add, 0.0, size, stride, padding)
+    return add(x) / add(jnp.ones_like(x))
+
+
+IMAGE = distinct(2, 2, 7, 8)
+for _size, _stride, _padding in ((2, 2, 0), (3, 2, 1), (3, 1, 1), (2, 3, 0)):
+    _tag = f"{_size}.{_stride}.{_padding}"
+    case(
+        f"max_pool2d.{_tag}",
+        lambda x, a=(_size, _stride, _padding): ops.max_pool2d(x, *a),
+        _pool(lax.max, -np.inf, _size, _stride, _padding),
+        IMAGE,
+        smooth=False,
+    )
+    case(
+        f"avg_pool2d.{_tag}",
+        lambda x, a=(_size, _stride, _padding): ops.avg_pool2d(x, *a),
+        lambda x, a=(_size, _stride, _padding): _pool(lax.add, 0.0, *a)(x) / a[0] ** 2,
+        IMAGE,
+    )
+    case(
+        f"avg_pool2d.{_tag}.inside",
+        lambda x, a=(_size, _stride, _padding): ops.avg_pool2d(x, *a, count_include_pad=False),
+        lambda x, a=(_size, _stride, _padding): _mean_pool(x, *a),
+        IMAGE,
+    )
+case("max_pool2d", lambda x: ops.max_pool2d(x, 2), _pool(lax.max, -np.inf, 2, 2, 0), IMAGE, smooth=False)
+case(
+    "max_pool2d.ties",
+    lambda x: ops.max_pool2d(x, 3, 2),
+    _pool(lax.max, -np.inf, 3, 2, 0),
+    lambda rng: rng.integers(0, 3, (1, 2, 7, 7)).astype(np.float32),
+    smooth=False,
+)
+case("global_max_pool2d", ops.global_max_pool2d, lambda x: x.max((2, 3), keepdims=True), IMAGE, smooth=False)
+case("global_avg_pool2d", ops.global_avg_pool2d, lambda x: x.mean((2, 3), keepdims=True), IMAGE)
+
+# --- normalization
+
+
+def _layer_norm(x: Any, axis: Sequence[int] = (-1,), eps: float = 1e-5) -> Any:
+    centred = x - x.mean(axis, keepdims=True)
+    return centred / jnp.sqrt((centred**2).mean(axis, keepdims=True) + eps)
+
+
+def _batch_norm(x: Any, g: Any, b: Any) -> Any:
+    mean, var = x.mean((0, 2)), x.var((0, 2))
+    y = (x - mean[:, None]) / jnp.sqrt(var[:, None] + 1e-5) * g[:, None] + b[:, None]
+    return y, mean, var
+
+
+def _lrn(x: Any) -> Any:
+    total = lax.reduce_window(x * x, 0.0, lax.add, (1, 5, 1), (1, 1, 1), ((0, 0), (2, 2), (0, 0)))
+    return x / (2.0 + 1e-4 / 5 * total) ** 0.75
+
+
+case("softmax", ops.softmax, jax.nn.softmax, C)
+case("softmax.axis", lambda x: ops.softmax(x, 1), lambda x: jax.nn.softmax(x, 1), C)
+case("log_softmax", ops.log_softmax, jax.nn.log_softmax, C)
+case("layer_norm", ops.layer_norm, lambda x, g, b: _layer_norm(x) * g + b, C, normal(4), normal(4))
+case("layer_norm.axis", lambda x: ops.layer_norm(x, axis=(1, 2)), lambda x: _layer_norm(x, (1, 2)), C)
+case(
+    "rms_norm",
+    ops.rms_norm,
+    lambda x, g: x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * g,
+    C,
+    normal(4),
+)
+case("l2_normalize", ops.l2_normalize, lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True), C)
+case(
+    "batch_norm",
+    ops.batch_norm,
+    lambda x, g, b, m, v: (x - m[:, None]) / jnp.sqrt(v[:, None] + 1e-5) * g[:, None] + b[:, None],
+    C,
+    normal(3),
+    normal(3),
+    normal(3),
+    positive(3),
+)
+case(
+    "batch_norm.training",
+    lambda x, g, b: ops.batch_norm(x, g, b, training=True),
+    _batch_norm,
+    C,
+    normal(3),
+    normal(3),
+)
+case("lrn", ops.lrn, _lrn, normal(2, 7, 3))
+case(
+    "cross_entropy",
+    ops.cross_entropy,
+    lambda p, t: -(t * jnp.log(p)).sum() / 3,
+    positive(3, 4),
+    positive(3, 4),
+)
+case(
+    "cross_entropy_with_logits",
+    ops.cross_entropy_with_logits,
+    lambda x, t: -(t * jax.nn.log_softmax(x)).sum() / 3,
+    A,
+    positive(3, 4),
+)

@@ -1,0 +1,93 @@
+"""Promotion and canonical names of dtypes, against JAX."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+from jaxte import dtypes
+from jaxte.errors import DtypeError
+
+STRONG = [(name, False) for name in dtypes.DTYPES]
+WEAK = [("int32", True), ("float32", True), ("complex64", True)]
+WEAK_VALUES = {"int32": 1, "float32": 1.0, "complex64": 1j}
+
+
+def jax_kind(dtype: str, weak: bool) -> jax.Array:
+    return jnp.asarray(WEAK_VALUES[dtype]) if weak else jnp.ones((), dtype)
+
+
+def category(dtype: str) -> str:
+    """Weak types are compared without their width, which is that of x64."""
+    return "complex" if dtypes.is_complex(dtype) else "float" if dtypes.is_float(dtype) else "int"
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("a", STRONG + WEAK, ids=lambda k: k[0] + "*" * k[1])
+def test_promotion_is_that_of_jax(a: dtypes.Kind) -> None:
+    for b in STRONG + WEAK:
+        expected = jax.eval_shape(jnp.add, jax_kind(*a), jax_kind(*b))
+        dtype, weak = dtypes.promote([a, b])
+        assert weak == expected.weak_type, (a, b)
+        if weak:
+            assert category(dtype) == category(str(expected.dtype)), (a, b)
+        else:
+            assert dtype == str(expected.dtype), (a, b)
+        if not a[1] and not b[1]:
+            assert dtype == str(jnp.promote_types(a[0], b[0])) or weak, (a, b)
+
+
+def test_promotion_does_not_depend_on_the_order() -> None:
+    for kinds in itertools.combinations(STRONG + WEAK, 3):
+        assert len({dtypes.promote(order) for order in itertools.permutations(kinds)}) == 1, kinds
+
+
+@pytest.mark.usefixtures("x64")
+def test_functions_of_integers_are_floats_as_in_jax() -> None:
+    for dtype in dtypes.DTYPES:
+        assert dtypes.to_inexact((dtype, False)) == (str(jnp.exp(jnp.ones(2, dtype)).dtype), False)
+    assert dtypes.to_inexact(("int32", True)) == ("float32", True)
+
+
+def test_sums_widen_as_in_jax() -> None:
+    for dtype in dtypes.DTYPES:
+        if dtype[-2:] in ("64", "28") and dtype != "complex64":
+            assert dtypes.sum_dtype(dtype) == dtype  # these exist under x64 only
+        else:
+            assert dtypes.sum_dtype(dtype) == str(jnp.sum(jnp.ones(2, dtype)).dtype)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("float32", "float32"),
+        (np.float16, "float16"),
+        (jnp.bfloat16, "bfloat16"),
+        (ml_dtypes.bfloat16, "bfloat16"),
+        (np.dtype("int8"), "int8"),
+        (np.dtype(ml_dtypes.bfloat16), "bfloat16"),
+        (bool, "bool"),
+        (np.bool_, "bool"),
+        (int, "int32"),
+        (float, "float32"),
+        (complex, "complex64"),
+    ],
+    ids=str,
+)
+def test_names(given: object, name: str) -> None:
+    assert dtypes.dtype_name(given) == name
+
+
+@pytest.mark.parametrize("given", ["float8", "i*", "object", None, 3, np.dtype("datetime64[s]")], ids=str)
+def test_other_dtypes_are_refused(given: object) -> None:
+    with pytest.raises(DtypeError, match=r"unknown dtype .*the dtypes of jaxte are bool, "):
+        dtypes.dtype_name(given)
+
+
+def test_scalars() -> None:
+    assert [dtypes.scalar_kind(v) for v in (True, 1, 1.0, 1j)] == [("bool", False), *WEAK]
+    with pytest.raises(DtypeError, match=r"index a tensor, or use te\.const"):
+        dtypes.scalar_kind("one")

@@ -1,0 +1,235 @@
+"""The text of functions and modules: readable, harmless, the same in every process, and not too deep."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import os
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.lower.emit import function_text, module_text
+from jaxte.lower.names import Names, identifier
+from jaxte.lower.plan import lower
+from tests.lowered import check, one, program_of, sources, text_of
+
+X = te.placeholder((4, 6), name="X")
+b = te.placeholder((6,), name="b")
+
+
+def test_a_module_reads_as_written_by_hand() -> None:
+    W = te.placeholder((5, 6), name="W")
+    k = te.reduce_axis((0, 6), "k")
+    Y = te.compute((4, 5), lambda i, j: te.sum(X[i, k] * W[j, k], axis=k), "Y")
+    Z = te.compute((4, 5), lambda i, j: te.relu(Y[i, j] + b[j]), "Z")
+    assert (
+        text_of(Z)
+        == '''\
+"""Written by jaxte: index expressions and their adjoints as JAX code."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def forward(X, W, b):
+    """Y[i, j] = sum(X[i, k] * W[j, k] for k in [0, 6))
+    Z[i, j] = relu(Y[i, j] + b[j])
+    """
+    with jax.named_scope("Y"):
+        Y = jnp.einsum("ik,jk->ij", X, W)
+    with jax.named_scope("Z"):
+        Z = jax.nn.relu(Y + b[None, :5])
+    return Z
+'''
+    )
+
+
+def test_epilogue_title_and_several_results() -> None:
+    Y = te.compute((4, 6), lambda i, j: X[i, j] * 2, "Y")
+    program = lower("two", [X], [Y, X])
+    text = module_text([program], "again = two", "Twice")
+    assert text.startswith('"""Twice"""\n') and text.endswith("\nagain = two\n")
+    assert function_text(program).endswith("    return (Y, X)\n")
+    namespace: dict = {}
+    exec(text, namespace)
+    doubled, same = namespace["again"](np.ones((4, 6), "float32"))
+    assert (doubled == 2).all() and (same == 1).all()
+
+
+def test_computed_parameters_cut_the_graph() -> None:
+    Y = te.compute((4, 6), lambda i, j: te.exp(X[i, j]), "Y")
+    Z = te.compute((4, 6), lambda i, j: Y[i, j] + b[j], "Z")
+    program = lower("back", [Y, b], [Z])
+    assert [s.source for s in program.statements] == ["Y + b[None, :]"]
+    with pytest.raises(
+        te.LoweringError, match="back: X is needed but is none of the parameters b; pass it in"
+    ):
+        lower("back", [b], [Z])
+
+
+def test_a_tensor_read_often_is_computed_once() -> None:
+    Y = te.compute((4, 6), lambda i, j: te.exp(X[i, j]), "Y")
+    Z = te.compute((4, 6), lambda i, j: Y[i, j] * Y[3 - i, j] + Y[i, 5 - j], "Z")
+    assert "\n".join(check(Z)).count("jnp.exp") == 1
+
+
+def test_shared_parts_of_a_body_are_named_once() -> None:
+    def body(i):
+        value = b[i]
+        for _ in range(40):
+            value = value * value + value
+        return value
+
+    Y = te.compute((6,), body, "Y")
+    assert len(sources(Y)) <= 81 and len(text_of(Y)) < 10_000
+    check(te.compute((6,), lambda i: te.sin(b[i]) * te.sin(b[i]) + te.cos(te.sin(b[i])), "Y"))
+
+
+NAMES = ["x); import os #", 'a"""b', "\\", "lambda", "jnp", "jax", "lax", "print", "é", "", "1st", "a\nb", "Y", "__import__('os')", "{0}", "forward"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_only_labels(name: str) -> None:
+    T = te.placeholder((3,), name=name)
+    size = te.var(name or "n")
+    U = te.placeholder((size, 3), name=name)
+    k = te.reduce_axis((0, 3), name)
+    Y = te.compute((3,), lambda i: T[i] * 2 + 1, name)
+    Z = te.compute((size,), lambda i: te.sum(U[i, k] * Y[k], axis=k), name)
+    check(Z)
+    tree = ast.parse(text_of(Z))
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert {alias.name for node in imports for alias in node.names} <= {
+        "jax",
+        "jax.numpy",
+        "lax",
+        "functools",
+    }
+    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    assert all(
+        n.isascii() and not keyword.iskeyword(n) and n not in ("jax", "jnp", "lax", "print") for n in stored
+    )
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    assert not called
+
+
+def test_identifiers() -> None:
+    assert [identifier(n) for n in ("", "2x", "a b", "ü", "a" * 100)] == ["t", "t2x", "a_b", "t", "a" * 40]
+    names = Names()
+    assert [names.new("Y"), names.new("Y"), names.numbered("Y"), names.new("for")] == [
+        "Y",
+        "Y_1",
+        "Y_2",
+        "for_1",
+    ]
+
+
+PROGRAM = """
+import jaxte as te
+from tests.lowered import text_of
+X, W = te.placeholder((2, 3, 9, 9), name="X"), te.placeholder((4, 3, 3, 3), name="W")
+u, v, c = (te.reduce_axis((0, 3), n) for n in "uvc")
+Y = te.compute((2, 4, 4, 4), lambda n, o, y, x: te.sum(X[n, c, 2*y+u, 2*x+v] * W[o, c, u, v], axis=[u, v, c]), "Y")
+Z = te.compute((2, 4, 4, 4), lambda n, o, y, x: te.relu(Y[n, o, y, x]) * Y[n, o, 3 - y, x] + te.select(x < 2, Y[n, o, y, x + 2], 0.0), "Z")
+H = te.placeholder(Z.shape, name="H")
+print(text_of(*te.differentiate(Z, [X, W], H)), text_of(Z))
+"""
+
+
+def test_the_same_text_in_every_process() -> None:
+    texts = set()
+    for seed in ("0", "1", "12345"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True
+        )
+        texts.add(done.stdout)
+    assert len(texts) == 1 and "conv_general_dilated" in texts.pop()
+
+
+def test_two_thousand_tensors() -> None:
+    chain = X
+    for _ in range(2000):
+        chain = _next(chain)
+    start = time.perf_counter()
+    text = text_of(chain)
+    assert time.perf_counter() - start < 10  # linear: a second or so
+    compile(text, "<emitted>", "exec")
+    assert text.count("named_scope") == 2000
+
+
+def _next(previous: te.Tensor) -> te.Tensor:
+    return te.compute((4, 6), lambda i, j: previous[i, j] * 0.999 + 1.0, "T")
+
+
+def test_an_expression_two_thousand_levels_deep() -> None:
+    def body(i):
+        value = b[i]
+        for _ in range(1000):
+            value = te.sin(value) + 0.5
+        return value
+
+    Y = te.compute((6,), body, "Y")
+    found = check(Y)
+    assert max(map(len, found)) < 120
+
+
+def test_a_chain_of_a_thousand_selects() -> None:
+    def body(i):
+        value = b[i]
+        for n in range(1000):
+            value = te.select(value > n, value - 1.0, value * 0.5)
+        return value
+
+    start = time.perf_counter()
+    check(te.compute((6,), body, "Y"))
+    assert time.perf_counter() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("tensor", "source"),
+    [
+        (
+            one((6,), lambda i: te.select(b[i] > 0, 1.0, 0.0)),
+            "jnp.where(b > 0, 1.0, 0.0).astype(jnp.float32)",
+        ),
+        (one((6,), lambda i: te.cast(b[i] > 0, "float32")), "(b > 0).astype(jnp.float32)"),
+        (one((), lambda: 2.5), "jnp.float32(2.5)"),
+        (one((3,), lambda i: float("-inf")), "jnp.full((3,), -jnp.inf, jnp.float32)"),
+        (one((6,), lambda i: 1 / b[i] ** 2), "1 / b ** 2"),
+        (one((6,), lambda i: -(b[i] - (b[i] - 1))), "-(b - (b - 1))"),
+    ],
+)
+def test_scalars(tensor: te.Tensor, source: str) -> None:
+    assert check(tensor) == [source]
+
+
+def test_complex_values() -> None:
+    C = te.placeholder((6,), "complex64", "C")
+    check(te.compute((6,), lambda i: te.real(C[i]) * te.conj(C[5 - i]) + 2j, "Y"))
+    k = te.reduce_axis((0, 6), "k")
+    check(te.compute((), lambda: te.sum(C[k] * te.const(1 + 1j, "complex64"), axis=k), "Y"))
+
+
+def test_an_extern_node_is_called_once() -> None:
+    calls = []
+
+    def halves(x):
+        calls.append(1)
+        return x[:2], x[2:]
+
+    low, high = te.extern((jax.ShapeDtypeStruct((2,), "float32"), jax.ShapeDtypeStruct((2,), "float32")), halves, [te.placeholder((4,), name="T")])  # fmt: skip
+    Y = te.compute((2,), lambda i: low[i] * high[i], "Y")
+    program = program_of(Y)
+    namespace = dict(program.externs)
+    exec(module_text([program]), namespace)
+    calls.clear()
+    value = namespace["forward"](np.arange(4, dtype="float32"))
+    assert len(calls) == 1 and list(value) == [0, 3]

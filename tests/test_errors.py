@@ -1,0 +1,127 @@
+"""Every bad definition is refused with what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+X = te.placeholder((34, 4), name="X")
+V = te.placeholder((8,), name="V")
+I = te.placeholder((8,), "int32", name="I")  # noqa: E741
+k = te.reduce_axis((0, 4), "k")
+
+
+def define(fn, shape=(8,)):
+    return lambda: te.compute(shape, fn, "Y")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "message"),
+    [
+        (
+            lambda: te.compute((32,), lambda i: te.sum(X[i + k, 0], te.reduce_axis((0, 4), "k")), "Y"),
+            te.DefinitionError,
+            "axis k: it is a reduction axis used outside its reduction",
+        ),
+        (
+            lambda: te.compute((33,), lambda i: te.sum(X[i + k, 0], k), "Y"),
+            te.RangeError,
+            r"X\[i \+ k, 0\] reads X\[34\] at i=3[12], k=[23], but axis 0 of X has 34 elements(.|\n)*\^\^\^\^\^",
+        ),
+        (define(lambda i: V[i - 1]), te.RangeError, r"reads V\[-1\] at i=0, but axis 0 of V has 8"),
+        (define(lambda i: te.select(i > 1, V[i + 1], 0.0)), te.RangeError, "V\\[8\\] at i=7"),
+        (define(lambda i: X[i]), te.ShapeError, r"X\[i\] has 1 indices, but X has 2 axes \(34, 4\)"),
+        (define(lambda i: V[i, 0]), te.ShapeError, "one index for each axis"),
+        (define(lambda i, j: V[i]), te.DefinitionError, r"takes 2 axes \(i, j\), but the shape has 1"),
+        (define(lambda i: V[k]), te.DefinitionError, "axis k.*te.sum"),
+        (define(lambda i: te.sum(V[i], axis=i)), te.DefinitionError, "i: that is an output axis"),
+        (define(lambda i: te.sum(V[i], axis=0)), te.DefinitionError, "te.reduce_axis.*te.ops"),
+        (define(lambda i: te.sum(V[i] * V[k], axis=[k, k])), te.DefinitionError, "given twice"),
+        (define(lambda i: te.sum(te.sum(V[k], axis=k) * V[k], axis=k)), te.DefinitionError, "over the same axis"),
+        (define(lambda i: te.sum(V[k], axis=[])), te.DefinitionError, "no axis"),
+        (define(lambda i: None), te.DefinitionError, "returns nothing"),
+        (define(lambda i: np.ones(8)), te.DefinitionError, "returns a ndarray"),
+        (define(lambda i: V), te.DefinitionError, r"whole tensor V.*V\[i\]"),
+        (define(lambda i: [V[i]] * 0), te.DefinitionError, "empty tuple"),
+        (define(lambda i: V[i * i % 8]), te.IndexExpressionError, "not affine.*I\\[i\\]"),
+        (define(lambda i: V[i * k], (8,)), te.DefinitionError, "k"),
+        (define(lambda i: V[i / 2]), te.IndexExpressionError, "dtype float32"),
+        (define(lambda i: V[i // (i + 1)]), te.IndexExpressionError, "positive constant"),
+        (define(lambda i: V[i // 0]), te.IndexExpressionError, "by 0"),
+        (define(lambda i: V[0:2]), te.DefinitionError, "not with slices"),
+        (define(lambda i: V[V[i]]), te.IndexExpressionError, "te.cast"),
+        (define(lambda i: V[i] if V[i] > 0 else 0.0), te.DefinitionError, "truth value.*te.select"),
+        (define(lambda i: sum(V)), te.DefinitionError, "cannot be iterated"),
+        (lambda: te.compute((-1,), lambda i: 0.0, "Y"), te.ShapeError, "axis 0 of Y is -1"),
+        (lambda: te.placeholder((2**31,), name="big"), te.ShapeError, "overflows"),
+        (lambda: te.placeholder((2**30, 2**30, 2**30), name="big"), te.ShapeError, "64 bits"),
+        (lambda: te.placeholder((2.5,), name="half"), te.ShapeError, "axis 0 of half is 2.5"),
+        (lambda: te.placeholder(None, name="none"), te.ShapeError, "tuple"),
+        (lambda: te.placeholder((3,), "float8"), te.DtypeError, "float8"),
+        (lambda: te.reduce_axis((3, 1), "k"), te.ShapeError, "k runs from 3 to 1"),
+        (lambda: te.reduce_axis((0, float("inf")), "k"), te.ShapeError, "k: inf"),
+        (lambda: te.reduce_axis(5, "k"), te.ShapeError, r"\(lo, hi\)"),
+        (lambda: te.reduce_axis((0, 2**40), "k"), te.ShapeError, "overflows"),
+        (lambda: V + te.placeholder((7,), name="W"), te.ShapeError, "V and W.*8 and 7"),
+        (lambda: bool(V), te.DefinitionError, "truth value"),
+        (define(lambda i: te.max(V[k], k, ties="none")), te.DefinitionError, "'even'"),
+        (define(lambda i: te.sum(V[k], k, where=V[k])), te.DtypeError, "predicate"),
+    ],
+)  # fmt: skip
+def test_bad_definitions(attempt, error, message) -> None:
+    with pytest.raises(error, match=message):
+        attempt()
+
+
+def test_tracers_are_no_extents() -> None:
+    def traced(n):
+        return te.placeholder((n,), name="X")
+
+    with pytest.raises(te.ShapeError, match="static"):
+        jax.jit(traced)(3)
+
+    with pytest.raises(te.ShapeError, match="static"):
+        jax.jit(lambda n: te.reduce_axis((0, n), "k"))(jnp.int32(3))
+
+
+def test_a_guard_that_excludes_the_point_allows_the_read() -> None:
+    te.compute((8,), lambda i: te.select(i > 0, V[i - 1], 0.0))
+    te.compute((8,), lambda i: te.sum(V[i + k], k, where=i + k < 8))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x); import os #",
+        "class",
+        "def",
+        "名前",
+        "",
+        "a b",
+        '"""',
+        "x\ny",
+        "jnp",
+        "lax",
+        "jax",
+        "X'",
+        "\\",
+        "{0}",
+        "forward",
+    ],
+)
+def test_names_are_only_labels(name: str) -> None:
+    a, b = te.placeholder((3,), name=name), te.placeholder((3,), name=name)
+    y = te.compute((3,), lambda i: a[i] * b[i], name)
+    (da,) = te.differentiate(y, [a], te.placeholder((3,), name=name))
+    code = te.source(da)
+    compile(code, "emitted", "exec")
+    module: dict = {}
+    exec(code, module)
+    assert "os" not in module
+    feeds = {t: np.float32([1, 2, 3]) for t in (b, da.inputs[0])}
+    np.testing.assert_allclose(np.asarray(te.evaluate(da, feeds)), [1, 4, 9])
+    np.testing.assert_allclose(np.asarray(te.evaluate(y, {a: feeds[b], b: feeds[b]})), [1, 4, 9])

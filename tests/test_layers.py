@@ -1,0 +1,280 @@
+"""Who may import whom in jaxte, read off the source: nothing is imported or run here.
+
+Edit LAYERS when a module is added. A module imports only from lines above its own.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+# "pkg.*" holds every module of the package that has no line of its own, and the package itself; these may
+# import each other in any order without a cycle. "__init__" is jaxte itself. A line whose module is still to
+# come does no harm.
+LAYERS = (
+    "errors",
+    "dtypes",
+    "operators",
+    "expr",
+    "walk",
+    "scalars",
+    "scalar_rules",
+    "scalar_table",
+    "functions",
+    "text",
+    "affine",
+    "domain",
+    "conditions",
+    "domains",
+    "elimination",
+    "deskew",
+    "solve",
+    "tensor",
+    "reductions",
+    "compute",
+    "notation",
+    "tex",
+    "printing",
+    "feeds",
+    "interpret",
+    "cost",
+    "simplify",
+    "autodiff.scalar",
+    "autodiff.zeros",
+    "autodiff.scans",
+    "autodiff.reductions",
+    "autodiff.seeds",
+    "autodiff.blocks",
+    "autodiff.merge",
+    "autodiff.cancel",
+    "autodiff.overrides",
+    "autodiff.reverse",
+    "autodiff.forward",
+    "autodiff",
+    "lower.ops",
+    "lower.*",
+    "extern",
+    "bridge.*",
+    "ops.*",
+    "testing",
+    "__init__",
+)
+
+# library -> the lines of LAYERS that may import it
+RESTRICTED = {
+    "islpy": {"domain"},
+    "jax": {"extern", "bridge.*", "ops.*", "testing"},
+    "jaxlib": {"extern", "bridge.*", "ops.*", "testing"},
+}
+
+ROOT = Path(__file__).parent.parent / "jaxte"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Import:
+    """`importer` imports `target`: a module of jaxte ("lower.ops", "__init__") or another library ("jax")."""
+
+    importer: str
+    target: str
+    internal: bool
+    in_function: bool
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.importer} imports {self.target}"
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """The modules below `root` by name, without the leading `jaxte.`; a package goes by its own name."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if parts[-1] == "__init__" and len(parts) > 1:
+            parts = parts[:-1]
+        found[".".join(parts)] = path
+    return found
+
+
+def layer(module: str) -> str | None:
+    """The line of LAYERS that holds the module: its own if there is one, else the nearest package's."""
+    if module in LAYERS:
+        return module
+    parts = module.split(".")
+    packages = (".".join(parts[:n]) + ".*" for n in range(len(parts), 0, -1))
+    return next((package for package in packages if package in LAYERS), None)
+
+
+def imported_names(node: ast.Import | ast.ImportFrom, package: list[str]) -> Iterator[tuple[str, str | None]]:
+    """(module, name) for each name of the statement. `package` is the path that relative imports start at."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name, None
+        return
+    base = package[: len(package) - node.level + 1] if node.level else []
+    source = ".".join([*base, *([node.module] if node.module else [])])
+    for alias in node.names:
+        yield source, alias.name
+
+
+def imports_of(module: str, path: Path, root: Path, known: set[str]) -> Iterator[Import]:
+    """Every import statement in the file, those inside functions and `if TYPE_CHECKING` included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    in_function = {
+        inner for node in ast.walk(tree) if isinstance(node, FUNCTIONS) for inner in ast.walk(node)
+    }
+    package = ["jaxte", *module.split(".")]
+    if path.name != "__init__.py" or module == "__init__":
+        package.pop()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        for source, name in imported_names(node, package):
+            top, _, rest = source.partition(".")
+            internal = top == "jaxte"
+            target = submodule(rest, name, known) if internal else top
+            yield Import(
+                module,
+                target,
+                internal,
+                node in in_function,
+                f"{path.relative_to(root.parent)}:{node.lineno}",
+            )
+
+
+def submodule(source: str, name: str | None, known: set[str]) -> str:
+    """What `from jaxte.source import name` imports: the module `source.name` if it exists, else `source`."""
+    inner = ".".join(part for part in (source, name) if part)
+    return inner if inner in known else source or "__init__"
+
+
+def all_imports(root: Path) -> list[Import]:
+    files = modules(root)
+    known = {*files, *(line.removesuffix(".*") for line in LAYERS)}
+    return [found for module, path in files.items() for found in imports_of(module, path, root, known)]
+
+
+def unlisted(root: Path) -> list[str]:
+    return [module for module in modules(root) if layer(module) is None]
+
+
+def upward(found: list[Import]) -> list[Import]:
+    """The imports within jaxte that are not from a line above. Modules without a line: see `unlisted`."""
+    wrong = []
+    for entry in found:
+        importer, target = layer(entry.importer), layer(entry.target)
+        if not entry.internal or importer is None or target is None:
+            continue
+        same_group = importer == target and importer.endswith(".*")
+        if not same_group and LAYERS.index(target) >= LAYERS.index(importer):
+            wrong.append(entry)
+    return wrong
+
+
+def cycle(found: list[Import]) -> list[str]:
+    """The modules of one import cycle, in order; empty when there is none."""
+    graph: TopologicalSorter[str] = TopologicalSorter()
+    for entry in found:
+        if entry.internal:
+            graph.add(entry.importer, entry.target)
+    try:
+        graph.prepare()
+    except CycleError as error:
+        # graphlib names each module before the one that imports it
+        return list(reversed(error.args[1]))
+    return []
+
+
+def restricted(found: list[Import]) -> list[Import]:
+    return [
+        e
+        for e in found
+        if e.target in RESTRICTED and not e.internal and layer(e.importer) not in RESTRICTED[e.target]
+    ]
+
+
+def lines(entries: list[Import]) -> str:
+    return "\n".join(f"  {entry}" for entry in entries)
+
+
+def test_every_module_has_a_layer() -> None:
+    missing = unlisted(ROOT)
+    assert not missing, (
+        f"not in the table LAYERS of {Path(__file__).name}: {', '.join(missing)}. "
+        "Add a line below everything the module imports and above everything that imports it."
+    )
+
+
+def test_modules_import_only_from_the_layers_above() -> None:
+    wrong = upward(all_imports(ROOT))
+    assert not wrong, f"imports against the order of LAYERS:\n{lines(wrong)}"
+
+
+def test_no_import_of_jaxte_inside_a_function() -> None:
+    wrong = [entry for entry in all_imports(ROOT) if entry.internal and entry.in_function]
+    assert not wrong, (
+        f"move these to the top of the file; if that makes a cycle, split a module:\n{lines(wrong)}"
+    )
+
+
+def test_import_graph_is_acyclic() -> None:
+    loop = cycle(all_imports(ROOT))
+    assert not loop, f"import cycle: {' -> '.join(loop)}"
+
+
+def test_islpy_and_jax_are_imported_only_where_they_may_be() -> None:
+    wrong = restricted(all_imports(ROOT))
+    allowed = "; ".join(
+        f"{library} only in {', '.join(sorted(RESTRICTED[library]))}" for library in RESTRICTED
+    )
+    assert not wrong, f"{allowed}:\n{lines(wrong)}"
+
+
+@pytest.mark.parametrize(
+    ("files", "check", "finding"),
+    [
+        ({"stray.py": ""}, unlisted, "stray"),
+        ({"expr.py": "from jaxte.tensor import Tensor"}, upward, "expr imports tensor"),
+        ({"expr.py": "from jaxte import tensor"}, upward, "expr imports tensor"),
+        ({"expr.py": "from . import tensor"}, upward, "expr imports tensor"),
+        ({"expr.py": "from jaxte import sum"}, upward, "expr imports __init__"),
+        ({"autodiff/scalar.py": "from ..testing import x"}, upward, "autodiff.scalar imports testing"),
+        ({"autodiff/scalar.py": "from .zeros import x"}, upward, "autodiff.scalar imports autodiff.zeros"),
+        ({"autodiff/__init__.py": "from ..testing import x"}, upward, "autodiff imports testing"),
+        ({"lower/ops.py": "import jaxte.lower.plan as p"}, upward, "lower.ops imports lower.plan"),
+        ({"expr.py": "if TYPE_CHECKING:\n    from .tensor import Tensor"}, upward, "expr imports tensor"),
+        ({"lower/a.py": "from .b import x", "lower/b.py": "from . import a"}, cycle, "lower.a, lower.b"),
+        ({"tensor.py": "import islpy as isl"}, restricted, "tensor imports islpy"),
+        ({"tensor.py": "from jax.numpy import exp"}, restricted, "tensor imports jax"),
+    ],
+)  # fmt: skip
+def test_the_checks_find(tmp_path: Path, files: dict, check, finding: str) -> None:
+    """Each check on a package with one fault, lest they pass because they see nothing."""
+    write(tmp_path, files)
+    found = check(tmp_path if check is unlisted else all_imports(tmp_path))
+    assert finding in ", ".join(sorted({str(entry) for entry in found}))
+
+
+def test_the_checks_accept(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "from jaxte.expr import x\nfrom . import ops",
+        "expr.py": "from .errors import E\nimport numpy as np",
+        "domain.py": "import islpy",
+        "lower/plan.py": "from jaxte.lower import ops, views",
+        "lower/views.py": "from .ops import View\nfrom ..expr import x",
+        "bridge/function.py": "def f():\n    import jax\n    from jaxlib import xla",
+    }
+    write(tmp_path, files)
+    found = all_imports(tmp_path)
+    assert not unlisted(tmp_path) and not upward(found) and not cycle(found) and not restricted(found)
+    assert [entry.target for entry in found if entry.in_function] == ["jax", "jaxlib"]
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)

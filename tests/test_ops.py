@@ -1,0 +1,198 @@
+"""The grid of every operator: the meaning, arrays, gradients, second order, jit, vmap, dtypes, zero-sized axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxte import ops
+from jaxte.autodiff.reverse import vjp_graph
+from jaxte.dtypes import is_inexact
+from jaxte.interpret import interpret
+from jaxte.tensor import placeholder, topological_order
+from tests.ops_cases import CASES, Case
+
+grid = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    """Equal shapes and dtypes, and values up to ``tolerance`` times the largest."""
+    found, expected = _listed(found), _listed(expected)
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected, strict=True):
+        f, e = np.asarray(f), np.asarray(e)
+        assert f.shape == e.shape and f.dtype == e.dtype, (f.shape, f.dtype, e.shape, e.dtype)
+        if not np.issubdtype(f.dtype, np.number):
+            np.testing.assert_array_equal(f, e)
+            continue
+        f, e = f.astype(np.float64), e.astype(np.float64)
+        scale = np.max(np.abs(e), initial=1.0, where=np.isfinite(e))
+        np.testing.assert_allclose(f, e, rtol=0, atol=tolerance * scale)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def test_every_operator_is_in_the_grid() -> None:
+    tested = {name.partition(".")[0] for name in CASES}
+    constants = {"arange", "zeros", "ones"}
+    assert set(ops.__all__) == tested | constants
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case with arrays drawn, as functions of its floating arrays only."""
+
+    case: Case
+    arrays: list[np.ndarray]
+
+    @property
+    def wanted(self) -> list[int]:
+        return [n for n, a in enumerate(self.arrays) if is_inexact(a.dtype.name)]
+
+    @property
+    def floats(self) -> list[np.ndarray]:
+        return [self.arrays[n] for n in self.wanted]
+
+    def smooth_part(self, fn: Callable[..., Any]) -> Callable[..., list[Any]]:
+        """The floating results of ``fn`` as a function of the floating arrays."""
+
+        def call(*floats: Any) -> list[Any]:
+            full: list[Any] = list(self.arrays)
+            for n, value in zip(self.wanted, floats, strict=True):
+                full[n] = value
+            return [r for r in _listed(fn(*full)) if is_inexact(r.dtype.name)]
+
+        return call
+
+    @property
+    def tolerance(self) -> float:
+        return 1e-2 if self.case.name == "cast" else 2e-5
+
+
+@pytest.fixture
+def setting(case: Case, rng: np.random.Generator) -> Setting:
+    return Setting(case, case.arrays(rng))
+
+
+@pytest.fixture
+def differentiable(setting: Setting) -> Setting:
+    """A setting that has floating arguments and results."""
+    if not setting.wanted or not setting.smooth_part(setting.case.reference)(*setting.floats):
+        pytest.skip("integers and booleans have no gradient")
+    return setting
+
+
+@grid
+def test_meaning(setting: Setting) -> None:
+    """The definition, by the interpreter."""
+    case, arrays = setting.case, setting.arrays
+    inputs = [placeholder(a.shape, a.dtype, f"X{n}") for n, a in enumerate(arrays)]
+    built = case.run(*inputs)
+    needed = topological_order(_listed(built))
+    values = interpret(built, {x: a for x, a in zip(inputs, arrays, strict=True) if x in needed})
+    close(values, case.reference(*arrays), setting.tolerance)
+
+
+@grid
+def test_adjoints(differentiable: Setting, rng: np.random.Generator) -> None:
+    """The derived adjoints, by the interpreter, beside ``jax.vjp`` of the reference."""
+    case, arrays, wanted = differentiable.case, differentiable.arrays, differentiable.wanted
+    inputs = [placeholder(a.shape, a.dtype, f"X{n}") for n, a in enumerate(arrays)]
+    outputs = [t for t in _listed(case.run(*inputs)) if is_inexact(t.dtype)]
+    heads = [placeholder(t.shape, t.dtype, f"H{n}") for n, t in enumerate(outputs)]
+    cotangents = [rng.normal(size=t.shape).astype(t.dtype) for t in outputs]
+    adjoints = vjp_graph(outputs, heads, [inputs[n] for n in wanted])
+    needed = topological_order(adjoints)
+    feeds = zip([*inputs, *heads], [*arrays, *cotangents], strict=True)
+    found = interpret(adjoints, {x: a for x, a in feeds if x in needed})
+    _, vjp = jax.vjp(jax.jit(differentiable.smooth_part(case.reference)), *differentiable.floats)
+    close(found, vjp([jnp.asarray(c) for c in cotangents]), differentiable.tolerance)
+
+
+@grid
+def test_arrays(setting: Setting) -> None:
+    """On arrays: as it is, under jit, and under vmap."""
+    case, arrays = setting.case, setting.arrays
+    expected = case.reference(*arrays)
+    close(case.run(*arrays), expected, setting.tolerance)
+    close(jax.jit(case.run)(*arrays), expected, setting.tolerance)
+    batches = [np.stack([a, a[..., ::-1] if a.ndim else a]) for a in arrays]
+    close(jax.vmap(case.run)(*batches), jax.vmap(case.reference)(*batches), setting.tolerance)
+
+
+@grid
+def test_gradients(differentiable: Setting, rng: np.random.Generator) -> None:
+    """First and second derivatives of a random combination of the results, on arrays."""
+    run = differentiable.smooth_part(differentiable.case.run)
+    reference = differentiable.smooth_part(differentiable.case.reference)
+    floats, tolerance = differentiable.floats, differentiable.tolerance
+    weights = [rng.normal(size=r.shape).astype(r.dtype) for r in jax.eval_shape(reference, *floats)]
+    directions = [rng.normal(size=a.shape).astype(a.dtype) for a in floats]
+    everything = tuple(range(len(floats)))
+
+    def combined(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *x: sum(jnp.sum(r * w) for r, w in zip(fn(*x), weights, strict=True)).astype("float32")
+
+    def along(fn: Callable[..., Any]) -> Callable[..., Any]:
+        gradient = jax.grad(combined(fn), everything)
+        return lambda *x: sum(jnp.sum(g * d) for g, d in zip(gradient(*x), directions, strict=True))
+
+    found = jax.jit(jax.grad(combined(run), everything))(*floats)
+    close(found, jax.jit(jax.grad(combined(reference), everything))(*floats), tolerance)
+    if differentiable.case.smooth:
+        second = jax.jit(jax.grad(along(run), everything))(*floats)
+        close(second, jax.jit(jax.grad(along(reference), everything))(*floats), 5 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@grid
+def test_dtypes(case: Case, rng: np.random.Generator, dtype: str) -> None:
+    """The shape and dtype of the results are JAX's, whatever the floating dtype of the arguments."""
+    with jax.enable_x64(dtype == "float64"):
+        arrays = [
+            jax.ShapeDtypeStruct(a.shape, dtype if is_inexact(a.dtype.name) else a.dtype)
+            for a in case.arrays(rng)
+        ]
+        inputs = [placeholder(a.shape, a.dtype, f"X{n}") for n, a in enumerate(arrays)]
+        found = [(t.shape, t.dtype) for t in _listed(case.run(*inputs))]
+        expected = [(r.shape, r.dtype.name) for r in _listed(jax.eval_shape(case.reference, *arrays))]
+    assert found == expected
+
+
+EMPTY: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "exp": (ops.exp, jnp.exp, ((0, 3),)),
+    "add": (ops.add, jnp.add, ((0, 3), (1, 3))),
+    "sum": (lambda x: ops.sum(x, 0), lambda x: jnp.sum(x, 0), ((0, 3),)),
+    "prod": (lambda x: ops.prod(x, 0), lambda x: jnp.prod(x, 0), ((0, 3),)),
+    "cumsum": (lambda x: ops.cumsum(x, 0), lambda x: jnp.cumsum(x, 0), ((0, 3),)),
+    "reshape": (lambda x: ops.reshape(x, (3, 0)), lambda x: jnp.reshape(x, (3, 0)), ((0, 2),)),
+    "transpose": (ops.transpose, jnp.transpose, ((0, 3),)),
+    "concatenate": (
+        lambda x, y: ops.concatenate([x, y]),
+        lambda x, y: jnp.concatenate([x, y]),
+        ((0, 3), (2, 3)),
+    ),
+    "strided_slice": (lambda x: ops.strided_slice(x, [3], [1]), lambda x: x[3:1], ((5, 2),)),
+    "matmul": (ops.matmul, jnp.matmul, ((2, 0), (0, 3))),
+    "dense": (ops.dense, lambda x, w: x @ w.T, ((0, 4), (3, 4))),
+    "softmax": (lambda x: ops.softmax(x, 1), lambda x: jax.nn.softmax(x, 1), ((0, 3),)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_zero_sized_axes(name: str, rng: np.random.Generator) -> None:
+    run, reference, shapes = EMPTY[name]
+    arrays = [rng.normal(size=s).astype(np.float32) for s in shapes]
+    inputs = [placeholder(s, name=f"X{n}") for n, s in enumerate(shapes)]
+    close(interpret(run(*inputs), dict(zip(inputs, arrays, strict=True))), reference(*arrays))
+    close(run(*arrays), reference(*arrays))
+    found = jax.grad(lambda *x: jnp.sum(run(*x)), tuple(range(len(arrays))))(*arrays)
+    close(found, jax.grad(lambda *x: jnp.sum(reference(*x)), tuple(range(len(arrays))))(*arrays))

@@ -1,0 +1,103 @@
+"""Random reductions: whatever a recogniser offers has to mean what the definition means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxte import reductions as r
+from jaxte.compute import compute
+from jaxte.expr import TRUE, Axis, Expr, Reduce
+from jaxte.lower.convolution import convolution_source, recognise_convolution
+from jaxte.lower.scan import recognise_scan
+from jaxte.lower.scan_source import scan_source
+from jaxte.lower.specs import Refusal
+from jaxte.lower.window import UnrollSpec, recognise_window
+from jaxte.lower.window_source import window_source
+from jaxte.reductions import reduce_axis
+from jaxte.tensor import Compute, placeholder
+from tests.emitted import NAMES, check, feeds
+
+small = st.integers(-2, 3)
+Index = Callable[[Expr, Expr], Expr]
+
+
+@st.composite
+def indices(draw: Any) -> Index:
+    """An index of an output axis and a reduced one, quasi-affine now and then."""
+    a, b, c, m = draw(small), draw(small), draw(st.integers(-3, 8)), draw(st.integers(2, 3))
+    match draw(st.sampled_from(["affine", "affine", "affine", "floor", "mod", "both"])):
+        case "floor":
+            return lambda t, z: (t + c) // m + b * z
+        case "mod":
+            return lambda t, z: (t + c) % m + a * z
+        case "both":
+            return lambda t, z: (t + c) // m + b * z + (t + c) % m
+    return lambda t, z: a * t + b * z + c
+
+
+@st.composite
+def conditions(draw: Any) -> Index:
+    a, b, c = draw(st.integers(-2, 2)), draw(st.integers(-2, 2)), draw(st.integers(-4, 8))
+    match draw(st.sampled_from(["none", "none", "less", "equal", "mod"])):
+        case "less":
+            return lambda t, z: a * t + b * z < c
+        case "equal":
+            return lambda t, z: a * t + b * z != c
+        case "mod":
+            return lambda t, z: (t + c) % 2 == 0
+    return lambda t, z: TRUE
+
+
+def inside(*pairs: tuple[Expr, int]) -> Expr:
+    condition = TRUE
+    for index, extent in pairs:
+        condition = condition & (index >= 0) & (index < extent)
+    return condition
+
+
+def verify(tensor: Compute, recognise: Callable[..., Any], source: Callable[..., Any]) -> None:
+    assert isinstance(tensor.body, Reduce)
+    spec = recognise(tensor.axes, tensor.body)
+    if isinstance(spec, (Refusal, UnrollSpec)):
+        return
+    names = NAMES[: len(spec.operands)]
+    written = source(spec, names, "Y") if recognise is recognise_window else source(spec, names)
+    rng = np.random.default_rng(0)
+    leaves: Sequence[Any] = tensor.inputs
+    check(tensor, written, spec, feeds(rng, *leaves), 1e-3)
+
+
+@given(indices(), indices(), conditions(), st.integers(1, 7), st.integers(1, 4))
+def test_products(x: Index, k: Index, extra: Index, length: int, taps: int) -> None:
+    X, W, z = placeholder((2, 7), name="X"), placeholder((2, 4), name="W"), reduce_axis((0, taps), "z")
+
+    def body(n: Expr, o: Expr, t: Axis) -> Expr:
+        here = inside((x(t, z), 7), (k(t, z), 4)) & extra(t, z)
+        return r.sum(X[n, x(t, z)] * W[o, k(t, z)], z, where=here)
+
+    verify(compute((2, 2, length), body), recognise_convolution, convolution_source)
+
+
+@given(indices(), conditions(), st.integers(1, 7), st.integers(1, 6), st.sampled_from([r.sum, r.max, r.prod]))
+def test_single_arrays(x: Index, extra: Index, length: int, taps: int, reducer: Callable[..., Any]) -> None:
+    X, z = placeholder((2, 7), name="X"), reduce_axis((0, taps), "z")
+
+    def body(t: Axis, n: Expr) -> Expr:
+        return reducer(X[n, x(t, z)], z, where=inside((x(t, z), 7)) & extra(t, z))
+
+    tensor = compute((length, 2), body)
+    verify(tensor, recognise_window, window_source)
+    verify(tensor, recognise_scan, scan_source)
+
+
+@given(conditions(), conditions(), st.integers(1, 9), st.integers(0, 2))
+def test_prefixes(first: Index, second: Index, length: int, start: int) -> None:
+    X, j = placeholder((7,), name="X"), reduce_axis((start, 7), "j")
+    tensor = compute((length,), lambda i: r.max(X[j], j, where=first(i, j) & second(i, j)))
+    verify(tensor, recognise_scan, scan_source)
+    verify(tensor, recognise_window, window_source)

@@ -1,0 +1,48 @@
+"""Reads around the end of a tensor, ``X[(i + s) % n]``: rotations forward, rotations back for the adjoint."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+
+def rotated(shift: int, n: int = 8) -> tuple[te.Placeholder, te.Compute]:
+    X = te.placeholder((n, 3), name="X")
+    return X, te.compute((n, 3), lambda i, j: X[(i + shift) % n, j], "Y")
+
+
+@pytest.mark.parametrize("shift", [-7, -3, -1, 0, 1, 4, 7, 11])
+def test_the_adjoint_of_a_rotation_is_the_rotation_back(shift: int, rng: np.random.Generator) -> None:
+    X, Y = rotated(shift)
+    H = te.placeholder(Y.shape, name="H")
+    (dX,) = te.differentiate(Y, [X], head=H)
+    x = rng.standard_normal(X.shape).astype("float32")
+    np.testing.assert_array_equal(te.evaluate(Y, {X: x}), jnp.roll(x, -shift, 0))
+    np.testing.assert_array_equal(te.evaluate(dX, {H: x}), jnp.roll(x, shift, 0))
+    for tensor in (Y, dX):
+        code = te.source(tensor)
+        assert "arange" not in code and "sum" not in code
+        assert not te.explain(tensor).scatters
+    if shift % 8:
+        assert te.definitions(dX).startswith(f"dX[i, j] = H[(i + {-shift % 8}) % 8, j]")
+
+
+def test_a_rotation_of_both_dimensions_is_two_slices_of_a_wrapped_array() -> None:
+    X = te.placeholder((5, 6), name="X")
+    Y = te.compute((5, 6), lambda i, j: X[(i + 1) % 5, (j + 4) % 6], "Y")
+    assert 'jnp.pad(X, ((0, 1), (2, 0)), mode="wrap")[1:, :6]' in te.source(Y)
+    x = np.arange(30, dtype="float32").reshape(5, 6)
+    np.testing.assert_array_equal(te.evaluate(Y, {X: x}), jnp.roll(x, (-1, -4), (0, 1)))
+
+
+def test_part_of_a_turn_is_no_rotation() -> None:
+    """More positions than elements, or fewer: still a view."""
+    X = te.placeholder((4,), name="X")
+    x = np.arange(4, dtype="float32")
+    for count in (3, 9):
+        Y = te.compute((count,), lambda i: X[(i + 1) % 4], "Y")
+        assert "arange" not in te.source(Y)
+        np.testing.assert_array_equal(te.evaluate(Y, {X: x}), x[(np.arange(count) + 1) % 4])
