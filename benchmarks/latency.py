@@ -1,8 +1,11 @@
-"""What jaxte costs before anything runs: deriving, lowering, importing, calling. Times in seconds.
+"""What jaxte costs before anything runs: deriving, lowering, importing, calling.
 
     python benchmarks/latency.py conv2d        # one cold measurement in this process, as JSON
+    python benchmarks/latency.py chain:2000
 
-Each function measures once, in the process that it runs in; ``cold`` starts fresh ones and takes the median.
+Each function measures once, in the process that it runs in; ``cold`` starts fresh ones and takes the median. All of
+it is the work of one thread. ``cpu`` seconds are what it takes on an idle core; ``wall`` seconds grow with what else the
+machine does.
 """
 
 from __future__ import annotations
@@ -22,71 +25,80 @@ from timing import interleaved
 ROOT = Path(__file__).parent.parent
 
 
-def cold(name: str, runs: int) -> dict[str, float]:
+Times = dict[str, float]
+
+
+class Stopwatch:
+    """Processor and wall time since it was made."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+
+    def read(self) -> Times:
+        return {"cpu": time.process_time() - self._cpu, "wall": time.perf_counter() - self._wall}
+
+
+def cold(name: str, runs: int) -> Times:
     """The medians of what the function ``name`` of this file measures, each time in a fresh process."""
     taken = [in_fresh_process(name) for _ in range(runs)]
     return {part: median(t[part] for t in taken) for part in taken[0]}
 
 
-def in_fresh_process(name: str) -> dict[str, float]:
+def in_fresh_process(name: str) -> Times:
     done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, cwd=ROOT, check=False)
     if done.returncode:
         raise RuntimeError(f"measuring {name}:\n{done.stderr}")
     return json.loads(done.stdout)
 
 
-def importing() -> dict[str, float]:
+def importing() -> Times:
     """``import jaxte`` after ``import jax``."""
-    start = time.perf_counter()
+    watch = Stopwatch()
     import jaxte
 
     assert jaxte.__version__
-    return {"import": time.perf_counter() - start}
+    return watch.read()
 
 
-def conv2d() -> dict[str, float]:
-    """Both adjoints of a convolution with stride 2 and padding 1, to their text."""
+def conv2d() -> Times:
+    """Both adjoints of a convolution with stride 2 and padding 1, to the text of it and of them."""
     import jaxte as te
 
     jax.devices()  # starting XLA's client is JAX's own time
     X, W = te.placeholder((8, 16, 32, 32), name="X"), te.placeholder((32, 16, 3, 3), name="W")
-    defined = time.perf_counter()
     Y = te.ops.conv2d(X, W, strides=2, padding=1)
     H = te.placeholder(Y.shape, name="H")
-    start = time.perf_counter()
-    adjoints = te.differentiate(Y, [X, W], head=H)
-    derived = time.perf_counter()
-    te.source([Y, *adjoints])
-    end = time.perf_counter()
-    return {"define": start - defined, "differentiate": derived - start, "emit": end - derived, "all": end - start}
+    watch = Stopwatch()
+    te.source([Y, *te.differentiate(Y, [X, W], head=H)])
+    return watch.read()
 
 
-def digits() -> dict[str, float]:
+def digits() -> Times:
     """The whole module of the digits network's loss: defined, differentiated, lowered and written."""
     sys.path.insert(0, str(ROOT / "examples"))
     import digits as example
 
     params = jax.tree.map(np.asarray, example.initial_params(np.random.default_rng(0)))
     images, targets = np.zeros((example.BATCH, 1, 8, 8), "float32"), np.zeros((example.BATCH, 10), "float32")
-    start = time.perf_counter()
+    watch = Stopwatch()
     example.loss.source(params, images, targets)
-    return {"all": time.perf_counter() - start}
+    return watch.read()
 
 
-def chain(tensors: int) -> dict[str, float]:
+def chain(tensors: int) -> Times:
     """A graph of so many tensors, each read by the next one."""
     import jaxte as te
 
-    start = time.perf_counter()
+    watch = Stopwatch()
     X = te.placeholder((16,), name="X")
     T: te.Tensor = X
     for _ in range(tensors):
         T = te.compute((16,), lambda i, T=T: te.tanh(T[i]) * 1.01, "T")
     te.source(te.differentiate(T, [X], head=te.placeholder(T.shape, name="H")))
-    return {"all": time.perf_counter() - start}
+    return watch.read()
 
 
-def deep(levels: int) -> dict[str, float]:
+def deep(levels: int) -> Times:
     """One tensor whose body is so many calls deep."""
     import jaxte as te
 
@@ -96,14 +108,14 @@ def deep(levels: int) -> dict[str, float]:
             value = te.sin(value) + level
         return value
 
-    start = time.perf_counter()
+    watch = Stopwatch()
     X = te.placeholder((16,), name="X")
     Y = te.compute((16,), body, "Y")
     te.source(te.differentiate(Y, [X], head=te.placeholder(Y.shape, name="H")))
-    return {"all": time.perf_counter() - start}
+    return watch.read()
 
 
-def call() -> dict[str, float]:
+def call() -> Times:
     """A call of a compiled function and of the same function under a bare ``jax.jit``: seconds per call."""
     import jaxte as te
 

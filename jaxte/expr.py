@@ -392,7 +392,7 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         case ("subtract", (a, b)):
             return a if b is ZERO else ZERO if a is b else None
         case ("multiply", (a, b)):
-            return b if a is ONE else a if b is ONE else ZERO if ZERO in (a, b) else None
+            return b if a is ONE else a if b is ONE else ZERO if a is ZERO or b is ZERO else None
         case ("equal" | "less_equal" | "greater_equal", (a, b)):
             return TRUE if a is b else None
         case ("not_equal" | "less" | "greater", (a, b)):

@@ -19,8 +19,12 @@ def postorder(*roots: Expr) -> Iterator[Expr]:
             yield node
         elif node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+            children = node.children
+            if children:
+                stack.append((node, True))
+                stack.extend([(child, False) for child in reversed(children) if child not in seen])
+            else:
+                yield node
 
 
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:

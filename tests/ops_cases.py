@@ -166,12 +166,12 @@ case("sum.exclude", lambda x: ops.sum(x, axis=1, exclude=True), lambda x: jnp.su
 case("max.all", ops.max, jnp.max, distinct(2, 3, 4), smooth=False)
 case("any", lambda x: ops.any(x, axis=1), lambda x: jnp.any(x, axis=1), booleans(3, 4))
 case("all", lambda x: ops.all(x, axis=1), lambda x: jnp.all(x, axis=1), booleans(3, 4))
-for _name in ["argmax", "argmin"]:
-    case(_name, getattr(ops, _name), getattr(jnp, _name), C)
+for _name in ("argmax", "argmin"):  # positions are int32, in 64-bit mode too
+    case(_name, getattr(ops, _name), lambda x, n=_name: getattr(jnp, n)(x).astype("int32"), C)
     case(
         f"{_name}.axis",
         lambda x, n=_name: getattr(ops, n)(x, axis=1),
-        lambda x, n=_name: getattr(jnp, n)(x, axis=1),
+        lambda x, n=_name: getattr(jnp, n)(x, axis=1).astype("int32"),
         C,
     )
 case("variance", lambda x: ops.variance(x, axis=1), lambda x: jnp.var(x, axis=1), C)
@@ -267,7 +267,12 @@ case("take", ops.take, jnp.take, C, integers(0, 24, 5), smooth=False)
 case("take.number", lambda x: ops.take(x, -1, 1), lambda x: jnp.take(x, -1, 1), C)
 case("embedding", ops.embedding, lambda i, t: jnp.take(t, i, 0), integers(0, 7, 2, 3), normal(7, 4))
 case("gather_nd", ops.gather_nd, lambda x, i: x[i[0], i[1]], C, integers(0, 2, 2, 5))
-case("one_hot", lambda i: ops.one_hot(i, 4), lambda i: jax.nn.one_hot(i, 4), integers(0, 5, 2, 3))
+case(
+    "one_hot",
+    lambda i: ops.one_hot(i, 4),
+    lambda i: jax.nn.one_hot(i, 4, dtype="float32"),
+    integers(0, 5, 2, 3),
+)
 
 # --- products
 

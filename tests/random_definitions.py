@@ -50,7 +50,7 @@ def draw_numbers(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
 
 @st.composite
 def definitions(draw: st.DrawFn, dtype: str = "float64", most_stages: int = 3) -> Definition:
-    """One to three tensors in a chain, over one to three inputs."""
+    """One to three tensors in a chain, over one to three inputs; complex ones by linear patterns only."""
     extent = st.integers(1, 6) if draw(st.integers(0, 19)) else st.integers(0, 2)
     sources: list[Tensor] = []
     for name in "XYZ"[: draw(st.integers(1, 3))]:
@@ -74,6 +74,15 @@ def draw_stage(w: Writer, name: str, last: Tensor | None) -> Compute:
     """A random body half of the time, else a pattern that fits the shape of its operand."""
     source = last if last is not None else w.draw(st.sampled_from(list(w.sources)))
     fitting = [p for p in PATTERNS if p.fits(source)]
+    if source.dtype.startswith("complex"):
+        fitting = [
+            p for p in fitting if p.make in (convolution, joined, sliced, reshaped, contraction, gathered)
+        ]
+        return (
+            w.draw(st.sampled_from(fitting)).make(w, name, source)
+            if fitting
+            else te.compute((), lambda: 0j, name)
+        )
     if w.often(2) and fitting:
         return w.draw(st.sampled_from(fitting)).make(w, name, source)
     return general(w, name)
@@ -120,9 +129,10 @@ def some_axis(w: Writer, x: Tensor) -> int:
 def window(w: Writer, name: str, x: Tensor) -> Compute:
     """Pooling or a convolution along one axis: stride, dilation, padding."""
     at = some_axis(w, x)
-    size, taps, stride, dilation = int(x.shape[at]), w.number(1, 4), w.number(1, 4), w.number(1, 3)
-    pad = w.number(0, 3)
-    extent = max(1, (size + 2 * pad - dilation * (taps - 1) - 1) // stride + 1)
+    size, stride, pad = int(x.shape[at]), w.number(1, 4), w.number(0, 3)
+    taps = w.number(1, min(4, size + 2 * pad))
+    dilation = w.number(1, max(1, min(3, (size + 2 * pad - 1) // max(1, taps - 1))))
+    extent = (size + 2 * pad - dilation * (taps - 1) - 1) // stride + 1
     kernel = te.compute((taps,), lambda k: te.sin(w.read((k,)).chosen() + 0.5 * k), f"{name}_kernel")
     k = te.reduce_axis((0, taps), "k")
     kind = w.among("conv", "conv", "max", "first", "mean", "min")
@@ -147,9 +157,11 @@ def window(w: Writer, name: str, x: Tensor) -> Compute:
 @pattern(2)
 def convolution(w: Writer, name: str, x: Tensor) -> Compute:
     """Two spatial axes or channels and one, stride and padding of each."""
-    (h, v), taps = (int(x.shape[0]), int(x.shape[1])), (w.number(1, 3), w.number(1, 3))
+    h, v = int(x.shape[0]), int(x.shape[1])
     s, p = (w.number(1, 3), w.number(1, 3)), (w.number(0, 2), w.number(0, 2))
-    out = [max(1, (n + 2 * pad - t) // step + 1) for n, t, step, pad in zip((h, v), taps, s, p, strict=True)]
+    # Windows that fit: XLA ends the process on the gradient that JAX derives of one that does not.
+    taps = [w.number(1, min(3, n + 2 * pad)) for n, pad in zip((h, v), p, strict=True)]
+    out = [(n + 2 * pad - t) // step + 1 for n, t, step, pad in zip((h, v), taps, s, p, strict=True)]
     weights = te.placeholder((2, *taps), x.dtype, "W")
     i, j = te.reduce_axis((0, taps[0]), "i"), te.reduce_axis((0, taps[1]), "j")
 

@@ -232,9 +232,9 @@ class Writer:
         if self.rarely(2):
             conditions.append(self.condition(inner))
         where = _all(conditions) if conditions else None
-        return self.reduced(body, axes, where)
+        return self.reduced(body, axes, where, self.read(inner).chosen())
 
-    def reduced(self, body: Expr, axes: list[Axis], where: Expr | None) -> Expr:
+    def reduced(self, body: Expr, axes: list[Axis], where: Expr | None, element: Expr) -> Expr:
         match self.among("sum", "sum", "sum", "max", "min", "prod", "first", "any", "circle", "argmax"):
             case "sum":
                 return te.sum(body, axes, where)

@@ -214,6 +214,20 @@ def test_the_guard_travels_with_the_adjoint() -> None:
     np.testing.assert_allclose(np.asarray(te.evaluate(da, feeds)), [0, -0.5, -0.0625, 0])
 
 
+def test_the_guard_travels_through_several_tensors() -> None:
+    a = x(4)
+    shifted = te.compute((4,), lambda i: a[i] - 1, "shifted")
+    log = te.compute((4,), lambda i: te.log(shifted[i]), "log")
+    doubled = te.compute((4,), lambda i: log[i] * 2, "doubled")
+    both = te.compute((4,), lambda i: doubled[i] + 1, "both")
+    y = te.compute((4,), lambda i: te.where(a[i] > 1, both[i], 0.0), "Y")
+    head = x(4, name="H")
+    (da,) = te.differentiate(y, [a], head)
+    feeds = {a: np.float32([1, 2, 5, 0]), head: np.ones(4, "f")}
+    np.testing.assert_allclose(values([da], feeds)[0], [0, 2, 0.5, 0])
+    np.testing.assert_allclose(np.asarray(te.evaluate(da, feeds)), [0, 2, 0.5, 0])
+
+
 def test_a_guard_behind_a_sum_travels_too() -> None:
     a, k = x(4), te.reduce_axis((0, 3), "k")
     root = te.compute((4,), lambda i: te.sqrt(a[i]), "root")

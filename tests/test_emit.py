@@ -92,6 +92,20 @@ def test_shared_parts_of_a_body_are_named_once() -> None:
     check(te.compute((6,), lambda i: te.sin(b[i]) * te.sin(b[i]) + te.cos(te.sin(b[i])), "Y"))
 
 
+def test_sums_of_shared_products_and_sums() -> None:
+    """Two to the power of fifty factors, or terms, if they were written out."""
+
+    def body(start, double):
+        value = start
+        for _ in range(50):
+            value = double(value)
+        return value
+
+    k = te.reduce_axis((0, 6), "k")
+    check(te.compute((), lambda: te.sum(body(b[k], lambda v: v * v * 0.5), axis=k), "Y"))
+    check(te.compute((), lambda: te.sum(body(b[k] * X[0, k], lambda v: (v + v) * 0.5), axis=k), "Y"))
+
+
 NAMES = ["x); import os #", 'a"""b', "\\", "lambda", "jnp", "jax", "lax", "print", "é", "", "1st", "a\nb", "Y", "__import__('os')", "{0}", "forward"]  # fmt: skip
 
 

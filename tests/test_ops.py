@@ -28,7 +28,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
     for f, e in zip(found, expected, strict=True):
         f, e = np.asarray(f), np.asarray(e)
         assert f.shape == e.shape and f.dtype == e.dtype, (f.shape, f.dtype, e.shape, e.dtype)
-        if not np.issubdtype(f.dtype, np.number):
+        if f.dtype == np.bool_:
             np.testing.assert_array_equal(f, e)
             continue
         f, e = f.astype(np.float64), e.astype(np.float64)
@@ -165,6 +165,21 @@ def test_dtypes(case: Case, rng: np.random.Generator, dtype: str) -> None:
         found = [(t.shape, t.dtype) for t in _listed(case.run(*inputs))]
         expected = [(r.shape, r.dtype.name) for r in _listed(jax.eval_shape(case.reference, *arrays))]
     assert found == expected
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-2), ("bfloat16", 1e-1), ("float64", 1e-11)])
+@pytest.mark.parametrize(
+    "name", ["dense.bias", "conv2d.stride", "max_pool2d", "softmax", "mean.axis", "concatenate"]
+)
+def test_gradients_in_other_dtypes(name: str, dtype: str, tolerance: float, rng: np.random.Generator) -> None:
+    case = CASES[name]
+    with jax.enable_x64(dtype == "float64"):
+        arrays = [jnp.asarray(a, dtype) for a in case.arrays(rng)]
+        weight = jnp.asarray(rng.normal(size=case.reference(*arrays).shape), dtype)
+        everything = tuple(range(len(arrays)))
+        found = jax.grad(lambda *x: jnp.sum(case.run(*x) * weight), everything)(*arrays)
+        expected = jax.grad(lambda *x: jnp.sum(case.reference(*x) * weight), everything)(*arrays)
+        close(found, expected, tolerance)
 
 
 EMPTY: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {

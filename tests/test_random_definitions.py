@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.tensor import Placeholder, Tensor, topological_order
 from tests.random_definitions import Definition, definitions, draw_numbers
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -81,39 +81,40 @@ def pullback_of(output: Tensor, feeds: Arrays, variables: Sequence[Placeholder],
 def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9) -> None:
     """Values and adjoints of all kinds."""
     inputs, feeds = p.inputs, p.feeds
-    expected = interpreted(p.output, feeds)
     adjoints = p.adjoints
     derived = [interpreted(a, feeds) for a in adjoints]
-    forward = emitted(p.output)
-    arrays = [feeds[t] for t in inputs]
+    expected = interpreted(p.output, feeds)
     order = [inputs.index(v) for v in p.variables]
+    forward = emitted(p.output)
     backward = te.function(inputs, p.output).custom_vjp if residuals else emitted(adjoints)
     needed = inputs_of(adjoints)
 
     def run(head: Any, *arrays: Any) -> Any:
-        def of_variables(*values: Any) -> Any:
-            filled = list(arrays)
-            for place, value in zip(order, values, strict=True):
-                filled[place] = value
-            return filled
+        def of_variables(fn: Callable[..., Any]) -> Any:
+            def call(*values: Any) -> Any:
+                filled = dict(enumerate(arrays)) | dict(zip(order, values, strict=True))
+                return fn(*(filled[n] for n in range(len(arrays))))
 
-        values = [arrays[n] for n in order]
-        value, pull = jax.vjp(lambda *v: forward(*of_variables(*v)), *values)
+            return jax.vjp(call, *(arrays[n] for n in order))
+
+        value, pull = of_variables(forward)
         if residuals:
-            own = jax.vjp(lambda *v: backward(*of_variables(*v)), *values)[1](head)
+            own = of_variables(backward)[1](head)
         else:
             at = {**dict(zip(inputs, arrays, strict=True)), p.head: head}
             own = backward(*(at[t] for t in needed))
         return value, pull(head), own if isinstance(own, tuple) else (own,)
 
-    value, by_jax, by_code = compiled_run(run, [feeds[p.head], *arrays], optimised)
+    value, by_jax, by_code = compiled_run(run, [feeds[p.head], *(feeds[t] for t in inputs)], optimised)
     assert_close(value, expected, "emitted forward", tolerance)
     for variable, reference, code, meaning in zip(p.variables, by_jax, by_code, derived, strict=True):
         assert_close(code, meaning, f"emitted adjoint of {variable.name} beside the interpreter", tolerance)
         # jax.vjp has NaN where a guarded part has, which the adjoint of the guard leaves out
         known = np.isfinite(reference)
-        assert_close(meaning[known], reference[known], f"adjoint of {variable.name} beside jax.vjp", tolerance)
-    if np.isfinite(expected).all():
+        assert_close(
+            meaning[known], reference[known], f"adjoint of {variable.name} beside jax.vjp", tolerance
+        )
+    if p.output.dtype == "float64" and np.isfinite(expected).all():
         check_differences(p, derived)
 
 
@@ -140,21 +141,54 @@ def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 
         event("kink")
 
 
-STRATEGIES = {'test_values_and_adjoints': dict(definition=definitions(), residuals=st.booleans(), optimised=st.integers(0, 3).map(lambda n: n == 3))}
-slow_to_draw = settings(
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.filter_too_much,
-    ],
-)
+seldom = st.integers(0, 3).map(lambda n: n == 3)
+STRATEGIES: dict[str, Any] = {
+    "test_values_and_adjoints": dict(definition=definitions(), residuals=st.booleans(), optimised=seldom),
+    "test_second_derivatives": dict(definition=definitions(most_stages=2), optimised=seldom),
+    "test_other_dtypes": dict(
+        definition=st.one_of(
+            definitions("float32", 2),
+            definitions("complex128"),
+            definitions("float16", 1),
+            definitions("bfloat16", 1),
+        ),
+        residuals=st.booleans(),
+    ),
+}
+every_health = settings(suppress_health_check=list(HealthCheck))
 
 
-@slow_to_draw
+def share(part: int) -> settings:
+    """One in ``part`` of the profile's examples."""
+    return settings(every_health, max_examples=max(1, settings.default.max_examples // part))
+
+
+@every_health
 @given(**STRATEGIES["test_values_and_adjoints"])
 def test_values_and_adjoints(definition: Definition, residuals: bool, optimised: bool) -> None:
+    if definition.variables:
+        p = pullback_of(definition.output, definition.feeds(), definition.variables, definition.seed)
+        check(p, residuals, optimised)
+
+
+@share(4)
+@given(**STRATEGIES["test_second_derivatives"])
+def test_second_derivatives(definition: Definition, optimised: bool) -> None:
     if not definition.variables:
         return
     p = pullback_of(definition.output, definition.feeds(), definition.variables, definition.seed)
-    check(p, residuals, optimised)
+    first = p.adjoints[definition.seed % len(p.variables)]
+    variables = [t for t in inputs_of([first]) if t.dtype == "float64"]
+    if variables:
+        check(pullback_of(first, p.feeds, variables, definition.seed), False, optimised, 1e-8)
+
+
+TOLERANCES = {"float32": 1e-4, "complex128": 1e-9, "float16": 3e-2, "bfloat16": 2e-1}
+
+
+@share(4)
+@given(**STRATEGIES["test_other_dtypes"])
+def test_other_dtypes(definition: Definition, residuals: bool) -> None:
+    if definition.variables:
+        p = pullback_of(definition.output, definition.feeds(), definition.variables, definition.seed)
+        check(p, residuals, False, TOLERANCES[definition.output.dtype])

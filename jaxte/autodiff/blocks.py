@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jaxte import dtypes
 from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
-from jaxte.autodiff.seeds import seed_of
+from jaxte.autodiff.seeds import Adjoint, seed_of
 from jaxte.autodiff.zeros import summands
 from jaxte.errors import DifferentiationError, DtypeError
 from jaxte.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
@@ -73,8 +73,8 @@ def diff_building_block(
     assert isinstance(output, Compute)
     targets = _target_axes(output, input, prefix)
     terms = [term for part in parts for term in summands(part, targets)]
-    body = collect(terms)
-    return Compute(f"d{input.name}", (*prefix, *targets), _typed(body, input.dtype))
+    body = _typed(collect(terms), input.dtype)
+    return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head])
 
 
 def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.autodiff.seeds import Adjoint
 from jaxte.expr import Axis, Expr, Read, cast
 from jaxte.simplify import collect
 from jaxte.tensor import Compute, Extent, Tensor
@@ -26,7 +27,7 @@ def merge(
     body = collect([_element(part, axes, inline=part not in heads) for part in every])
     if body.weak or body.dtype != tensor.dtype:
         body = cast(body, tensor.dtype)
-    return Compute(f"d{tensor.name}", axes, body)
+    return Adjoint(f"d{tensor.name}", axes, body, every)
 
 
 def _element(part: Tensor, axes: Sequence[Axis], inline: bool) -> Expr:

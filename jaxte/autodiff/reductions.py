@@ -20,13 +20,29 @@ from jaxte.affine import normal
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import as_scan, scan_contributions
 from jaxte.errors import DifferentiationError
-from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.operators import AND, DIVIDE, EQUAL, GREATER, LESS, SELECT, Op
 from jaxte.reductions import builtin_reducer
 from jaxte.tensor import MAX_EXTENT, Compute
-from jaxte.walk import combine, substitute
+from jaxte.walk import combine, postorder, substitute
 
 Wanted = Callable[[Expr], bool]
+
+# Operations whose result is not rounded.
+_EXACT = (
+    "select",
+    "negative",
+    "abs",
+    "maximum",
+    "minimum",
+    "relu",
+    "real",
+    "imag",
+    "conj",
+    "sign",
+    "floor",
+    "ceil",
+)
 
 
 def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list[Contribution]:
@@ -61,16 +77,15 @@ def _inside(
 
 
 def _extremum(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted) -> list[Contribution]:
-    value = Read(tensor, tensor.axes)
-    element = node.exprs[0]
+    element, value = _compared(tensor, node)
     ties = node.reducer.ties
     if ties in ("first", "last"):
-        winner = _winner(tensor, node)
+        winner = _winner(tensor, node, element, value)
         g = guard(call(EQUAL, _position(node.axes), Read(winner, tensor.axes)), seed)
     elif ties == "all":
         g = guard(call(EQUAL, element, value), seed)
     else:
-        count = _count_of_ties(tensor, node)
+        count = _count_of_ties(tensor, node, element, value)
         share = call(DIVIDE, seed, Read(count, tensor.axes))
         # Not `element == value`: a NaN among the elements makes all of them receive NaN, as in JAX.
         behind = call(LESS if node.reducer.name == "max" else GREATER, element, value)
@@ -78,11 +93,36 @@ def _extremum(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted) -> list
     return _inside(tensor, node, 0, g, wanted)
 
 
-def _count_of_ties(tensor: Compute, node: Reduce) -> Compute:
+def _compared(tensor: Compute, node: Reduce) -> tuple[Expr, Expr]:
+    """The element and the extremum as they are compared.
+
+    An element that is computed again may come out rounded in another way (a multiplication and an addition in one
+    instruction) and then equals no extremum. Such elements become a tensor, of which the extremum is taken again.
+    """
+    (element,) = node.exprs
+    if not any(
+        isinstance(n, Call) and dtypes.is_inexact(n.dtype) and n.op.name not in _EXACT
+        for n in postorder(element)
+    ):
+        return element, Read(tensor, tensor.axes)
+    own = [Axis(a.name, 0, a.extent) for a in node.axes]
+    outer, table = _fresh(tensor.axes)
+    table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
+    body = call(SELECT, substitute(node.where, table), substitute(element, table), node.reducer.identity[0])
+    elements = Compute(f"elements_{tensor.name}", (*outer, *own), body)
+    over = [Axis(a.name, 0, a.extent, reduction=True) for a in node.axes]
+    outer, _ = _fresh(tensor.axes)
+    extremum = Reduce(node.reducer, (Read(elements, (*outer, *over)),), over, TRUE)
+    again = Compute(f"extremum_{tensor.name}", outer, extremum)
+    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
+    return Read(elements, at), Read(again, tensor.axes)
+
+
+def _count_of_ties(tensor: Compute, node: Reduce, element: Expr, value: Expr) -> Compute:
     """How many elements equal the extremum; NaN where it is NaN."""
     axes, table = _fresh(tensor.axes)
-    value = substitute(Read(tensor, tensor.axes), table)
-    element, where = substitute(node.exprs[0], table), substitute(node.where, table)
+    value = substitute(value, table)
+    element, where = substitute(element, table), substitute(node.where, table)
     hit = cast(call(EQUAL, element, value), tensor.dtype)
     if dtypes.is_float(tensor.dtype):
         hit = call(SELECT, call(EQUAL, value, value), hit, value)
@@ -90,11 +130,11 @@ def _count_of_ties(tensor: Compute, node: Reduce) -> Compute:
     return Compute(f"ties_{tensor.name}", axes, body)
 
 
-def _winner(tensor: Compute, node: Reduce) -> Compute:
+def _winner(tensor: Compute, node: Reduce, element: Expr, value: Expr) -> Compute:
     """The position of the element that receives the adjoint: the first or last that equals the extremum."""
     axes, table = _fresh(tensor.axes)
-    value = substitute(Read(tensor, tensor.axes), table)
-    element, where = substitute(node.exprs[0], table), substitute(node.where, table)
+    value = substitute(value, table)
+    element, where = substitute(element, table), substitute(node.where, table)
     first = node.reducer.ties == "first"
     nowhere = Const(MAX_EXTENT if first else -1, "int32")
     position = cast(_position(node.axes), "int32")

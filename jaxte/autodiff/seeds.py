@@ -61,6 +61,22 @@ _TAME = frozenset(
 )
 
 
+class Adjoint(Compute):
+    """A derived adjoint.
+
+    Attributes:
+        guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
+            one multiplies; such zeros must stay zero whatever they are multiplied by later.
+    """
+
+    __slots__ = ("guarded",)
+
+    def __init__(self, name: str, axes: Sequence[Axis], body: Expr, heads: Sequence[Tensor]) -> None:
+        super().__init__(name, axes, body)
+        passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
+        self.guarded: bool = _has_data_guard(body) or (passed_on and not _has_sum(body))
+
+
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
 
@@ -74,11 +90,16 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     table: dict[Expr, Expr] = dict(zip(head.axes, at, strict=True))
     if _is_trivial(head.body):
         return substitute(head.body, table)
-    if _has_data_guard(head.body) and _may_blow_up(reader):
-        if not any(isinstance(node, Reduce) for node in postorder(head.body)):
-            return substitute(head.body, table)
-        return guard(call(NOT_EQUAL, element, 0), element)
-    return element
+    if not _may_blow_up(reader):
+        return element
+    if _has_data_guard(head.body) and not _has_sum(head.body):
+        return substitute(head.body, table)
+    guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
+    return guard(call(NOT_EQUAL, element, 0), element) if guarded else element
+
+
+def _has_sum(body: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in postorder(body))
 
 
 def _is_trivial(body: Expr) -> bool:

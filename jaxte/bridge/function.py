@@ -236,7 +236,7 @@ def function(
     fdiff: Fdiff | None = None,
     static_argnames: str | Sequence[str] = (),
 ) -> Any:
-    """A function of arrays that works under every transformation of JAX, with a derived gradient.
+    """A function of arrays with a derived gradient, as a ``jax.custom_vjp``: all of JAX but forward mode goes through it.
 
     As a decorator over a *builder*, which takes Tensors and returns Tensors::
 

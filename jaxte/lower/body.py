@@ -13,7 +13,7 @@ from typing import Any
 from jaxte import dtypes
 from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lower.bounds import dims_of, known, lowest, nonnegative, simplify
+from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.names import Names
 from jaxte.lower.ops import Code, Statement, Step, Value
 from jaxte.lower.overlaps import overlapping
@@ -101,7 +101,7 @@ class Body:
             for child in node.children:
                 self._uses[child] = self._uses.get(child, 0) + 1
             if any(child in self._leaks for child in node.children) or (
-                isinstance(node, Read) and not _surely_inside(node)
+                isinstance(node, Read) and not surely_inside(node)
             ):
                 self._leaks.add(node)
 
@@ -222,8 +222,9 @@ class Body:
         while True:
             codes = [broadcast(v, dims) for v in values]
             text, strength = row.code.write(*((c.text, c.strength) for c in codes))
-            longest = max(range(len(values)), key=lambda n: len(values[n].code.text))
-            if len(text) <= _LONGEST_LINE or len(values[longest].code.text) <= 24:
+            unnamed = [n for n, v in enumerate(values) if not (v.code.is_name or v.literal)]
+            longest = max(unnamed, key=lambda n: len(values[n].code.text), default=0)
+            if len(text) <= _LONGEST_LINE or not unnamed or len(values[longest].code.text) <= 24:
                 break
             values[longest] = self.named(values[longest])
         return Value(Code(text, strength), dims, self._kind(op, values, kind))
@@ -233,10 +234,13 @@ class Body:
         if op.result == "bool" or op.result == "real":
             return [self._typed(v) for v in values] if all(v.literal for v in values) else values
         operands = values[1:] if op is SELECT else values
-        if all(v.literal for v in operands) and op is not SELECT:
+        if all(v.literal for v in operands):
+            if kind[1] and op is SELECT:
+                return values
             typed = [Value(typed_number_text(v, kind[0]), (), (kind[0], False)) for v in operands[:1]]
-            return [*typed, *operands[1:]]
-        promoted = dtypes.promote(v.kind for v in operands)
+            return [*values[: len(values) - len(operands)], *typed, *operands[1:]]
+        # A literal is written without its dtype, so it takes the one that it meets.
+        promoted = dtypes.promote((v.dtype, v.kind[1] or v.literal) for v in operands)
         if promoted[0] == kind[0] and (op.result != "inexact" or dtypes.is_inexact(promoted[0])):
             return values
         fixed = [v if v.literal or v.dtype == kind[0] else self.cast(v, kind[0]) for v in operands]
@@ -316,42 +320,3 @@ class Body:
 
 def typed_number_text(value: Value, dtype: str) -> Code:
     return Code(f"{dtype_text(dtype)}({value.code.text})", CALL)
-
-
-def decide(op: Op, left: Expr, right: Expr) -> bool | None:
-    """Whether a comparison of index expressions holds at every point of the box, or at none."""
-    difference = linear(left) - linear(right)
-    low, high = lowest(difference), lowest(difference * -1)
-    at_least_zero = low is not None and nonnegative(low)
-    at_most_zero = high is not None and nonnegative(high)
-    above_zero = low is not None and nonnegative(low + _MINUS_ONE)
-    below_zero = high is not None and nonnegative(high + _MINUS_ONE)
-    match op.name:
-        case "greater_equal":
-            return True if at_least_zero else False if below_zero else None
-        case "greater":
-            return True if above_zero else False if at_most_zero else None
-        case "less_equal":
-            return True if at_most_zero else False if above_zero else None
-        case "less":
-            return True if below_zero else False if at_least_zero else None
-        case "equal":
-            return True if at_least_zero and at_most_zero else False if above_zero or below_zero else None
-        case "not_equal":
-            return False if at_least_zero and at_most_zero else True if above_zero or below_zero else None
-    return None
-
-
-_MINUS_ONE = linear(as_expr(-1))
-
-
-def _surely_inside(node: Read) -> bool:
-    """Whether the axes' own ranges keep every affine index of the read in range."""
-    for index, extent in zip(node.indices, node.tensor.shape, strict=True):
-        if reads_of(index):
-            continue
-        form = linear(index)
-        low, room = lowest(form), lowest(linear(as_expr(extent)) - form)
-        if low is None or room is None or not nonnegative(low) or not nonnegative(room + _MINUS_ONE):
-            return False
-    return True

@@ -12,7 +12,8 @@ from functools import cache
 from jaxte.affine import Linear, floor_divide, from_linear, linear, mod, normal
 from jaxte.domain import IntegerSet, evaluate_index, is_decidable
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
-from jaxte.walk import postorder, substitute
+from jaxte.operators import Op
+from jaxte.walk import postorder, reads_of, substitute
 
 _FEW = 8
 
@@ -208,3 +209,39 @@ def _mentions(expr: Expr, part: Expr) -> bool:
 def dims_of(expr: Expr) -> list[Axis]:
     """The dimensions in an index expression, in order of appearance."""
     return [node for node in postorder(expr) if isinstance(node, Axis)]
+
+
+def decide(op: Op, left: Expr, right: Expr) -> bool | None:
+    """Whether a comparison of index expressions holds at every point of the box, or at none."""
+    difference = linear(left) - linear(right)
+    low, high = lowest(difference), lowest(difference * -1)
+    at_least_zero = low is not None and nonnegative(low)
+    at_most_zero = high is not None and nonnegative(high)
+    above_zero = low is not None and nonnegative(low + constant(-1))
+    below_zero = high is not None and nonnegative(high + constant(-1))
+    match op.name:
+        case "greater_equal":
+            return True if at_least_zero else False if below_zero else None
+        case "greater":
+            return True if above_zero else False if at_most_zero else None
+        case "less_equal":
+            return True if at_most_zero else False if above_zero else None
+        case "less":
+            return True if below_zero else False if at_least_zero else None
+        case "equal":
+            return True if at_least_zero and at_most_zero else False if above_zero or below_zero else None
+        case "not_equal":
+            return False if at_least_zero and at_most_zero else True if above_zero or below_zero else None
+    return None
+
+
+def surely_inside(node: Read) -> bool:
+    """Whether the axes' own ranges keep every affine index of the read in range."""
+    for index, extent in zip(node.indices, node.tensor.shape, strict=True):
+        if reads_of(index):
+            continue
+        form = linear(index)
+        low, room = lowest(form), lowest(linear(as_expr(extent)) - form)
+        if low is None or room is None or not nonnegative(low) or not nonnegative(room + constant(-1)):
+            return False
+    return True

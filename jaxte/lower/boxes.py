@@ -7,8 +7,7 @@ from math import gcd
 
 from jaxte.affine import Linear, floor_divide, from_linear, is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, call, conjuncts
-from jaxte.lower.body import decide
-from jaxte.lower.bounds import at_most, constant, dims_of, known, nonnegative
+from jaxte.lower.bounds import at_most, constant, decide, dims_of, known, nonnegative
 from jaxte.lower.scopes import Scope
 from jaxte.operators import (
     COMPARISONS,

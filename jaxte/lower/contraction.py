@@ -8,47 +8,25 @@ triangular and other remaining conditions as a mask on one operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from jaxte.affine import from_linear, linear
-from jaxte.expr import ONE, Axis, Call, Const, Expr, Read, as_expr, cast, conjunction, conjuncts
+from jaxte.expr import Axis, Call, Const, Expr, as_expr, conjunction, conjuncts
 from jaxte.lower.axis_views import join_digits
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import dims_of, known, plus, simplify
-from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions, usable
-from jaxte.lower.factors import Factor, multiplied
-from jaxte.lower.ops import ALL, Code, Index, Range, Step, Value
+from jaxte.lower.boxes import box_of, is_empty, split_conditions, usable
+from jaxte.lower.einsum import Job, contraction, dims_under, guard_dims
+from jaxte.lower.factors import Factor
+from jaxte.lower.ops import ALL, Index, Range, Step, Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
-from jaxte.lower.selects import guarded, keeps_in_range
-from jaxte.lower.specs import Refusal
-from jaxte.lower.writing import product_text
+from jaxte.lower.selects import guarded
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
-from jaxte.walk import free_axes, postorder, reads_of
+from jaxte.walk import postorder, reads_of
 
-_MOST_UNROLLED = 64
-
-
-@dataclass(frozen=True)
-class Job:
-    """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
-
-    ``budget`` is how many copies unrolling may still make.
-    """
-
-    factors: tuple[Factor, ...]
-    guards: tuple[Expr, ...]
-    reduced: tuple[Axis, ...]
-    zero: Const
-    budget: int = _MOST_UNROLLED
-
-    @property
-    def dtype(self) -> str:
-        return self.zero.dtype
-
-
-Next = Callable[[Body, Job, Scope], Task]
+_MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 
 
 def sum_value(
@@ -74,6 +52,9 @@ def _addends(expr: Expr) -> list[tuple[Expr, int]]:
     stack = [(expr, 1)]
     while stack:
         node, sign = stack.pop()
+        if len(found) + len(stack) > _MOST_PARTS:
+            found.append((node, sign))
+            continue
         match node:
             case Call(op, (a, b)) if op is ADD and node.dtype == expr.dtype:
                 stack += [(b, sign), (a, sign)]
@@ -91,15 +72,6 @@ def _is_contraction(term: Expr, scope: Scope) -> bool:
     return len(factors) > 1 and all(d != set().union(*dims) for d in dims)
 
 
-def dims_under(expr: Expr, scope: Scope) -> list[Axis]:
-    """The dimensions of ``scope`` that ``expr`` depends on."""
-    found: dict[Axis, None] = {}
-    for axis in free_axes(expr):
-        for dim in dims_of(scope.table[axis]) if axis in scope.table else (axis,):
-            found[dim] = None
-    return [d for d in scope.order if d in found]
-
-
 def _product(
     body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
 ) -> Task:
@@ -114,6 +86,9 @@ def _factors(expr: Expr) -> list[Factor]:
     stack = [(expr, False)]
     while stack:
         node, inverse = stack.pop()
+        if len(found) + len(stack) > _MOST_PARTS:
+            found.append(Factor(node, inverse))
+            continue
         match node:
             case Call(op, (a, b)) if op is MULTIPLY:
                 stack += [(b, inverse), (a, inverse)]
@@ -145,18 +120,13 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
         reduced = tuple(part if d is box.dim else d for d in job.reduced)
         rest = tuple(g for g in guards if g is not guard)
         return (yield from _conditions(body, replace(job, guards=rest, reduced=reduced), inner))
-    outer = [g for g in guards if not any(d in job.reduced for d in _guard_dims(g, scope))]
+    outer = [g for g in guards if not any(d in job.reduced for d in guard_dims(g, scope))]
     inside = replace(job, guards=tuple(g for g in guards if g not in outer))
     if outer:
         return (
             yield from guarded(body, outer, job.zero, scope, lambda part: _conditions(body, inside, part))
         )
     return (yield from _strides(body, inside, scope))
-
-
-def _guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
-    """The dimensions that a condition depends on."""
-    return condition_dims(guard, scope) or dims_under(guard, scope)
 
 
 # --- strides
@@ -277,7 +247,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         outer = [d for d in scope.order if d not in job.reduced]
         small = overlapping([f.expr for f in job.factors], outer, scope, job.budget) if job.reduced else None
         if small is None:
-            return (yield from _contraction(body, job, scope))
+            return (yield from contraction(body, job, scope))
         return (yield from _stacked(body, job, scope, small))
     body.note("shift-and-add")
     count = known(dim.hi) or 0
@@ -301,205 +271,3 @@ def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
         values.append(body.cast(value, job.dtype) if value.literal else value)
     body.note("stacked sums")
     return body.stack(values, dim, scope)
-
-
-# --- the einsum
-
-
-def _contraction(body: Body, job: Job, scope: Scope) -> Task:
-    outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
-    inner = [f for f in job.factors if f not in outer]
-    values = yield from _operands(body, _groups(inner, scope), job, scope)
-    total = _summed(body, values, job, scope)
-    return (yield from _scaled(body, total, outer, job, scope))
-
-
-def _meets(expr: Expr, dims: Sequence[Axis], scope: Scope) -> bool:
-    return any(d in dims for d in dims_under(expr, scope))
-
-
-def _groups(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
-    """Factors over the same dimensions together; divisors go to the factor that they fit best."""
-    groups: list[tuple[set[Axis], list[Factor]]] = []
-    for factor in sorted(factors, key=lambda f: f.inverse):
-        dims = set(dims_under(factor.expr, scope))
-        home = next((g for g in groups if g[0] == dims), None)
-        if home is None and factor.inverse:
-            home = next((g for g in groups if dims <= g[0]), None)
-        if home is None:
-            groups.append((dims, [factor]))
-        else:
-            home[1].append(factor)
-    return [members for _, members in groups]
-
-
-def _operands(
-    body: Body, groups: list[list[Factor]], job: Job, scope: Scope
-) -> Generator[tuple[Expr, Scope], Value, list[Value]]:
-    """The value of each group of factors, masked by the conditions that are left."""
-    if not groups and job.guards:
-        groups = [[Factor(cast(ONE, job.dtype))]]
-    masks: list[list[Expr]] = [[] for _ in groups]
-    for guard in job.guards:
-        for number in _masked_groups(body, guard, groups, scope):
-            masks[number].append(guard)
-    values: list[Value] = []
-    for members, tests in zip(groups, masks, strict=True):
-        expr = multiplied(members, tests)
-        values.append((yield expr, scope.arranged(natural_order(expr, scope))))
-    return values
-
-
-def _masked_groups(
-    body: Body, guard: Expr, groups: Sequence[Sequence[Factor]], scope: Scope
-) -> Sequence[int]:
-    """The operands to mask by ``guard``: one is enough for a zero, unless another one is infinite or NaN there.
-
-    That is so for functions of what is read out of range, and may be so for any function. Plain reads are masked only if
-    they are all there is; where a plain read is out of range, and thus zero, whenever ``guard`` fails, no mask is needed.
-    """
-    wanted = set(_guard_dims(guard, scope))
-    own = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
-    chosen = [
-        n
-        for n, members in enumerate(groups)
-        if not _is_plain(members) and _may_mask(body, members, wanted, own[n])
-    ]
-    plain = [f.expr for members in groups if _is_plain(members) for f in members]
-    if chosen or any(isinstance(e, Read) and keeps_in_range(guard, e, scope) for e in plain):
-        return chosen
-    return [max(range(len(own)), key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))]
-
-
-def _is_plain(members: Sequence[Factor]) -> bool:
-    return all(isinstance(f.expr, (Read, Const)) and not f.inverse for f in members)
-
-
-def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:
-    """Whether a group can be infinite where the condition on ``wanted`` fails."""
-    return wanted <= own or (bool(wanted & own) and any(body.leaks(f.expr) for f in members))
-
-
-def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
-    """The dimensions in the order in which the largest read has them, so that it need not be transposed."""
-    best: tuple[Axis, ...] = ()
-    for read in reads_of(expr):
-        if any(reads_of(i) for i in read.indices):
-            continue
-        found = scope.view(read)
-        if not isinstance(found, Refusal) and len(found.dims) > len(best):
-            best = found.dims
-    return (*best, *(d for d in scope.order if d not in best))
-
-
-def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Value:
-    """The values multiplied and summed over the reduced dimensions."""
-    used = [d for v in values for d in v.dims]
-    lost = [d for d in job.reduced if d not in used]
-    values = [v for v in values if not (v.literal and v.code.text in ("1", "1.0"))]
-    out = tuple(d for d in scope.order if d in used and d not in job.reduced)
-    kind = (job.dtype, False)
-    if not values:
-        result = Value(Code("1"), (), ("int32", True), literal=True)
-    elif len(values) == 1:
-        result = _plain_sum(body, values[0], job, scope)
-    else:
-        result = _einsum(body, values, out, job)
-    for dim in lost:
-        size = Value(body.sizes.code(dim.hi), (), ("int32", True), literal=True)
-        if result.literal:
-            result = size if result.code.text == "1" else _times_size(result, size)
-        elif dim.hi is not ONE:
-            result = body.combine(MULTIPLY, [result, size], kind, scope)
-    return result
-
-
-def _times_size(a: Value, b: Value) -> Value:
-    return Value(product_text([a.code, b.code]), (), a.kind, literal=True)
-
-
-def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
-    if not any(d in job.reduced for d in value.dims):
-        return body.in_order(value, scope)
-    return reduced_call(body, "jnp.sum", value, job.reduced, scope, job.dtype)
-
-
-def reduced_call(
-    body: Body,
-    function: str,
-    value: Value,
-    reduced: Sequence[Axis],
-    scope: Scope,
-    dtype: str,
-    extra: str = "",
-) -> Value:
-    """A reducing function of jnp over some of the dimensions of ``value``."""
-    axes = [n for n, d in enumerate(value.dims) if d in reduced]
-    left = tuple(d for d in value.dims if d not in reduced)
-    arguments = [value.code.text]
-    if left:
-        arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple(axes)}")
-    if function in ("jnp.sum", "jnp.prod") and not dtype.startswith(("f", "b", "c")):
-        arguments.append(f"dtype=jnp.{dtype}")  # under x64 JAX would widen integers
-    if extra:
-        arguments.append(extra)
-    body.note(function.removeprefix("jnp."))
-    result = Value(Code(f"{function}({', '.join(arguments)})"), left, (dtype, False))
-    result = body.in_order(result, scope)
-    return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
-
-
-def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
-    letters = _letters([d for v in values for d in v.dims])
-    inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
-    result = "".join(letters[d] for d in out)
-    operands = ", ".join(v.code.text for v in values)
-    code = Code(f'jnp.einsum("{inputs}->{result}", {operands})')
-    while len(code.text) > 110:
-        longest = max(range(len(values)), key=lambda n: len(values[n].code.text))
-        if values[longest].code.is_name:
-            break
-        values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
-        code = Code(f'jnp.einsum("{inputs}->{result}", {", ".join(v.code.text for v in values)})')
-    body.note("einsum")
-    value = Value(code, out, (values[0].dtype, False))
-    return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
-
-
-def _letters(dims: Sequence[Axis]) -> dict[Axis, str]:
-    """One letter for each dimension: the axis's own name where that is a letter, each letter once."""
-    found: dict[Axis, str] = {}
-    distinct = list(dict.fromkeys(dims))
-    for dim in distinct:
-        first = dim.name[:1]
-        if len(dim.name) == 1 and first.isascii() and first.isalpha() and first not in found.values():
-            found[dim] = first
-    spare = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    for dim in distinct:
-        if dim in found:
-            continue
-        first = dim.name[:1]
-        if first.isascii() and first.isalpha() and first not in found.values():
-            found[dim] = first
-        else:
-            found[dim] = next(letter for letter in spare if letter not in found.values())
-    return found
-
-
-def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: Scope) -> Task:
-    """The sum times the factors that do not depend on what is summed over."""
-    kind = (job.dtype, False)
-    above = [f.expr for f in outer if not f.inverse]
-    below = [f.expr for f in outer if f.inverse]
-    if total.literal and above and total.code.text == "1":
-        total = body.cast((yield above.pop(0), scope), job.dtype)
-    for expr in above:
-        factor = yield expr, scope
-        if factor.literal and factor.code.text == "-1":
-            total = body.combine(NEGATIVE, [total], kind, scope)
-        else:
-            total = body.combine(MULTIPLY, [factor, total], kind, scope)
-    for expr in below:
-        divisor = yield expr, scope
-        total = body.combine(DIVIDE, [total, divisor], kind, scope)
-    return body.cast(total, job.dtype) if total.literal else total

@@ -14,6 +14,8 @@ from jaxte.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction
 from jaxte.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.walk import depends_on
 
+_MOST_FACTORS = 64  # further ones stay together: shared subexpressions would make them exponentially many
+
 
 @dataclass(frozen=True, slots=True)
 class Factor:
@@ -39,6 +41,9 @@ def product_of(body: Expr, conditions: Sequence[Expr] = ()) -> Product:
     stack = [(body, False)]
     while stack:
         node, inverse = stack.pop()
+        if len(found) + len(stack) > _MOST_FACTORS:
+            found.append(Factor(node, inverse))
+            continue
         match node:
             case Call(op, (a, b)) if op is MULTIPLY:
                 stack += [(b, inverse), (a, inverse)]

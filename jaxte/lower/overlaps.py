@@ -36,6 +36,8 @@ def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, bu
 
 def _has_view(read: Read, scope: Scope) -> bool:
     """Whether the indices of a read together are digits, as those of a reshape are."""
+    if any(reads_of(index) for index in read.indices):
+        return False
     found = scope.view(read)
     return isinstance(found, View) and not any(isinstance(step, Tile) for step in found.steps)
 

@@ -11,7 +11,8 @@ from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import constant, known, nonnegative
 from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions, usable
 from jaxte.lower.combiner import combiner_source, identity_text
-from jaxte.lower.contraction import natural_order, reduced_call, sum_value
+from jaxte.lower.contraction import sum_value
+from jaxte.lower.einsum import natural_order, reduced_call
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.affine import linear
+from jaxte.affine import linear, normal
 from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr, as_expr
@@ -20,6 +20,10 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
     """The elements of ``x`` in row-major order in another shape; one extent may be -1, and is worked out."""
     target = _resolved(x, [shape] if isinstance(shape, (int, Expr)) else list(shape))
     groups = _matching_groups(x, target)
+    if any(len(old) > 1 and len(new) > 1 for old, new in groups):
+        # in two steps, each of which only merges or only splits axes: so the adjoints are reshapes as well
+        x = reshape(x, [_product(target, new) for _, new in groups])
+        groups = _matching_groups(x, target)
 
     def body(*index: Expr) -> Expr:
         positions: dict[int, Any] = {}
@@ -40,10 +44,15 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
 def flatten(x: Tensor, start_dim: int = 1) -> Tensor:
     """``x`` with all axes from ``start_dim`` on in one; by default the first axis, the batch, is kept."""
     start = normal_axis(start_dim, x.ndim + 1, "flatten") if x.ndim else 0
-    last = 1
-    for extent in x.shape[start:]:
-        last = last * extent
-    return reshape(x, (*x.shape[:start], last))
+    return reshape(x, (*x.shape[:start], _product(x.shape, range(start, x.ndim))))
+
+
+def _product(shape: Shape, axes: Sequence[int]) -> Extent:
+    """The number of elements along ``axes``."""
+    product: Any = 1
+    for axis in axes:
+        product = product * shape[axis]
+    return product
 
 
 def _digits(
@@ -55,8 +64,8 @@ def _digits(
         flat = flat * target[axis] + index[axis]
     digits = {}
     for axis in reversed(old[1:]):
-        digits[axis] = flat % source[axis]
-        flat = flat // source[axis]
+        digits[axis] = normal(flat % source[axis])
+        flat = normal(flat // source[axis])
     return digits | dict.fromkeys(old[:1], flat)
 
 

@@ -1,0 +1,102 @@
+"""The Python in README.md and docs/ runs, and prints what the pages say that it prints.
+
+The ``python`` blocks of a page run in order in one namespace. A ``text`` block right after one is what it prints.
+``python tests/test_docs.py`` writes the pages anew with what is printed now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n^```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Code, what the page says it prints (None where it says nothing), and where that stands."""
+
+    code: str
+    output: str | None
+    line: int
+    span: tuple[int, int]
+
+
+def blocks(text: str) -> list[Block]:
+    return [
+        Block(m["code"], m["output"], text[: m.start()].count("\n") + 2, m.span("output"))
+        for m in _BLOCK.finditer(text)
+    ]
+
+
+def printed(block: Block, page: Path, scope: dict[str, Any]) -> str:
+    """What the block prints; tracebacks show lines of the page."""
+    code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, scope)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().rstrip().splitlines())
+
+
+# What releases of JAX and processors may change: XLA's counts, and the last digits of floats.
+_COUNTS = re.compile(r"^ *XLA, .*$", re.MULTILINE)
+_FLOAT = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
+
+
+def words(output: str) -> str:
+    return _FLOAT.sub("#", _COUNTS.sub("XLA", output))
+
+
+def numbers(output: str) -> list[float]:
+    return [float(number) for number in _FLOAT.findall(_COUNTS.sub("XLA", output))]
+
+
+WITH_CODE = [page for page in PAGES if blocks(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_runs_and_prints_what_the_page_says(page: Path) -> None:
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        found = printed(block, page, scope)
+        if block.output is not None:
+            where = f"{page.name}:{block.line}; python tests/test_docs.py writes it anew"
+            assert words(found) == words(block.output), where
+            np.testing.assert_allclose(numbers(found), numbers(block.output), rtol=1e-4, atol=1e-5, err_msg=where)
+
+
+def test_every_block_is_seen() -> None:
+    """A fence that the pattern does not match would be passed over in silence."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert len(blocks(text)) == text.count("```python"), page.name
+        assert text.count("```text") == sum(b.output is not None for b in blocks(text)), page.name
+
+
+def test_links_lead_to_files() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def write_anew(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    outputs = [(block, printed(block, page, scope)) for block in blocks(text)]
+    for block, output in reversed(outputs):
+        if block.output is not None:
+            text = text[: block.span[0]] + output + text[block.span[1] :]
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        write_anew(path)
