@@ -19,6 +19,7 @@ test: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/emitted.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from timing import interleaved, markdown
 
 import jaxte as te
+from timing import interleaved, markdown
 
 Builder = Callable[..., Any]
 
@@ -96,7 +96,12 @@ def max_pool(x: te.Tensor) -> te.Tensor:
 
 def grouped_conv(x: Any, w: Any) -> Any:
     return lax.conv_general_dilated(
-        x, w[:, None], (1, 1), "VALID", feature_group_count=x.shape[1], dimension_numbers=("NCHW", "OIHW", "NCHW")
+        x,
+        w[:, None],
+        (1, 1),
+        "VALID",
+        feature_group_count=x.shape[1],
+        dimension_numbers=("NCHW", "OIHW", "NCHW"),
     )
 
 
@@ -104,7 +109,9 @@ def depthwise_conv(x: te.Tensor, w: te.Tensor) -> te.Tensor:
     n, c, h, width = x.shape
     p, q = te.reduce_axis((0, 3), "p"), te.reduce_axis((0, 3), "q")
     return te.compute(
-        (n, c, h - 2, width - 2), lambda n, c, i, j: te.sum(x[n, c, i + p, j + q] * w[c, p, q], axis=[p, q]), "y"
+        (n, c, h - 2, width - 2),
+        lambda n, c, i, j: te.sum(x[n, c, i + p, j + q] * w[c, p, q], axis=[p, q]),
+        "y",
     )
 
 
@@ -112,7 +119,9 @@ def depthwise_conv(x: te.Tensor, w: te.Tensor) -> te.Tensor:
 
 
 def strided_conv(x: Any, w: Any) -> Any:
-    return lax.conv_general_dilated(x, w, (2, 2), ((1, 1), (1, 1)), dimension_numbers=("NCHW", "OIHW", "NCHW"))
+    return lax.conv_general_dilated(
+        x, w, (2, 2), ((1, 1), (1, 1)), dimension_numbers=("NCHW", "OIHW", "NCHW")
+    )
 
 
 def indexed_strided_conv(x: te.Tensor, w: te.Tensor) -> te.Tensor:
@@ -122,14 +131,21 @@ def indexed_strided_conv(x: te.Tensor, w: te.Tensor) -> te.Tensor:
 def cases(scale: int = 1) -> list[Case]:
     """The cases; ``scale`` divides their sizes."""
     return [
-        Case("5-point stencil, 10 steps (`jnp.roll`)", rolled_stencil, stencil, ((512 // scale, 512 // scale),)),
+        Case(
+            "5-point stencil, 10 steps (`jnp.roll`)", rolled_stencil, stencil, ((512 // scale, 512 // scale),)
+        ),
         Case(
             "windows of 9 (`x[:, i + k]`)",
             gathered_windows,
             windows,
             ((8, 2048 // scale, 64), (9, 64)),
         ),
-        Case("max-pool 2x2 (`lax.reduce_window`)", reduce_window_max, max_pool, ((16, 32, 56 // scale, 56 // scale),)),
+        Case(
+            "max-pool 2x2 (`lax.reduce_window`)",
+            reduce_window_max,
+            max_pool,
+            ((16, 32, 56 // scale, 56 // scale),),
+        ),
         Case(
             "depthwise conv 3x3 (`lax.conv`)",
             grouped_conv,
@@ -206,7 +222,16 @@ def emitted(lowered: Any, taken: float) -> Emitted:
 
 
 def table(results: dict[str, dict[str, Emitted]]) -> str:
-    header = ("gradient of", "by", "scatters, gathers", "Mflop", "MB accessed", "MB temporaries", "time", "speed")
+    header = (
+        "gradient of",
+        "by",
+        "scatters, gathers",
+        "Mflop",
+        "MB accessed",
+        "MB temporaries",
+        "time",
+        "speed",
+    )
     rows = []
     for name, sides in results.items():
         theirs = sides["jax.grad"].seconds
@@ -229,18 +254,26 @@ def table(results: dict[str, dict[str, Emitted]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=15, help="timed calls of each side")
     parser.add_argument("--scale", type=int, default=1, help="divides the sizes, for a quick look")
     parser.add_argument("--json", help="write the figures to this file")
     args = parser.parse_args()
     results = {case.name: measure(case, args.rounds) for case in cases(args.scale)}
     device = jax.devices()[0]
-    print(f"float32, {device.device_kind}, jax {jax.__version__}, medians of {args.rounds} interleaved calls\n")
+    print(
+        f"float32, {device.device_kind}, jax {jax.__version__}, medians of {args.rounds} interleaved calls\n"
+    )
     print(table(results))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({name: {s: asdict(e) for s, e in sides.items()} for name, sides in results.items()}, file, indent=2)
+            json.dump(
+                {name: {s: asdict(e) for s, e in sides.items()} for name, sides in results.items()},
+                file,
+                indent=2,
+            )
 
 
 if __name__ == "__main__":

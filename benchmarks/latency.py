@@ -20,6 +20,7 @@ from statistics import median
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from timing import interleaved
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +46,9 @@ def cold(name: str, runs: int) -> Times:
 
 
 def in_fresh_process(name: str) -> Times:
-    done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, cwd=ROOT, check=False)
+    done = subprocess.run(
+        [sys.executable, __file__, name], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"measuring {name}:\n{done.stderr}")
     return json.loads(done.stdout)

@@ -75,7 +75,12 @@ def graph_rows(runs: int, sizes: Sequence[int]) -> Iterator[Row]:
 
 def call_row(runs: int) -> Row:
     taken = latency.cold("call", runs)
-    return Row("call of a compiled function, beyond bare `jax.jit`", 1e6 * (taken["jaxte"] - taken["jit"]), 30.0, "us")
+    return Row(
+        "call of a compiled function, beyond bare `jax.jit`",
+        1e6 * (taken["jaxte"] - taken["jit"]),
+        30.0,
+        "us",
+    )
 
 
 def cost_rows() -> Iterator[Row]:
@@ -94,7 +99,9 @@ def rows(runs: int, sizes: Sequence[int]) -> Iterator[Row]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5, help="fresh processes for each time")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2000], help="sizes of the graphs")
     parser.add_argument("--json", help="write the figures to this file")

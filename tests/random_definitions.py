@@ -49,8 +49,16 @@ def draw_numbers(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
 
 
 @st.composite
-def definitions(draw: st.DrawFn, dtype: str = "float64", most_stages: int = 3) -> Definition:
-    """One to three tensors in a chain, over one to three inputs; complex ones by linear patterns only."""
+def definitions(
+    draw: st.DrawFn, dtype: str = "float64", stages: tuple[int, int] = (1, 3), kinds: str = "any"
+) -> Definition:
+    """A chain of tensors over one to three inputs.
+
+    Args:
+        dtype: of the inputs; complex ones are read by linear patterns only.
+        stages: least and greatest number of tensors in the chain.
+        kinds: "bodies" for random bodies only, "any" for patterns too.
+    """
     extent = st.integers(1, 6) if draw(st.integers(0, 19)) else st.integers(0, 2)
     sources: list[Tensor] = []
     for name in "XYZ"[: draw(st.integers(1, 3))]:
@@ -61,9 +69,10 @@ def definitions(draw: st.DrawFn, dtype: str = "float64", most_stages: int = 3) -
     )
     inputs = tuple(sources)
     last: Compute | None = None
-    for number in range(draw(st.integers(1, most_stages))):
+    for number in range(draw(st.integers(*stages))):
         writer = Writer(draw, sources, tables)
-        last = draw_stage(writer, f"T{number}", last)
+        make = general if kinds == "bodies" else draw_stage
+        last = make(writer, f"T{number}", last)
         # Later tensors read the last one mostly, an input at times.
         sources = [last, last, *inputs]
     assert last is not None
@@ -85,10 +94,11 @@ def draw_stage(w: Writer, name: str, last: Tensor | None) -> Compute:
         )
     if w.often(2) and fitting:
         return w.draw(st.sampled_from(fitting)).make(w, name, source)
-    return general(w, name)
+    return general(w, name, last)
 
 
-def general(w: Writer, name: str) -> Compute:
+def general(w: Writer, name: str, last: Tensor | None) -> Compute:
+    """A random body over up to four axes."""
     shape = w.draw(st.lists(st.integers(1, 5), max_size=4).filter(lambda s: math.prod(s) <= MOST_POINTS // 4))
     return te.compute(
         tuple(shape), lambda *axes: w.scalar(axes, w.number(0, 3), max(1, math.prod(shape))), name

@@ -26,7 +26,7 @@ def values(tensors, feeds):
 
 
 def test_result_is_a_sequence_of_the_requested_adjoints() -> None:
-    a, w, y, z = chain()
+    a, w, _y, z = chain()
     result = te.differentiate(z, [w, a], x(3, 5, name="H"))
     dw, da = result
     assert len(result) == 2
@@ -72,7 +72,7 @@ def test_without_head_the_jacobian() -> None:
 
 
 def test_head_with_a_prefix() -> None:
-    a, _, y, z = chain()
+    a, _, _y, z = chain()
     head = x(2, 7, 3, 5, name="H")
     (da,) = te.differentiate(z, [a], head)
     assert da.shape == (2, 7, 3, 4)
@@ -118,7 +118,7 @@ def test_fdiff_with_a_wrong_shape_is_named() -> None:
 
 
 def test_override_blocks_the_gradient_into_a_tensor_further_away() -> None:
-    a, w, y, z = chain()
+    a, w, _y, z = chain()
     head = x(3, 5, name="H")
 
     def only_w(out, inputs, head):

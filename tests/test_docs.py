@@ -16,9 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jaxte as te
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n^```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n^```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ def test_the_code_runs_and_prints_what_the_page_says(page: Path) -> None:
         if block.output is not None:
             where = f"{page.name}:{block.line}; python tests/test_docs.py writes it anew"
             assert words(found) == words(block.output), where
-            np.testing.assert_allclose(numbers(found), numbers(block.output), rtol=1e-4, atol=1e-5, err_msg=where)
+            np.testing.assert_allclose(
+                numbers(found), numbers(block.output), rtol=1e-4, atol=1e-5, err_msg=where
+            )
 
 
 def test_every_block_is_seen() -> None:
@@ -85,6 +91,18 @@ def test_links_lead_to_files() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\w+", page))
+    assert not [name for name in te.__all__ if name not in named]
+    listed = {n for span in re.findall(r"`([a-zA-Z_]\w*)`", page) for n in [span]}
+    assert not [
+        name
+        for name in listed
+        if not hasattr(te, name) and name not in vars(te.DomainTransformation)["__annotations__"]
+    ]
 
 
 def write_anew(page: Path) -> None:

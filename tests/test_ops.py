@@ -16,8 +16,11 @@ from jaxte.autodiff.reverse import vjp_graph
 from jaxte.dtypes import is_inexact
 from jaxte.interpret import interpret
 from jaxte.tensor import placeholder, topological_order
-from tests.ops_cases import CASES, Case
+from tests import ops_cases, ops_cases_networks
+from tests.ops_registry import CASES, Case
 
+# importing the cases registers them
+assert ops_cases and ops_cases_networks
 grid = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
@@ -119,13 +122,12 @@ def test_adjoints(differentiable: Setting, rng: np.random.Generator) -> None:
 
 @grid
 def test_arrays(setting: Setting) -> None:
-    """On arrays: as it is, under jit, and under vmap."""
+    """On arrays: as it is, and under vmap and jit."""
     case, arrays = setting.case, setting.arrays
-    expected = case.reference(*arrays)
-    close(case.run(*arrays), expected, setting.tolerance)
-    close(jax.jit(case.run)(*arrays), expected, setting.tolerance)
+    close(case.run(*arrays), case.reference(*arrays), setting.tolerance)
     batches = [np.stack([a, a[..., ::-1] if a.ndim else a]) for a in arrays]
-    close(jax.vmap(case.run)(*batches), jax.vmap(case.reference)(*batches), setting.tolerance)
+    found, expected = (jax.jit(jax.vmap(fn))(*batches) for fn in (case.run, case.reference))
+    close(found, expected, setting.tolerance)
 
 
 @grid
@@ -145,11 +147,13 @@ def test_gradients(differentiable: Setting, rng: np.random.Generator) -> None:
         gradient = jax.grad(combined(fn), everything)
         return lambda *x: sum(jnp.sum(g * d) for g, d in zip(gradient(*x), directions, strict=True))
 
-    found = jax.jit(jax.grad(combined(run), everything))(*floats)
-    close(found, jax.jit(jax.grad(combined(reference), everything))(*floats), tolerance)
-    if differentiable.case.smooth:
-        second = jax.jit(jax.grad(along(run), everything))(*floats)
-        close(second, jax.jit(jax.grad(along(reference), everything))(*floats), 5 * tolerance)
+    def both(fn: Callable[..., Any]) -> Callable[..., Any]:
+        second = jax.grad(along(fn), everything) if differentiable.case.smooth else lambda *x: ()
+        return jax.jit(lambda *x: (jax.grad(combined(fn), everything)(*x), second(*x)))
+
+    (found, second), (expected, expected_second) = both(run)(*floats), both(reference)(*floats)
+    close(found, expected, tolerance)
+    close(second, expected_second, 5 * tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])

@@ -8,7 +8,7 @@ To add an operator, write a function from Tensors to Tensors in the file of its 
         \"\"\"``2 * x``.\"\"\"
         return compute(x.shape, lambda *i: 2 * x[i], "double")
 
-Then export it in ``jaxte/ops/__init__.py`` and register a maker in ``tests/test_ops.py``.
+Then export it in ``jaxte/ops/__init__.py`` and register a case in ``tests/ops_cases.py``.
 """
 
 from __future__ import annotations
