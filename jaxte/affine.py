@@ -124,11 +124,12 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
     whole, rest = _split_multiples(form, divisor)
     if not rest.terms:
         return whole + Linear({}, rest.constant // divisor)
+    nested = [a for a, c in rest.terms.items() if c == 1 and isinstance(a, Call) and a.op is FLOOR_DIVIDE]
+    if len(nested) == 1:  # (x + e // b) // c == (b * x + e) // (b * c)
+        numerator, by = nested[0].args
+        factor = int(by.value)  # type: ignore[attr-defined]
+        return whole + floor_divide(rest.without(nested[0]) * factor + linear(numerator), divisor * factor)
     inner = _single_atom(rest)
-    if inner is not None and inner.op is FLOOR_DIVIDE:  # (e // b) // c == e // (b * c)
-        numerator, by = inner.args
-        rest, divisor = linear(numerator), divisor * by.value  # type: ignore[attr-defined]
-        return whole + floor_divide(rest, divisor)
     if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
         return whole
     return whole + _atom(call(FLOOR_DIVIDE, from_linear(rest), divisor))
@@ -281,6 +282,34 @@ def _quasi_interval(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> tuple
         case "maximum", [(a, b), (c, d)]:
             return max(a, c), max(b, d)
     return None
+
+
+def resolved(form: Linear, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
+    """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        result = result + _resolved_atom(atom, bounds) * coefficient
+    return result
+
+
+def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
+    if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
+        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
+        numerator = linear(atom.args[0])
+        whole, rest = _balanced(numerator, divisor)
+        for quotient, left in ((Linear({}), numerator), (whole, rest)):
+            known = interval(left, bounds)
+            if known is not None and known[0] // divisor == known[1] // divisor:
+                quotient = quotient + Linear({}, known[0] // divisor)
+                return quotient if atom.op is FLOOR_DIVIDE else numerator - quotient * divisor
+    known = interval(Linear({atom: 1}), bounds)
+    return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
+
+
+def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
+    whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
+    return whole, form - whole * divisor
 
 
 def axis_bounds(axes: Iterable[Axis]) -> dict[Expr, tuple[int, int]]:

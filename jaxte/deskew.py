@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import Linear, axis_bounds, floor_divide, from_linear, interval, linear, normal
+from jaxte.affine import Linear, axis_bounds, floor_divide, from_linear, linear, normal, resolved
 from jaxte.conditions import nonnegative_forms
 from jaxte.domain import IntegerSet, Range
 from jaxte.elimination import replace
-from jaxte.expr import Axis, Call, Const, Expr, as_expr
+from jaxte.expr import Axis, Const, Expr, as_expr
 from jaxte.text import text
 from jaxte.walk import postorder
 
@@ -134,7 +134,7 @@ def _best_shift(
         return best
     bounds = axis_bounds(a for a in outer if isinstance(a, Axis))
     for bound, sign in dict.fromkeys(_moving_bounds(variable, hulls, forms)):
-        form = _simplest(linear(bound), bounds)
+        form = resolved(linear(bound), bounds)
         if form.is_constant:
             continue
         most = points.maximum((variable - from_linear(form)) * sign)
@@ -189,24 +189,3 @@ def _new_axis(
     if low is high:
         return linear(low), None, 0
     return Linear({}), Axis(name, low, normal(high + 1), reduction=True), 0
-
-
-def _simplest(form: Linear, bounds: Bounds) -> Linear:
-    """``form`` with atoms that have one value only, and remainders that change nothing, resolved."""
-    result = Linear({}, form.constant)
-    for atom, coefficient in form.terms.items():
-        result = result + _resolved(atom, bounds) * coefficient
-    return result
-
-
-def _resolved(atom: Expr, bounds: Bounds) -> Linear:
-    known = interval(Linear({atom: 1}), bounds)
-    if known is not None and known[0] == known[1]:
-        return Linear({}, known[0])
-    if isinstance(atom, Call) and atom.op.name == "mod":
-        inner = linear(atom.args[0])
-        within = interval(inner, bounds)
-        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
-        if within is not None and within[0] // divisor == within[1] // divisor:
-            return inner - Linear({}, within[0] // divisor * divisor)
-    return Linear({atom: 1})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.affine import axis_bounds, from_linear, linear, resolved
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import Axis, Call, Const, Expr, Read, call
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
@@ -36,24 +36,7 @@ def simplify_index(index: Expr) -> Expr:
         form = linear(index)
     except IndexExpressionError:
         return index
-    bounds = axis_bounds(a for a in free_axes(index) if isinstance(a, Axis))
-    result = Linear({}, form.constant)
-    for atom, coefficient in form.terms.items():
-        result = result + _resolve(atom, bounds) * coefficient
-    return from_linear(result)
-
-
-def _resolve(atom: Expr, bounds: dict[Expr, tuple[int, int]]) -> Linear:
-    if not (isinstance(atom, Call) and atom.op.name in ("floor_divide", "mod")):
-        return Linear({atom: 1})
-    inner, divisor = linear(atom.args[0]), int(atom.args[1].value)  # type: ignore[attr-defined]
-    known = interval(inner, bounds)
-    if known is not None and known[0] // divisor == known[1] // divisor:
-        quotient = known[0] // divisor
-        return (
-            Linear({}, quotient) if atom.op.name == "floor_divide" else inner - Linear({}, quotient * divisor)
-        )
-    return Linear({atom: 1})
+    return from_linear(resolved(form, axis_bounds(free_axes(index))))
 
 
 def factors_outside(value: Expr, axes: Sequence[Axis]) -> tuple[list[Wrap], Expr]:

@@ -19,6 +19,7 @@ from jaxte.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.errors import DefinitionError, IndexExpressionError
 from jaxte.expr import FALSE, ONE, Axis, Call, Expr, as_expr, call, conjuncts
 from jaxte.operators import EQUAL
+from jaxte.text import text
 from jaxte.walk import postorder, substitute
 
 
@@ -215,18 +216,27 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
         box = surround(found.free, conditions, free_ranges, outer)
         if box is None:
             continue
-        rank = (*box.volume(), box.shifted, order)
+        values = _values(domain, found, box)
+        length = sum(len(text(e)) for e in values.values())
+        rank = (*box.volume(), box.shifted, length, order)
         if best is None or rank < best[0]:
-            best = rank, _boxed(domain, found, box, conditions, outer, divisions.table)
+            best = rank, _boxed(domain, found, box, values, conditions, outer, divisions.table)
     if best is None and choices:
         raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
     return best[1] if best is not None else None
+
+
+def _values(domain: Domain, found: Solution, box: Box) -> dict[Expr, Expr]:
+    """Each variable of the domain in terms of the axes of the box."""
+    inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
+    return {v: normal(substitute(from_linear(found.values[v]), inside)) for v in domain.variables}
 
 
 def _boxed(
     domain: Domain,
     found: Solution,
     box: Box,
+    values: Mapping[Expr, Expr],
     conditions: Sequence[Expr],
     outer: Sequence[Expr],
     divisions: Mapping[Expr, Linear],
@@ -235,7 +245,6 @@ def _boxed(
     remaining = prune(
         [tidy(substitute(c, inside)) for c in conditions], [*outer, *box.axes], _only(outer, domain.ranges)
     )
-    old_to_new = {v: normal(substitute(from_linear(found.values[v]), inside)) for v in domain.variables}
     back: dict[Expr, Expr] = {}
     for axis in box.axes:
         form = box.origin[axis]
@@ -244,7 +253,7 @@ def _boxed(
                 form = form.without(variable) + found.origin[variable] * form.terms[variable]
         back[axis] = _resolve_divisions(form, divisions)
     ranges: dict[Expr, Range | None] = {axis: (axis.lo, axis.hi) for axis in box.axes}
-    return DomainTransformation(domain, Domain(box.axes, remaining, ranges), old_to_new, back)
+    return DomainTransformation(domain, Domain(box.axes, remaining, ranges), values, back)
 
 
 def _only(axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> dict[Expr, Range | None]:

@@ -61,6 +61,11 @@ def test_matmul_is_one_contraction_each() -> None:
             lambda a: lambda i, j: a[2 * i + j // 6, j % 6],
             "dX[i, j] = H[(6 * i + j) // 12, (6 * i + j) % 12]",
         ),
+        (
+            (4, 9),
+            lambda a: lambda i, j: a[(9 * i + j) // 6, (9 * i + j) % 6],
+            "dX[i, i'] = H[(6 * i + i') // 9, (6 * i + i') % 9]",
+        ),
         ((36,), lambda a: lambda i: a[i // 6, i % 6], "dX[i, i'] = H[6 * i + i']"),
         ((6, 12), lambda a: lambda i, j: a[i, j // 2], "dX[i, j] = sum(H[i, 2 * j + r] for r in [0, 2))"),
         ((6, 18), lambda a: lambda i, j: a[i, j % 6], "dX[i, j] = sum(H[i, 6 * q + j] for q in [0, 3))"),
@@ -88,6 +93,19 @@ def test_reads_of_a_vector(shape, body, written: str) -> None:
     a = x(10)
     (da,) = adjoints(te.compute(shape, body(a), "Y"))
     check(da, written)
+
+
+def test_reshape_of_any_rank_is_a_reshape() -> None:
+    a = x(2, 3, 4)
+
+    def body(i, j):
+        at = 6 * i + j
+        return a[at // 12, (at // 4) % 3, at % 4]
+
+    (da,) = adjoints(te.compute((4, 6), body, "Y"))
+    code = te.source(da)
+    assert code.count(".reshape(") == 1
+    assert not GATHER.search(code)
 
 
 def test_concatenate_split_and_stack_are_slices() -> None:

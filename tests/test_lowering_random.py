@@ -149,13 +149,12 @@ def compare(outputs: Sequence[te.Tensor], tolerance: float) -> None:
         )
 
 
-@settings(max_examples=settings.default.max_examples * 3)
+@settings(max_examples=max(150, settings.default.max_examples))
 @given(st.randoms(use_true_random=False))
 def test_definitions(choices: random.Random) -> None:
     compare([draw(choices)], 1e-4)
 
 
-@settings(max_examples=settings.default.max_examples)
 @given(st.randoms(use_true_random=False))
 def test_adjoints(choices: random.Random) -> None:
     Y = draw(choices)

@@ -1,0 +1,157 @@
+"""Whether the interpreter, the emitted code, derived adjoints, ``jax.vjp`` and differences agree on a definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from hypothesis import currently_in_test_context, event, note
+
+import jaxte as te
+from jaxte.expr import Reduce
+from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.walk import postorder
+from tests.random_definitions import draw_numbers
+
+Arrays = Mapping[Tensor, np.ndarray]
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+
+def compiled_run(fn: Callable[..., Any], arrays: Sequence[np.ndarray], optimised: bool) -> Any:
+    """One compilation, outside of JAX's caches; without optimisation it takes half of the time."""
+    code = jax.jit(fn).lower(*arrays).compile(compiler_options=None if optimised else QUICK)
+    return jax.tree.map(np.asarray, code(*arrays))
+
+
+def emitted(tensors: Any, name: str = "forward") -> Callable[..., Any]:
+    """The function in the text that ``te.source`` prints, apart from every custom derivative."""
+    namespace: dict[str, Any] = {}
+    text = te.source(tensors)
+    if currently_in_test_context():
+        note(text)
+    exec(compile(text, "<emitted>", "exec"), namespace)
+    return namespace[name]
+
+
+def inputs_of(tensors: Sequence[Tensor]) -> list[Placeholder]:
+    return [t for t in topological_order(tensors) if isinstance(t, Placeholder)]
+
+
+def interpreted(tensor: Tensor, feeds: Arrays) -> np.ndarray:
+    return np.asarray(te.interpret(tensor, {t: feeds[t] for t in inputs_of([tensor])}))
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, what: str, tolerance: float = 1e-9) -> None:
+    """Equal up to rounding of numbers as large as the largest one."""
+    assert found.shape == expected.shape, f"{what}: {found.shape} instead of {expected.shape}"
+    assert found.dtype == expected.dtype, f"{what}: {found.dtype} instead of {expected.dtype}"
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale, err_msg=what)
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """A graph with its adjoints, and numbers for it."""
+
+    output: Tensor
+    variables: Sequence[Placeholder]
+    head: Placeholder
+    feeds: Arrays
+
+    @property
+    def inputs(self) -> list[Placeholder]:
+        return inputs_of([self.output])
+
+    @property
+    def adjoints(self) -> list[Tensor]:
+        return list(te.differentiate(self.output, list(self.variables), self.head))
+
+
+def pullback_of(output: Tensor, feeds: Arrays, variables: Sequence[Placeholder], seed: int) -> Pullback:
+    head = te.placeholder(output.shape, output.dtype, "H")
+    rng = np.random.default_rng(seed + 1)
+    return Pullback(output, variables, head, {**feeds, head: draw_numbers(rng, head)})
+
+
+def has_extremum(tensors: Sequence[Tensor]) -> bool:
+    bodies = [t.body for t in topological_order(tensors) if isinstance(t, Compute)]
+    return any(isinstance(n, Reduce) and n.reducer.name in ("max", "min") for n in postorder(*bodies))
+
+
+def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9) -> None:
+    """Values and adjoints of all kinds."""
+    inputs, feeds = p.inputs, p.feeds
+    adjoints = p.adjoints
+    derived = [interpreted(a, feeds) for a in adjoints]
+    expected = interpreted(p.output, feeds)
+    order = [inputs.index(v) for v in p.variables]
+    forward = emitted(p.output)
+    backward = te.function(inputs, p.output).custom_vjp if residuals else emitted(adjoints)
+    needed = inputs_of(adjoints)
+
+    def run(head: Any, *arrays: Any) -> Any:
+        def of_variables(fn: Callable[..., Any]) -> Any:
+            def call(*values: Any) -> Any:
+                filled = dict(enumerate(arrays)) | dict(zip(order, values, strict=True))
+                return fn(*(filled[n] for n in range(len(arrays))))
+
+            return jax.vjp(call, *(arrays[n] for n in order))
+
+        value, pull = of_variables(forward)
+        if residuals:
+            own = of_variables(backward)[1](head)
+        else:
+            at = {**dict(zip(inputs, arrays, strict=True)), p.head: head}
+            own = backward(*(at[t] for t in needed))
+        return value, pull(head), own if isinstance(own, tuple) else (own,)
+
+    def compare(results: Any) -> None:
+        value, by_jax, by_code = jax.tree.map(np.asarray, results)
+        assert_close(value, expected, "emitted forward", tolerance)
+        for variable, reference, code, meaning in zip(p.variables, by_jax, by_code, derived, strict=True):
+            name = variable.name
+            assert_close(code, meaning, f"emitted adjoint of {name} beside the interpreter", tolerance)
+            # jax.vjp has NaN where a guarded part has, which the adjoint of the guard leaves out
+            known = np.isfinite(reference)
+            assert_close(meaning[known], reference[known], f"adjoint of {name} beside jax.vjp", tolerance)
+
+    given = [feeds[p.head], *(feeds[t] for t in inputs)]
+    try:
+        compare(compiled_run(run, given, optimised))
+    except AssertionError:
+        if not has_extremum(adjoints):
+            raise
+        # XLA may compute an element twice and round it in two ways (a fused multiplication and addition), so that no
+        # element equals the extremum, in jax.vjp too. Operation by operation there is one value of each.
+        with jax.disable_jit():
+            compare(run(*given))
+    if p.output.dtype == "float64" and np.isfinite(expected).all():
+        check_differences(p, derived)
+
+
+def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 1e-6) -> None:
+    """The adjoints along one random direction by differences of the interpreter, unless there is a kink."""
+    rng = np.random.default_rng(7)
+    directions = [rng.standard_normal(v.shape) for v in p.variables]
+    own = float(sum(np.sum(g * d) for g, d in zip(derived, directions, strict=True)))
+    size = float(sum(np.sum(np.abs(g * d)) for g, d in zip(derived, directions, strict=True)))
+
+    def moved(by: float) -> np.ndarray:
+        shifted = {v: p.feeds[v] + by * d for v, d in zip(p.variables, directions, strict=True)}
+        return interpreted(p.output, {**p.feeds, **shifted})
+
+    ends = {by: moved(by) for by in (-step, step)}
+    head = p.feeds[p.head]
+    slope = float(np.sum(head * (ends[step] - ends[-step]))) / (2 * step)
+    allowed = 2e-5 * (1 + size)
+    if not abs(slope - own) <= allowed:
+        middle = moved(0.0)
+        before, after = (float(np.sum(head * (ends[by] - middle))) / by for by in (-step, step))
+        kink = abs(after - before) > 100 * step * (1 + size)
+        assert kink, f"differences give {slope:.10g}, the adjoints {own:.10g}"
+        if currently_in_test_context():
+            event("kink")

@@ -1,0 +1,137 @@
+"""What random definitions have found, and that the checks behind them can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.autodiff import zeros
+from jaxte.tensor import Compute, Placeholder, Tensor
+from tests.agreement import Pullback, assert_close, check, check_differences, interpreted, pullback_of
+from tests.random_definitions import Definition
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+FOUND: dict[str, Callable[[], Tensor]] = {}
+
+
+def found(make: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    FOUND[make.__name__] = make
+    return make
+
+
+def x(*shape: int, name: str = "X") -> Placeholder:
+    return te.placeholder(shape, "float64", name)
+
+
+@found
+def extremum_of_elements_that_are_rounded() -> Tensor:
+    """Computed again with a fused multiplication and addition, no element equalled the minimum: inf."""
+    a, k = x(2), te.reduce_axis((0, 2), "k")
+    return te.compute((), lambda: te.min(a[te.maximum(0, k - 1)] - 0.7 * a[k], k))
+
+
+@found
+def banded_maximum_of_a_function() -> Tensor:
+    """Where tanh of a window and tanh of the whole array were rounded differently, an adjoint got lost."""
+    a, k = x(2, 4, 3, 2), te.reduce_axis((0, 4), "k")
+    top = te.compute(
+        (2, 4, 3, 2),
+        lambda i, j, m, n: te.max(te.tanh(a[i, k, m, n]), k, where=(k <= j + 1) & (k >= j - 1)),
+    )
+    return te.compute((2, 4, 3, 2), lambda i, j, m, n: te.sin(top[i, j, m, n]) * top[i, 0, m, 0])
+
+
+@found
+def first_maximum_of_padded_windows() -> Tensor:
+    """Positions of 64 bits were padded with one of 32."""
+    a, k = x(1), te.reduce_axis((0, 3), "k")
+    flat = te.compute((5,), lambda i: a[0] * (i + 1))
+    inside = lambda i: (i + 2 * k - 2 >= 0) & (i + 2 * k - 2 < 5)  # noqa: E731
+    return te.compute((5,), lambda i: te.max(flat[i + 2 * k - 2], k, where=inside(i), ties="first"))
+
+
+@found
+def guarded_position_beside_an_overlap() -> Tensor:
+    """A choice among positions was taken for an affine index."""
+    a, table = x(5, 4), te.placeholder((4,), "int32", "I")
+    m = te.reduce_axis((0, 4), "m")
+
+    def body(i):
+        row = te.select(3 - (-1 * i) < 4, table[3 - (-1 * i)], 0)
+        return te.sum(te.select((row >= 0) & (row < 5), a[row, (3 * i + 2 * m) % 4], 0.0), m)
+
+    return te.compute((4,), body)
+
+
+def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
+    output = make()
+    assert isinstance(output, Compute)
+    definition = Definition(output, seed)
+    return pullback_of(output, definition.feeds(), definition.variables, seed)
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+@pytest.mark.parametrize("residuals", [False, True])
+@pytest.mark.parametrize("name", FOUND)
+def test_found(name: str, residuals: bool, optimised: bool) -> None:
+    for seed in (1, 6):
+        check(fixed(FOUND[name], seed), residuals, optimised)
+
+
+def test_number_of_another_dtype() -> None:
+    """A float64 number was written without its dtype, so that float32 came out."""
+    a = te.placeholder((3,), "float32", "X")
+    output = te.compute((3,), lambda i: a[i] * te.const(0.1, "float64"))
+    feeds = {a: np.float32([1, 2, 3])}
+    assert_close(np.asarray(te.evaluate(output, feeds)), interpreted(output, feeds), "product")
+
+
+@pytest.mark.parametrize("residuals", [False, True])
+def test_compiled_elements_are_compared_as_they_were_reduced(residuals: bool) -> None:
+    """Under XLA's own optimisation; half of these points lost an adjoint when the element was computed again."""
+    a, b, k = x(6, 37), x(37, name="B"), te.reduce_axis((0, 37), "k")
+    output = te.compute((6,), lambda i: te.max(a[i, k] * b[k] + 0.3 * a[i, 36 - k], k))
+    head = te.placeholder((6,), "float64", "H")
+    adjoints = list(te.differentiate(output, [a, b], head))
+    if residuals:
+        own = te.function([a, b], output).custom_vjp
+        code = jax.jit(lambda h, *values: jax.vjp(own, *values)[1](h))
+    else:
+        code = jax.jit(te.function([head, a, b], adjoints))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        feeds = {t: rng.standard_normal(t.shape) for t in (head, a, b)}
+        for found, adjoint in zip(code(*feeds.values()), adjoints, strict=True):
+            assert_close(np.asarray(found), interpreted(adjoint, feeds), f"seed {seed}")
+
+
+def padded_window() -> Tensor:
+    a, k = x(6), te.reduce_axis((0, 3), "k")
+    return te.compute((2,), lambda i: te.sum(a[3 * i + k] ** 2 * (k + 1), k, where=3 * i + k >= 1))
+
+
+def shifted() -> Tensor:
+    a = x(6)
+    return te.compute((4,), lambda i: a[i + 2] * a[i])
+
+
+@pytest.mark.parametrize("make", [padded_window, shifted])
+def test_a_dropped_guard_is_seen(make: Callable[[], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
+    p = fixed(make, 1)
+    check(p, residuals=False, optimised=False)
+    monkeypatch.setattr(zeros, "guard", lambda condition, value: value)
+    with pytest.raises(AssertionError, match="adjoint of X"):
+        check(p, residuals=False, optimised=False)
+
+
+def test_differences_see_a_wrong_adjoint() -> None:
+    p = fixed(shifted, 1)
+    derived = [interpreted(a, p.feeds) for a in p.adjoints]
+    check_differences(p, derived)
+    with pytest.raises(AssertionError, match="differences give"):
+        check_differences(p, [derived[0] * 1.001])
