@@ -36,6 +36,13 @@ def test_result_is_a_sequence_of_the_requested_adjoints() -> None:
     assert te.gradient(z, a, x(3, 5, name="H"))[0].shape == a.shape
 
 
+def test_results_draw_themselves() -> None:
+    a, w, _, z = chain()
+    result = te.differentiate(z, [a, w], x(3, 5, name="H"))
+    assert repr(result).splitlines() == [repr(t) for t in result]
+    assert result._repr_html_() == te.html(list(result))
+
+
 def test_adjoints_and_summands_of_intermediates() -> None:
     a, _, y, z = chain()
     total = te.compute((3, 5), lambda i, j: z[i, j] + y[i, j] * 3, "total")

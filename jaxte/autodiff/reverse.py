@@ -12,6 +12,7 @@ from jaxte.autodiff.merge import merge
 from jaxte.autodiff.overrides import Override, check_overrides
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
+from jaxte.printing import html
 from jaxte.tensor import Compute, Tensor, shape_text, topological_order
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -60,9 +61,14 @@ class DifferentiationResult(Sequence[Tensor]):
     def __bool__(self) -> bool:
         return bool(self._result)
 
+    def _shown(self) -> list[Tensor]:
+        return list(self.adjoints.values() if self._result is None else self._result)
+
     def __repr__(self) -> str:
-        shown = self._result if self._result is not None else tuple(self.adjoints.values())
-        return "\n".join(repr(t) for t in shown)
+        return "\n".join(map(repr, self._shown()))
+
+    def _repr_html_(self) -> str:
+        return html(self._shown())
 
 
 def differentiate(
