@@ -21,6 +21,7 @@ from jaxte.lower.emit import module_text
 from jaxte.lower.names import Names, identifier
 from jaxte.lower.ops import Program
 from jaxte.lower.plan import lower
+from jaxte.lower.policy import DEFAULT, Policy
 from jaxte.tensor import Placeholder, Tensor, placeholder
 
 FORWARD, SAVING, BACKWARD = "forward", "forward_with_residuals", "backward"
@@ -51,6 +52,7 @@ class Graph:
         outputs: tensors, in the order of the results.
         with_head: positions of the outputs that are differentiated.
         override, fdiff: as in ``te.differentiate``.
+        policy: how forms are chosen.
     """
 
     name: str
@@ -59,11 +61,11 @@ class Graph:
     with_head: tuple[int, ...]
     override: Mapping[Tensor, Any] | None = None
     fdiff: Callable[..., Any] | None = None
-    platform: str = "cpu"
+    policy: Policy = DEFAULT
 
     @lazy
     def forward_program(self) -> Program:
-        return lower(FORWARD, self.inputs, self.outputs, self.platform)
+        return lower(FORWARD, self.inputs, self.outputs, self.policy)
 
     @lazy
     def forward_module(self) -> Module:
@@ -95,10 +97,10 @@ class Graph:
     def programs(self) -> tuple[Program, ...]:
         """The forward pass, the forward pass with residuals and the backward pass."""
         back = self.backward
-        saving = lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.platform)
+        saving = lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy)
         if not back.adjoints:
             return self.forward_program, saving
-        backward = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.platform)
+        backward = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
         return self.forward_program, saving, backward
 
     @lazy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,8 @@ from jax.tree_util import tree_unflatten
 
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.lazy import lazy
+from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import Outputs
-from jaxte.tensor import Tensor
-
-Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +60,8 @@ def _varying(array: Any) -> frozenset[Any]:
     return manual.varying if manual is not None else getattr(aval, "vma", frozenset())
 
 
-def compiled(
-    name: str, inputs: Sequence[Any], outputs: Outputs, override: Any = None, fdiff: Fdiff | None = None
-) -> Compiled:
-    """The code between ``inputs`` and ``outputs`` for the platform at hand."""
-    platform = jax.default_backend()
-    graph = Graph(name, tuple(inputs), outputs.tensors, outputs.with_head, override, fdiff, platform)
+def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Options = NO_OPTIONS) -> Compiled:
+    """The code between ``inputs`` and ``outputs``."""
+    own = options.override, options.fdiff, options.policy()
+    graph = Graph(name, tuple(inputs), outputs.tensors, outputs.with_head, *own)
     return Compiled(graph, outputs)

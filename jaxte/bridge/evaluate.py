@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import jax
-
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.explain import Explanation, explain_graph
 from jaxte.bridge.function import BuilderFunction, Function
 from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.named import check_value, checked_arrays
+from jaxte.bridge.options import Options
 from jaxte.bridge.outputs import Outputs, collect_outputs
 from jaxte.errors import DefinitionError
 from jaxte.feeds import check_feeds
@@ -98,7 +97,7 @@ def graph_of(tensors: Any) -> Graph:
     """The graph that computes ``tensors`` from their placeholders, without a backward pass."""
     outputs = collect_outputs(_listed(tensors), "te.source and te.explain")
     name = outputs.tensors[0].name if outputs.is_single else "tensors"
-    return Graph(name, placeholders_of(outputs.tensors), outputs.tensors, (), platform=jax.default_backend())
+    return Graph(name, placeholders_of(outputs.tensors), outputs.tensors, (), policy=Options().policy())
 
 
 def _is_function(x: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jax.tree_util import tree_flatten
@@ -21,12 +22,11 @@ from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.explain import Explanation, explain_graph
 from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
+from jaxte.bridge.options import NO_OPTIONS, Fdiff, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
 from jaxte.cost import Cost, cost
 from jaxte.errors import DefinitionError, FeedError
 from jaxte.tensor import Tensor
-
-Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Function:
@@ -78,16 +78,14 @@ class BuilderFunction(Function):
         self,
         builder: Callable[..., Any],
         name: str | None = None,
-        override: Any = None,
-        fdiff: Fdiff | None = None,
+        options: Options = NO_OPTIONS,
         static_argnames: Sequence[str] = (),
         has_aux: bool = False,
     ) -> None:
         functools.update_wrapper(self, builder)
         self.builder = builder
         self.__name__ = name or getattr(builder, "__name__", None) or type(builder).__name__
-        self.override = override
-        self.fdiff = fdiff
+        self.options = options
         self.static_argnames = tuple(static_argnames)
         self.has_aux = has_aux
         self._signature = signature_of(builder, self.static_argnames)
@@ -148,17 +146,16 @@ class BuilderFunction(Function):
         result = self.builder(*parameters.args, **parameters.kwargs)
         outputs = collect_outputs(result, self.__name__, self.has_aux)
         check_inputs(parameters.placeholders, outputs.tensors, self.__name__)
-        override = self.override
-        if callable(override):
-            override = override(result, *parameters.args, **parameters.kwargs)
-        return compiled(self.__name__, parameters.placeholders, outputs, override, self.fdiff)
+        options = self.options
+        if callable(options.override):
+            given = options.override(result, *parameters.args, **parameters.kwargs)
+            options = replace(options, override=given)
+        return compiled(self.__name__, parameters.placeholders, outputs, options)
 
     @lazy
     def with_aux(self) -> BuilderFunction:
         """The same function, of whose pair of results only the first is differentiated."""
-        return BuilderFunction(
-            self.builder, self.__name__, self.override, self.fdiff, self.static_argnames, has_aux=True
-        )
+        return BuilderFunction(self.builder, self.__name__, self.options, self.static_argnames, has_aux=True)
 
     @property
     def custom_vjp(self) -> Any:
@@ -176,8 +173,7 @@ class GraphFunction(Function):
         inputs: Any,
         outputs: Any,
         name: str | None = None,
-        override: Mapping[Tensor, Any] | None = None,
-        fdiff: Fdiff | None = None,
+        options: Options = NO_OPTIONS,
         has_aux: bool = False,
     ) -> None:
         self.inputs = NamedInputs.of(inputs)
@@ -185,10 +181,9 @@ class GraphFunction(Function):
         collected = collect_outputs(outputs, "te.function(inputs, outputs)", has_aux)
         self.__name__ = name or collected.tensors[0].name
         self.has_aux = has_aux
-        self.override = override
-        self.fdiff = fdiff
+        self.options = options
         check_inputs(self.inputs.tensors, collected.tensors, self.__name__)
-        self._code = compiled(self.__name__, self.inputs.tensors, collected, override, fdiff)
+        self._code = compiled(self.__name__, self.inputs.tensors, collected, options)
         self._checked: set[Hashable] = set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -222,9 +217,7 @@ class GraphFunction(Function):
     @lazy
     def with_aux(self) -> GraphFunction:
         """The same function, of whose pair of results only the first is differentiated."""
-        return GraphFunction(
-            self.inputs.by_name, self.outputs, self.__name__, self.override, self.fdiff, has_aux=True
-        )
+        return GraphFunction(self.inputs.by_name, self.outputs, self.__name__, self.options, has_aux=True)
 
 
 def function(
@@ -235,6 +228,9 @@ def function(
     override: Any = None,
     fdiff: Fdiff | None = None,
     static_argnames: str | Sequence[str] = (),
+    platform: str | None = None,
+    max_memory: int | None = None,
+    forms: Mapping[str, str] | None = None,
 ) -> Any:
     """A function of arrays with a derived gradient, as a ``jax.custom_vjp``: all of JAX but forward mode goes through it.
 
@@ -263,22 +259,31 @@ def function(
             ``override(result, *args)`` that returns such a dict.
         fdiff: replaces the derivative of every pair of tensors, as in :func:`differentiate`.
         static_argnames: parameters of a builder that are static as they are, of any hashable type.
+        platform: "cpu", "gpu" or "tpu", for which forms are chosen; by default the one that JAX runs on.
+        max_memory: bytes that one intermediate of a reduction may take. Larger ones are made tile by tile, in the
+            backward pass too.
+        forms: form to take by the name of a tensor ("*" for all), in place of the cheapest by estimate;
+            ``te.explain`` shows the names of the forms that each tensor offers.
+
+    Raises:
+        LoweringError: the platform is unknown, or the budget cannot be met.
     """
+    options = Options(override, fdiff, platform, max_memory, forms or {})
     if outputs is not None:
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")
-        return GraphFunction(inputs, outputs, name, override, fdiff)
+        return GraphFunction(inputs, outputs, name, options)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if inputs is None:
-        return lambda builder: _over_builder(builder, name, override, fdiff, names)
-    return _over_builder(inputs, name, override, fdiff, names)
+        return lambda builder: _over_builder(builder, name, options, names)
+    return _over_builder(inputs, name, options, names)
 
 
 def _over_builder(
-    builder: Any, name: str | None, override: Any, fdiff: Fdiff | None, static_argnames: Sequence[str]
+    builder: Any, name: str | None, options: Options, static_argnames: Sequence[str]
 ) -> BuilderFunction:
     if not callable(builder) or isinstance(builder, Tensor):
         raise DefinitionError(
             f"te.function of {describe(builder)}: give a function of Tensors, or inputs and outputs of a graph"
         )
-    return BuilderFunction(builder, name, override, fdiff, static_argnames)
+    return BuilderFunction(builder, name, options, static_argnames)

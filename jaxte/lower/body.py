@@ -15,8 +15,9 @@ from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.names import Names
-from jaxte.lower.ops import Code, Statement, Step, Value
+from jaxte.lower.ops import Code, Estimate, Statement, Step, Value
 from jaxte.lower.overlaps import overlapping
+from jaxte.lower.policy import Policy
 from jaxte.lower.scopes import Scope
 from jaxte.lower.specs import Refusal
 from jaxte.lower.views import reorder
@@ -51,7 +52,8 @@ class Body:
         sizes: Sizes,
         tensors: Mapping[Tensor, str],
         rules: Mapping[str, Callable[..., Any]],
-        platform: str = "cpu",
+        policy: Policy,
+        tensor_name: str,
     ) -> None:
         self.label = label
         self.target = target
@@ -59,10 +61,12 @@ class Body:
         self.sizes = sizes
         self.tensors = tensors
         self.rules = rules
-        self.platform = platform
+        self.policy = policy
+        self.tensor_name = tensor_name
         self.statements: list[Statement] = []
         self.forms: list[str] = []
         self.refused: list[tuple[str, str]] = []
+        self.estimates: list[Estimate] = []
         self.reason = ""
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}

@@ -135,6 +135,27 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one form of a reduction costs.
+
+    Attributes:
+        form: its name.
+        seconds: estimated from the rates of the platform.
+        temporaries: bytes of its largest intermediate.
+        measured: seconds, where ``te.autotune`` measured it.
+        chosen: whether it was taken.
+        key: signature of the reduction, which its other forms share.
+    """
+
+    form: str
+    seconds: float
+    temporaries: float = 0
+    measured: float | None = None
+    chosen: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """What a tensor was lowered to.
 
@@ -143,12 +164,14 @@ class Choice:
         form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter-add".
         refused: forms that were considered and not taken, each with the reason.
         reason: why a gather or a scatter is left; empty where there is none.
+        estimates: what the forms cost that could have been taken.
     """
 
     tensor: str
     form: str
     refused: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    estimates: tuple[Estimate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

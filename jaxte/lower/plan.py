@@ -13,6 +13,7 @@ from jaxte.lower.bounds import known
 from jaxte.lower.gathers import gather_value
 from jaxte.lower.names import Names, docstring_text, identifier
 from jaxte.lower.ops import Choice, Code, Program, Statement
+from jaxte.lower.policy import Policy
 from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
@@ -30,18 +31,21 @@ _RULES: Mapping[str, Callable[..., Any]] = {
 _LONGEST_FORMULA = 600
 
 
-def lower(name: str, params: Sequence[Tensor], results: Sequence[Tensor], platform: str = "cpu") -> Program:
+def lower(
+    name: str, params: Sequence[Tensor], results: Sequence[Tensor], policy: Policy | None = None
+) -> Program:
     """One function of ``params`` that computes ``results``.
 
     Args:
         name: what the function is called.
         params: the tensors that are passed in; computed ones are not computed again.
         results: the tensors that are returned.
-        platform: "cpu", "gpu" or "tpu".
+        policy: how forms are chosen; by default for the CPU.
 
     Raises:
         LoweringError: a result needs a placeholder, or a size, that no parameter gives.
     """
+    policy = policy or Policy()
     names = Names()
     own = names.new(name)
     given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
@@ -65,7 +69,7 @@ def lower(name: str, params: Sequence[Tensor], results: Sequence[Tensor], platfo
                 f"{', '.join(p.name for p in params)}; pass it in"
             )
         target = names.new(tensor.name)
-        body = Body(target, target, names, sizes, idents, _RULES, platform)
+        body = Body(target, target, names, sizes, idents, _RULES, policy, tensor.name)
         statements += lower_tensor(body, tensor)
         idents[tensor] = target
         choices.append(_choice(tensor, body))
@@ -219,7 +223,7 @@ def _extern(
 
 def _choice(tensor: Tensor, body: Body) -> Choice:
     form = " + ".join(body.forms) or "elementwise"
-    return Choice(tensor.name, form, tuple(body.refused), body.reason)
+    return Choice(tensor.name, form, tuple(body.refused), body.reason, tuple(body.estimates))
 
 
 def _formula(tensor: Compute) -> str:

@@ -1,0 +1,34 @@
+"""What the user asked for beside the definition: other gradients, and how forms are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from jaxte.bridge.measured import measurements
+from jaxte.lower.policy import Policy
+from jaxte.tensor import Tensor
+
+Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``te.function``; see there."""
+
+    override: Any = None
+    fdiff: Fdiff | None = None
+    platform: str | None = None
+    max_memory: int | None = None
+    forms: Mapping[str, str] = field(default_factory=dict)
+
+    def policy(self) -> Policy:
+        """How forms are chosen from now on, with what was measured so far."""
+        platform = self.platform or jax.default_backend()
+        return Policy(platform, self.max_memory, self.forms, measured=measurements())
+
+
+NO_OPTIONS = Options()

@@ -1,0 +1,73 @@
+"""Several forms of one reduction, and the choice among them.
+
+Each recogniser offers candidates: the name of a form, the work that it is, and a generator that writes it. What the user
+named comes first, then what was measured, then the least estimated time. A candidate whose largest intermediate is
+above the budget is taken only where every other one is above it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.expr import Expr
+from jaxte.lower.body import Body
+from jaxte.lower.ops import Estimate, Value
+from jaxte.lower.policy import ANY, Policy
+from jaxte.lower.scopes import Scope
+from jaxte.lower.work import Work
+
+Search = Generator[tuple[Expr, Scope], Value, Value | None]
+GENERAL = "general"  # what reduces.py does by itself: einsum, shifted sums, jnp's reductions
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One form.
+
+    Attributes:
+        form: its name, as ``te.explain`` shows it.
+        work: what it does.
+        write: makes its value; None for the general path, which is the caller's.
+    """
+
+    form: str
+    work: Work
+    write: Callable[[], Search] | None
+
+
+def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
+    """The candidate to write, with the estimates of all of them noted for ``te.explain``.
+
+    Args:
+        body: the tensor that is lowered.
+        offers: the candidates; the first of two alike is taken.
+        key: the signature of the definition, under which measurements are looked up.
+    """
+    policy = body.policy
+    measured = policy.measured.get(key, {})
+    estimates = [
+        Estimate(c.form, c.work.seconds(policy.rates), c.work.temporaries, measured.get(c.form))
+        for c in offers
+    ]
+    chosen = _index(policy, body.tensor_name, estimates)
+    body.estimates += [replace(e, chosen=n == chosen, key=key) for n, e in enumerate(estimates)]
+    return offers[chosen]
+
+
+def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate]) -> int:
+    wanted = policy.forms.get(tensor, policy.forms.get(ANY))
+    for n, estimate in enumerate(estimates):
+        if estimate.form == wanted:
+            return n
+    allowed = [n for n, e in enumerate(estimates) if e.form not in policy.without] or list(
+        range(len(estimates))
+    )
+    if policy.max_memory is not None:
+        budget = policy.max_memory
+        small = [n for n in allowed if estimates[n].temporaries <= budget]
+        allowed = small or [min(allowed, key=lambda n: estimates[n].temporaries)]
+    known = [n for n in allowed if estimates[n].measured is not None]
+    if known:
+        return min(known, key=lambda n: estimates[n].measured or 0.0)
+    return min(allowed, key=lambda n: estimates[n].seconds)

@@ -1,0 +1,91 @@
+"""What the general path of a reduction costs: einsum, or sums of shifted slices, or a reduction of jnp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.expr import Axis, Call, Expr, Reduce
+from jaxte.lower.factors import product_of, split_outer
+from jaxte.lower.forms import forms_of, is_injective
+from jaxte.lower.work import Work, extent_of, points
+from jaxte.walk import free_axes, postorder
+
+LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
+_CHEAP = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "negative",
+        "divide",
+        "maximum",
+        "minimum",
+        "abs",
+        "sign",
+        "square",
+        "relu",
+        "select",
+        "cast",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "floor",
+        "ceil",
+        "where",
+        "sqrt",
+        "rsqrt",
+    ]
+)
+
+
+def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
+    """The work of ``node`` at each point of ``axes``, without any form of its own."""
+    everywhere = points(axes) * points(node.axes)
+    width = np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    shifted = shifted_axes(axes, node)
+    taps = prod(extent_of(a.extent) for a in shifted)
+    calls = everywhere * expensive_calls([*node.exprs, node.where])
+    if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
+        laid_out = width * everywhere
+        own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
+    else:
+        own = Work(kernel=max(1, taps / 8))
+    if _is_contraction(node, shifted):
+        return own + Work(dot=2 * everywhere, kernel=taps, transcendental=calls)
+    return own + Work(tap=everywhere, transcendental=calls)
+
+
+def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:
+    """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
+    found: dict[Axis, None] = {}
+    for form in forms_of([*node.exprs]):
+        if len(form.axes) > 1 and not is_injective(form):
+            own = [a for a in form.axes if a in node.axes] or list(form.axes)
+            shortest = min(own, key=lambda a: extent_of(a.extent))
+            small = min(form.axes, key=lambda a: extent_of(a.extent))
+            found[shortest if extent_of(shortest.extent) <= LONGEST_UNROLLED else small] = None
+    return tuple(found)
+
+
+def _is_contraction(node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether what is left of a product after unrolling is a matrix product."""
+    if node.reducer.name != "sum":
+        return False
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    left = [a for a in node.axes if a not in shifted]
+    over = [frozenset(free_axes(f.expr)) - frozenset(shifted) for f in inner]
+    return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
+
+
+def expensive_calls(exprs: Sequence[Expr]) -> int:
+    """How many evaluations of exp and its like an element takes."""
+    return sum(isinstance(n, Call) and n.op.name not in _CHEAP and not n.weak for n in postorder(*exprs))

@@ -1,0 +1,109 @@
+"""What each platform does in a second: the numbers behind the choice among forms.
+
+``python benchmarks/rates.py`` measures them where it runs and prints the row. The cpu row was measured on two cores of an
+AMD EPYC with AVX2 in float32. The gpu and tpu rows are estimates from data sheets (H200, TPU v4), not measured: they
+order the forms, and ``te.autotune`` measures what matters on the machine at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxte.errors import LoweringError
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Units of work a second.
+
+    Attributes:
+        dot: floating point operations of matrix products.
+        convolution: floating point operations of dense convolutions.
+        grouped_convolution: the same in convolutions with a feature group count.
+        stream: bytes read and written by elementwise code, one pass.
+        tap: elements combined by slices, shifted and added in one fused loop.
+        window: elements met by ``lax.reduce_window``.
+        scan: elements of cumulative reductions.
+        transcendental: evaluations of exp, log, tanh and their like.
+        gather: elements read at positions that are data.
+        scatter: elements accumulated at positions that are data.
+        kernel: operations started.
+        cache: bytes that an intermediate may have without being slower than what is in cache.
+        spill: bytes a second of intermediates that are larger than the cache.
+    """
+
+    dot: float
+    convolution: float
+    grouped_convolution: float
+    stream: float
+    tap: float
+    window: float
+    scan: float
+    transcendental: float
+    gather: float
+    scatter: float
+    kernel: float
+    cache: float
+    spill: float
+
+
+RATES = {
+    "cpu": Rates(
+        dot=4e10,
+        convolution=3e10,
+        grouped_convolution=5e8,
+        stream=1e10,
+        tap=1e10,
+        window=1.5e9,
+        scan=8e7,
+        transcendental=5e8,
+        gather=2e8,
+        scatter=1e8,
+        kernel=3e5,
+        cache=1.6e7,
+        spill=3e9,
+    ),
+    "gpu": Rates(
+        dot=5e13,
+        convolution=3e13,
+        grouped_convolution=2e12,
+        stream=4e12,
+        tap=1e12,
+        window=2e11,
+        scan=5e10,
+        transcendental=4e12,
+        gather=2e11,
+        scatter=5e10,
+        kernel=3e5,
+        cache=5e7,
+        spill=4e12,
+    ),
+    "tpu": Rates(
+        dot=1e14,
+        convolution=1e14,
+        grouped_convolution=5e12,
+        stream=1e12,
+        tap=5e11,
+        window=2e11,
+        scan=1e10,
+        transcendental=1e12,
+        gather=1e10,
+        scatter=5e9,
+        kernel=3e5,
+        cache=1e8,
+        spill=1e12,
+    ),
+}
+_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+
+
+def rates_of(platform: str) -> Rates:
+    """The row of a platform, by the name that JAX gives it.
+
+    Raises:
+        LoweringError: there is no such row.
+    """
+    row = RATES.get(_ALIASES.get(platform, platform))
+    if row is None:
+        raise LoweringError(f"platform {platform!r} is unknown; give one of {', '.join(RATES)}")
+    return row

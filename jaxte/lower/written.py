@@ -1,0 +1,32 @@
+"""Operands of a form as text, and its text as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from jaxte.expr import Axis, Expr, Reduce
+from jaxte.lower.body import Body
+from jaxte.lower.ops import Code, Value
+from jaxte.lower.reduces import full
+from jaxte.lower.scopes import Scope
+from jaxte.lower.specs import Array
+from jaxte.scalars import CALL
+
+_SHORT = 40
+
+
+def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, Scope], Value, list[str]]:
+    """The texts of arrays: names, or short expressions that bind like calls."""
+    texts: list[str] = []
+    for array in arrays:
+        value = yield array.body, Scope(array.axes)
+        value = body.cast(value, array.dtype)
+        entire = Value(full(body, value, array.axes), array.axes, value.kind)
+        short = len(entire.code.text) <= _SHORT and entire.code.strength == CALL
+        texts.append((entire if short else body.named(entire)).code.text)
+    return texts
+
+
+def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:
+    """An expression over all of ``axes`` that may need parentheses."""
+    return Value(Code(text, 0), axes, (node.dtype, False))
