@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
 from jaxte.bridge.residuals import bytes_of
-from jaxte.lower.ops import Choice, Program
+from jaxte.lower.ops import Choice, Estimate, Program
 from jaxte.tensor import Tensor, shape_text
 
 _SCATTER = "scatter"
@@ -53,12 +53,14 @@ class Explanation:
 
     Attributes:
         name: of the function.
+        platform: the one that forms were chosen for.
         choices: per pass ("forward", "backward"), what each computed tensor was lowered to.
         saved: the residuals.
         counts: per pass, what XLA counts; empty where sizes are symbolic.
     """
 
     name: str
+    platform: str
     choices: dict[str, tuple[Choice, ...]]
     saved: tuple[Saved, ...]
     counts: dict[str, Counts]
@@ -85,6 +87,11 @@ class Explanation:
         return [c for c in self._all() if "gather" in c.form]
 
     @property
+    def estimates(self) -> dict[str, tuple[Estimate, ...]]:
+        """For each tensor with more than one form, what each of them costs; the one taken is ``chosen``."""
+        return {c.tensor: c.estimates for c in self._all() if c.estimates}
+
+    @property
     def refused(self) -> dict[str, tuple[tuple[str, str], ...]]:
         """For each tensor the forms that were not taken, with the reasons."""
         return {c.tensor: c.refused for c in self._all() if c.refused}
@@ -94,7 +101,7 @@ class Explanation:
             yield from choices
 
     def __str__(self) -> str:
-        lines = [self.name]
+        lines = [f"{self.name}, forms for {self.platform}"]
         for part, choices in self.choices.items():
             lines.append(f"  {part}")
             width = max((len(c.tensor) for c in choices), default=0)
@@ -115,7 +122,23 @@ class Explanation:
 def _choice_lines(choice: Choice, width: int) -> list[str]:
     reason = f" ({choice.reason})" if choice.reason else ""
     lines = [f"    {choice.tensor:<{width}}  {choice.form}{reason}"]
-    return lines + [f"    {'':<{width}}    not {form}: {why}" for form, why in choice.refused]
+    told = [(f"{'took' if e.chosen else 'not'} {e.form}", _times(e)) for e in choice.estimates]
+    told += [(f"not {form}", why) for form, why in choice.refused]
+    return lines + [f"    {'':<{width}}    {what}: {why}" for what, why in told]
+
+
+def _times(estimate: Estimate) -> str:
+    """What a form takes, as ``estimated 1.2 ms, measured 0.9 ms``."""
+    told = [f"estimated {_milliseconds(estimate.seconds)}"]
+    if estimate.measured is not None:
+        told.append(f"measured {_milliseconds(estimate.measured)}")
+    if estimate.temporaries:
+        told.append(f"{estimate.temporaries:,.0f} bytes of temporaries")
+    return ", ".join(told)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-4 else f"{1e6 * seconds:.3g} us"
 
 
 def explain_graph(graph: Graph) -> Explanation:
@@ -125,6 +148,7 @@ def explain_graph(graph: Graph) -> Explanation:
     saved = graph.backward.saved if graph.differentiable else ()
     return Explanation(
         graph.name,
+        graph.policy.platform,
         {p.name: p.choices for p in shown},
         tuple(Saved(t, bytes_of(t)) for t in saved),
         _counts(graph, shown),
