@@ -12,7 +12,7 @@ Write what one element of a tensor is; differentiate it; use it as a JAX functio
 
 from __future__ import annotations
 
-from jaxte import ops, testing
+from jaxte import facts, ops, testing
 from jaxte.autodiff.blocks import diff_building_block, jacobian
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
@@ -34,6 +34,7 @@ from jaxte.errors import (
     ShapeError,
 )
 from jaxte.expr import Axis, Expr
+from jaxte.fact_checks import check_facts
 from jaxte.functions import (
     abs,
     acos,
@@ -141,7 +142,7 @@ from jaxte.interpret import interpret
 from jaxte.printing import definitions, formula, html, latex
 from jaxte.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
 from jaxte.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
-from jaxte.tensor import Compute, Extern, Placeholder, Tensor, placeholder, var
+from jaxte.tensor import Compute, Extern, Placeholder, Tensor, assume, placeholder, var
 from jaxte.testing import compare
 
 Jacobian = jacobian
@@ -151,7 +152,7 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "assume", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "clip", "relu6", "leaky_relu", "elu", "heaviside",
@@ -175,7 +176,7 @@ __all__ = [
     # printing
     "definitions", "formula", "latex", "html",
     # checking and operators
-    "testing", "compare", "ops",
+    "testing", "compare", "ops", "facts", "check_facts",
     # errors
     "JaxteError", "DefinitionError", "ShapeError", "RangeError", "IndexExpressionError", "DtypeError",
     "DifferentiationError", "FeedError", "LoweringError",

@@ -10,7 +10,8 @@ from jaxte.domain import find_violation, is_decidable
 from jaxte.errors import DefinitionError, IndexExpressionError, RangeError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
 from jaxte.operators import AND, NOT, SELECT
-from jaxte.tensor import Compute, axis_names, check_result, check_shape, new_axes
+from jaxte.shapes import check_shape
+from jaxte.tensor import Compute, axis_names, check_result, new_axes
 from jaxte.text import text
 from jaxte.walk import free_axes, postorder, reads_of, substitute
 

@@ -11,7 +11,8 @@ from jaxte.dtypes import dtype_name, promote
 from jaxte.errors import DtypeError, FeedError
 from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.functions import TABLE
-from jaxte.tensor import Placeholder, Tensor, shape_text
+from jaxte.shapes import shape_text
+from jaxte.tensor import Placeholder, Tensor
 from jaxte.text import text
 from jaxte.walk import fold, postorder
 

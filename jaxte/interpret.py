@@ -20,6 +20,7 @@ import numpy as np
 
 from jaxte.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Var
+from jaxte.fact_checks import check_facts
 from jaxte.feeds import Sizes, bind_sizes, check_feeds, size_value
 from jaxte.functions import TABLE
 from jaxte.tensor import Compute, Extern, Tensor, topological_order
@@ -47,7 +48,8 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
         A NumPy array, or a list of them for several tensors.
 
     Raises:
-        FeedError: an array that is missing, not asked for, or of another shape or dtype than its placeholder.
+        FeedError: an array that is missing, not asked for, or of another shape or dtype than its placeholder, or
+            that does not have a fact stated of its placeholder.
 
     Example:
         >>> X = te.placeholder((3,), name="X")
@@ -59,6 +61,7 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
     arrays = check_feeds(order, feeds)
     sizes = bind_sizes(arrays)
     values = {tensor: np.asarray(array) for tensor, array in arrays.items()}
+    check_facts(values)
     calls: dict[object, Sequence[Any]] = {}
     with np.errstate(all="ignore"):
         for tensor in order:

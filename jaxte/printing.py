@@ -22,7 +22,8 @@ from jaxte.notation import (
 )
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
-from jaxte.tensor import Compute, Extern, Tensor, shape_text, topological_order
+from jaxte.shapes import shape_text
+from jaxte.tensor import Compute, Extern, Tensor, topological_order
 from jaxte.tex import Latex
 
 ROWS = 40  # definitions shown at most

@@ -12,7 +12,8 @@ from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
 from jaxte.expr import TRUE, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
 from jaxte.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
-from jaxte.tensor import MAX_EXTENT, Tensor
+from jaxte.shapes import MAX_EXTENT
+from jaxte.tensor import Tensor
 from jaxte.text import text
 from jaxte.walk import postorder
 

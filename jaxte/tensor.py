@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxte import dtypes
-from jaxte.affine import normal
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
-from jaxte.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call
+from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call
+from jaxte.facts import Fact, Permutation, SymmetricAdjacency, find, listed
 from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
+from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
 from jaxte.text import text
 from jaxte.walk import postorder
-
-Extent = int | Expr
-Shape = tuple[Extent, ...]
-
-MAX_EXTENT = 2**31 - 1  # axes are int32 values in the emitted code
-MAX_ELEMENTS = 2**63 - 1
 
 
 class Tensor(Operand):
@@ -28,14 +23,16 @@ class Tensor(Operand):
         name: a label; any text, not necessarily unique.
         shape: extents, integers or expressions of sizes.
         dtype: name of the element type.
+        facts: what is known of its values; see :mod:`jaxte.facts`.
     """
 
-    __slots__ = ("__weakref__", "dtype", "name", "shape")
+    __slots__ = ("__weakref__", "dtype", "facts", "name", "shape")
 
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
         self.shape = shape
         self.dtype = dtype
+        self.facts: tuple[Fact, ...] = ()
 
     @property
     def ndim(self) -> int:
@@ -187,68 +184,74 @@ def var(name: str = "n") -> Var:
     return Var(name)
 
 
-def placeholder(shape: Any, dtype: Any = "float32", name: str | None = None) -> Placeholder:
+def placeholder(
+    shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
+) -> Placeholder:
     """An input tensor.
 
     Args:
         shape: extents; an integer for one axis, ``()`` for a scalar.
         dtype: element type, by default float32.
         name: label used in printed formulas and in the emitted code.
+        facts: what is known of the values of an index tensor, one fact of ``te.facts`` or several.
 
     Example:
         >>> X = te.placeholder((8, 32, 16), name="X")
+        >>> Q = te.placeholder((8,), "int32", "Q")
+        >>> P = te.placeholder((8,), "int32", "P", facts=te.facts.permutation(inverse=Q))
     """
     label = "X" if name is None else str(name)
-    return Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype))
+    return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
 
 
-def check_shape(shape: Any, name: str) -> Shape:
-    """``shape`` as a tuple of integers and size expressions, or an error that names the extent."""
-    if isinstance(shape, (int, Expr)):
-        shape = (shape,)
-    if not isinstance(shape, Iterable):
-        raise ShapeError(f"the shape of {name} is {shape!r}; give a tuple of integers or te.var sizes")
-    extents = tuple(_check_extent(extent, axis, name) for axis, extent in enumerate(shape))
-    elements = 1
-    for extent in extents:
-        elements *= max(extent, 1) if isinstance(extent, int) else 1
-    if elements > MAX_ELEMENTS:
-        raise ShapeError(f"{name} {shape_text(extents)} has {elements} elements, more than fit in 64 bits")
-    return extents
+AnyTensor = TypeVar("AnyTensor", bound=Tensor)
 
 
-def _check_extent(extent: Any, axis: int, name: str) -> Extent:
-    where = f"extent of axis {axis} of {name}"
-    if isinstance(extent, Expr):
-        for node in postorder(extent):
-            if isinstance(node, (Axis, Read)):
-                raise ShapeError(
-                    f"{where} is `{text(extent)}`; an extent is made of integers and te.var sizes only"
-                )
-        extent = as_extent(normal(extent))
-    if isinstance(extent, Expr):
-        return extent
-    if isinstance(extent, bool) or not hasattr(extent, "__index__") or hasattr(extent, "aval"):
-        raise ShapeError(
-            f"{where} is {extent!r}, a {type(extent).__name__}; give a Python integer or a te.var "
-            "(inside jax.jit make the size a static argument, or take it from an array's .shape)"
+def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
+    """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
+
+    Example:
+        >>> @te.function
+        ... def shuffled(x, p, q):
+        ...     te.assume(p, te.facts.permutation(inverse=q))
+        ...     return te.compute(x.shape, lambda i, j: x[p[i], j])
+
+    Raises:
+        DefinitionError: a fact that ``tensor`` cannot have.
+        ShapeError: a tensor in a fact that has another shape.
+    """
+    for fact in listed(facts, tensor.name):
+        _check_fact(tensor, fact)
+        tensor.facts = (*tensor.facts, fact)
+        if (
+            isinstance(fact, Permutation)
+            and fact.inverse is not None
+            and find(fact.inverse, Permutation) is None
+        ):
+            fact.inverse.facts = (*fact.inverse.facts, Permutation(tensor))
+    return tensor
+
+
+def _check_fact(tensor: Tensor, fact: Fact) -> None:
+    what = f"{tensor.name} {tensor.dtype}{shape_text(tensor.shape)}"
+    kind = type(fact).__name__
+    rank = 2 if isinstance(fact, SymmetricAdjacency) else None
+    if not dtypes.is_integer(tensor.dtype):
+        raise DefinitionError(
+            f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"
         )
-    value = int(extent)
-    if value < 0:
-        raise ShapeError(f"{where} is {value}; extents are not negative")
-    if value > MAX_EXTENT:
-        raise ShapeError(f"{where} is {value}, which overflows the int32 of an axis (at most {MAX_EXTENT})")
-    return value
-
-
-def as_extent(expr: Expr) -> Extent:
-    """An extent as an integer where it is known now."""
-    return int(expr.value) if isinstance(expr, Const) else expr  # type: ignore[arg-type]
-
-
-def shape_text(shape: Shape) -> str:
-    entries = [text(e) if isinstance(e, Expr) else str(e) for e in shape]
-    return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+    if tensor.ndim != rank if rank else not tensor.ndim:
+        wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
+        raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
+    other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)
+    if other is None:
+        return
+    if not isinstance(other, Tensor) or not dtypes.is_integer(other.dtype):
+        raise DefinitionError(f"the fact {kind} of {what} refers to {other!r}; give an integer Tensor")
+    if len(other.shape) != tensor.ndim or not all(map(same_extent, other.shape, tensor.shape)):
+        raise ShapeError(
+            f"the fact {kind} of {what} refers to {other.name} {shape_text(other.shape)}; give a tensor of the same shape"
+        )
 
 
 def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
@@ -270,31 +273,6 @@ def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
     return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
 
 
-def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that ``shapes`` broadcast to, as NumPy broadcasts."""
-    ndim = max(map(len, shapes))
-    result: list[Extent] = []
-    for axis in range(ndim):
-        extent: Extent = 1
-        for shape in shapes:
-            position = axis - ndim + len(shape)
-            own = shape[position] if position >= 0 else 1
-            if _same(extent, 1):
-                extent = own
-            elif not _same(own, 1) and not _same(own, extent):
-                listed = " and ".join(map(shape_text, shapes))
-                raise ShapeError(
-                    f"{what}: shapes {listed} do not broadcast: axis {axis - ndim} has extents "
-                    f"{shape_text((extent,))[1:-2]} and {shape_text((own,))[1:-2]}; they must be equal, or one of them 1"
-                )
-        result.append(extent)
-    return tuple(result)
-
-
-def _same(a: Extent, b: Extent) -> bool:
-    return as_expr(a) is as_expr(b)
-
-
 def elementwise(op: Op, args: Sequence[Any]) -> Compute:
     """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts."""
     operands = [a if isinstance(a, Tensor) else as_expr(a) for a in args]
@@ -310,7 +288,7 @@ def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
     trailing = axes[len(axes) - tensor.ndim :]
     own: list[Expr] = []
     for axis, extent in zip(trailing, tensor.shape, strict=True):
-        own.append(as_expr(0) if _same(extent, 1) and axis.hi is not as_expr(1) else axis)
+        own.append(as_expr(0) if same_extent(extent, 1) and axis.hi is not as_expr(1) else axis)
     return Read(tensor, own)
 
 

@@ -13,8 +13,9 @@ from jaxte.errors import DifferentiationError, DtypeError
 from jaxte.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
 from jaxte.operators import EQUAL
 from jaxte.reductions import builtin_reducer
+from jaxte.shapes import Extent
 from jaxte.simplify import collect
-from jaxte.tensor import Compute, Extent, Extern, Tensor
+from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import postorder, reads_of
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeGuard
 
-from jaxte.autodiff.zeros import data_equation
+from jaxte.autodiff.data import data_equation
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.operators import SELECT
 from jaxte.reductions import builtin_reducer

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from jaxte.autodiff.seeds import Adjoint
 from jaxte.expr import Axis, Expr, Read, cast
+from jaxte.shapes import Extent
 from jaxte.simplify import collect
-from jaxte.tensor import Compute, Extent, Tensor
+from jaxte.tensor import Compute, Tensor
 from jaxte.walk import substitute
 
 

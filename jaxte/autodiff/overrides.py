@@ -8,7 +8,8 @@ from typing import Any
 
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
-from jaxte.tensor import Tensor, shape_text, topological_order
+from jaxte.shapes import shape_text
+from jaxte.tensor import Tensor, topological_order
 
 
 @dataclass(frozen=True)

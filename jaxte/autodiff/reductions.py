@@ -23,7 +23,8 @@ from jaxte.errors import DifferentiationError
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.operators import AND, DIVIDE, EQUAL, GREATER, LESS, SELECT, Op
 from jaxte.reductions import builtin_reducer
-from jaxte.tensor import MAX_EXTENT, Compute
+from jaxte.shapes import MAX_EXTENT
+from jaxte.tensor import Compute
 from jaxte.walk import combine, postorder, substitute
 
 Wanted = Callable[[Expr], bool]

@@ -13,7 +13,8 @@ from jaxte.autodiff.overrides import Override, check_overrides
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
 from jaxte.printing import html
-from jaxte.tensor import Compute, Tensor, shape_text, topological_order
+from jaxte.shapes import shape_text
+from jaxte.tensor import Compute, Tensor, topological_order
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 

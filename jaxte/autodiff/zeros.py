@@ -11,29 +11,18 @@ variables only; conditions on ``a`` alone become guards around it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from jaxte.affine import from_linear, linear
+from jaxte.autodiff.data import Points, solve_data
 from jaxte.autodiff.scalar import Contribution, guard, is_zero, times
 from jaxte.domain import is_decidable
 from jaxte.domains import Domain
 from jaxte.elimination import mentions
-from jaxte.errors import IndexExpressionError
 from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.reductions import builtin_reducer
 from jaxte.simplify import factors_outside, simplify_reads
 from jaxte.solve import simplify_domain
 from jaxte.walk import postorder, reads_of, substitute
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """A value at the points of ``axes`` where every condition holds."""
-
-    axes: tuple[Expr, ...]
-    conditions: tuple[Expr, ...]
-    value: Expr
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -98,7 +87,7 @@ def eliminate(points: Points) -> Expr | None:
         (*transformation.new.conditions, *on_data),
         simplify_reads(substitute(points.value, table)),
     )
-    solved = _solve_data(left)
+    solved = solve_data(left)
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
     return sum_over(axes, solved.conditions, solved.value)
 
@@ -133,45 +122,3 @@ def _as_reduction(axis: Axis) -> Axis:
 def _count(axis: Axis) -> Expr:
     extent = axis.extent
     return Const(float(extent.value)) if isinstance(extent, Const) else extent  # type: ignore[arg-type]
-
-
-def _solve_data(points: Points) -> Points:
-    """Equations between a variable and data, ``I[i] == a``, solved for the variable.
-
-    The value that the data gives may lie outside the variable's range: that is a condition from then on.
-    """
-    axes, conditions, value = list(points.axes), list(points.conditions), points.value
-    progress = True
-    while progress:
-        progress = False
-        for condition in conditions:
-            found = data_equation(condition, axes)
-            if found is None:
-                continue
-            variable, solution = found
-            assert isinstance(variable, Axis)
-            limits = [variable.lo <= solution, solution < variable.hi]
-            table: dict[Expr, Expr] = {variable: solution}
-            rest = [substitute(c, table) for c in conditions if c is not condition]
-            conditions = [*dict.fromkeys([*rest, *limits])]
-            value = substitute(value, table)
-            axes.remove(variable)
-            progress = True
-            break
-    return Points(tuple(axes), tuple(conditions), value)
-
-
-def data_equation(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Expr] | None:
-    """``(variable, value)`` for an equation with data that determines one of ``axes``."""
-    if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
-        return None
-    try:
-        form = linear(condition.args[0]) - linear(condition.args[1])
-    except IndexExpressionError:
-        return None
-    hidden = {node for atom in form.terms if not isinstance(atom, Axis) for node in postorder(atom)}
-    for axis in axes:
-        factor = form.coefficient(axis)
-        if abs(factor) == 1 and axis not in hidden:
-            return axis, from_linear(form.without(axis) * -factor)
-    return None

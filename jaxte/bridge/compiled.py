@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from jaxte.bridge.compile import Graph
 from jaxte.bridge.lazy import lazy
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import Outputs
+from jaxte.fact_checks import check_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +23,7 @@ class Compiled:
 
     graph: Graph
     outputs: Outputs
+    debug: bool = False
 
     @lazy
     def run(self) -> Any:
@@ -32,11 +35,28 @@ class Compiled:
         def run(*arrays: Any) -> Any:
             # Drops weak types, which would not promote as the placeholders do; nothing otherwise.
             strong = [jax.lax.convert_element_type(a, d) for a, d in zip(arrays, dtypes, strict=True)]
+            if self.debug:
+                jax.debug.callback(self._check, *strong)
             result = call(*equally_varying(strong))
             return result if single else tree_unflatten(tree, result if several else (result,))
 
         run.__name__ = self.graph.call.__name__
-        return jax.jit(run, inline=True)
+        return self._checked(jax.jit(run, inline=True)) if self.debug else jax.jit(run, inline=True)
+
+    def _check(self, *arrays: Any) -> None:
+        check_facts(dict(zip(self.graph.inputs, arrays, strict=True)))
+
+    def _checked(self, run: Any) -> Any:
+        """``run`` after a test of the facts, where the arrays are there to be tested."""
+
+        @functools.wraps(run)
+        def checked(*arrays: Any) -> Any:
+            if not any(isinstance(a, jax.core.Tracer) for a in arrays):
+                self._check(*arrays)
+            return run(*arrays)
+
+        checked.lower = run.lower  # type: ignore[attr-defined]
+        return checked
 
 
 def equally_varying(arrays: Sequence[Any]) -> Sequence[Any]:
@@ -64,4 +84,4 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     """The code between ``inputs`` and ``outputs``."""
     own = options.override, options.fdiff, options.policy()
     graph = Graph(name, tuple(inputs), outputs.tensors, outputs.with_head, *own)
-    return Compiled(graph, outputs)
+    return Compiled(graph, outputs, options.debug)

@@ -12,7 +12,8 @@ import numpy as np
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
 from jaxte.bridge.residuals import bytes_of
 from jaxte.lower.ops import Choice, Estimate, Program
-from jaxte.tensor import Tensor, shape_text
+from jaxte.shapes import shape_text
+from jaxte.tensor import Tensor
 
 _SCATTER = "scatter"
 

@@ -14,7 +14,8 @@ from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatte
 from jaxte import dtypes
 from jaxte.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.expr import Expr
-from jaxte.tensor import Extern, Tensor, check_shape, shape_text
+from jaxte.shapes import check_shape, shape_text
+from jaxte.tensor import Extern, Tensor
 
 
 @dataclass(frozen=True, eq=False)

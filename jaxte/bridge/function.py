@@ -231,6 +231,7 @@ def function(
     platform: str | None = None,
     max_memory: int | None = None,
     forms: Mapping[str, str] | None = None,
+    debug: bool = False,
 ) -> Any:
     """A function of arrays with a derived gradient, as a ``jax.custom_vjp``: all of JAX but forward mode goes through it.
 
@@ -264,11 +265,12 @@ def function(
             backward pass too.
         forms: form to take by the name of a tensor ("*" for all), in place of the cheapest by estimate;
             ``te.explain`` shows the names of the forms that each tensor offers.
+        debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``).
 
     Raises:
         LoweringError: the platform is unknown, or the budget cannot be met.
     """
-    options = Options(override, fdiff, platform, max_memory, forms or {})
+    options = Options(override, fdiff, platform, max_memory, forms or {}, debug)
     if outputs is not None:
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")

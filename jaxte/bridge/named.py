@@ -9,7 +9,8 @@ from typing import Any
 from jaxte.bridge.arrays import canonical_dtype, describe, is_array, x64_enabled
 from jaxte.errors import DefinitionError, FeedError
 from jaxte.feeds import bind_sizes, check_feeds
-from jaxte.tensor import Placeholder, Tensor, shape_text
+from jaxte.shapes import shape_text
+from jaxte.tensor import Placeholder, Tensor
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Options:
     platform: str | None = None
     max_memory: int | None = None
     forms: Mapping[str, str] = field(default_factory=dict)
+    debug: bool = False
 
     def policy(self) -> Policy:
         """How forms are chosen from now on, with what was measured so far."""

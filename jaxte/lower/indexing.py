@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from jaxte.affine import from_linear, linear
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.facts import Permutation, Sorted, Unique
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.specs import Array, Refusal, array
 from jaxte.operators import EQUAL, SELECT
@@ -68,7 +69,8 @@ class GatherSpec:
 class ScatterSpec:
     """Zeros of ``shape`` to which ``values`` are added at positions that are data; see :class:`GatherSpec`.
 
-    ``scale`` multiplies the result, which is 0 where ``guard`` does not hold.
+    ``scale`` multiplies the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
+    positions.
     """
 
     values: Array
@@ -80,6 +82,7 @@ class ScatterSpec:
     scale: Array | None
     guard: Array | None
     reason: str
+    flags: tuple[str, ...] = ()
 
     @property
     def operands(self) -> tuple[Array, ...]:
@@ -248,5 +251,17 @@ def _scatter(
     values = array(dims, body)
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
-        f"scatter-add: the positions {reason} are data",
+        f"scatter-add: the positions {reason} are data", _flags(axes, targets, varying),
     )  # fmt: skip
+
+
+def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Axis]) -> tuple[str, ...]:
+    """What facts say of the positions, if they are one index tensor as it stands, row by row of the output."""
+    index = targets[0].index
+    if len(targets) > 1 or not isinstance(index, Read) or list(index.indices) != list(varying):
+        return ()
+    if any(a not in axes for a in index.indices[:-1]):
+        return ()
+    kinds = {Sorted: "indices_are_sorted", Unique: "unique_indices", Permutation: "unique_indices"}
+    known = [kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds]
+    return tuple(dict.fromkeys(known))

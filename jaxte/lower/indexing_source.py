@@ -24,7 +24,8 @@ def scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Write = wr
     """The Python expression of ``spec`` on the texts of ``spec.operands``."""
     zeros = f"jnp.zeros({tuple_text(map(write, spec.shape))}, {dtype_text(spec.dtype)})"
     entries = _entries(spec.positions, spec.block, operands, write)
-    result = f'{zeros}.at[{entries}].add({operands[0]}, mode="drop", {_FROM_THE_FRONT})'
+    flags = "".join(f", {flag}=True" for flag in spec.flags)
+    result = f'{zeros}.at[{entries}].add({operands[0]}, mode="drop", {_FROM_THE_FRONT}{flags})'
     remaining = list(operands[1 + len(spec.indices) :])
     if spec.scale is not None:
         result = f"{as_factor(remaining.pop(0))} * {result}"

@@ -25,7 +25,8 @@ from jaxte.bridge.function import function
 from jaxte.compute import compute
 from jaxte.errors import DefinitionError, ShapeError
 from jaxte.expr import Expr, as_expr
-from jaxte.tensor import Compute, Extent, Tensor, broadcast_shapes
+from jaxte.shapes import Extent, broadcast_shapes
+from jaxte.tensor import Compute, Tensor
 
 Build = Callable[..., Any]
 

@@ -10,7 +10,8 @@ from jaxte.errors import ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.windows import channel_and_spatial, windows
-from jaxte.tensor import Tensor, shape_text
+from jaxte.shapes import shape_text
+from jaxte.tensor import Tensor
 
 
 def _convolution(

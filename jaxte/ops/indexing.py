@@ -11,7 +11,8 @@ from jaxte.errors import DtypeError, ShapeError
 from jaxte.expr import Expr
 from jaxte.ops._operator import normal_axis, operator, static_int
 from jaxte.ops.reshape import reshape
-from jaxte.tensor import Extent, Tensor
+from jaxte.shapes import Extent
+from jaxte.tensor import Tensor
 
 
 @operator

@@ -11,7 +11,8 @@ from jaxte.expr import Expr, as_expr
 from jaxte.functions import const, select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
 from jaxte.ops.windows import channel_and_spatial, per_axis
-from jaxte.tensor import Extent, Tensor, shape_text
+from jaxte.shapes import Extent, shape_text
+from jaxte.tensor import Tensor
 
 
 def _put(index: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:

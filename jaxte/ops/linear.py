@@ -9,7 +9,8 @@ from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Axis, Expr, as_expr
 from jaxte.ops._operator import element, normal_axis, operator
-from jaxte.tensor import Extent, Tensor, broadcast_shapes, shape_text
+from jaxte.shapes import Extent, broadcast_shapes, shape_text
+from jaxte.tensor import Tensor
 
 
 def check_equal(a: Extent, b: Extent, what: str) -> None:

@@ -12,7 +12,8 @@ from jaxte.compute import compute
 from jaxte.errors import DefinitionError
 from jaxte.expr import Expr
 from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
-from jaxte.tensor import Extent, Tensor
+from jaxte.shapes import Extent
+from jaxte.tensor import Tensor
 
 Axes = int | tuple[int, ...] | None
 

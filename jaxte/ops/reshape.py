@@ -12,7 +12,8 @@ from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.ops._operator import normal_axis, operator
-from jaxte.tensor import Extent, Shape, Tensor, check_shape, shape_text
+from jaxte.shapes import Extent, Shape, check_shape, shape_text
+from jaxte.tensor import Tensor
 
 
 @operator

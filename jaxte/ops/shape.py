@@ -9,7 +9,8 @@ from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr
 from jaxte.ops._operator import element, normal_axes, normal_axis, operator, same
-from jaxte.tensor import Tensor, check_shape, shape_text
+from jaxte.shapes import check_shape, shape_text
+from jaxte.tensor import Tensor
 
 
 @operator

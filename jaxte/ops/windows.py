@@ -9,7 +9,7 @@ from typing import Any
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.ops._operator import static_int
-from jaxte.tensor import Extent
+from jaxte.shapes import Extent
 
 SPATIAL = "DHW"
 

@@ -1,0 +1,224 @@
+"""Equations with data: those that determine a variable, directly or by what is known of the data.
+
+``i == J[k]`` determines ``i``. ``I[i] == a`` does not, unless a fact says more: where I is a permutation with the inverse Q it is
+``i == Q[a]``; where I lists the neighbours of ``i``, and is symmetric, ``I[i, p] == a`` holds exactly for the
+neighbours ``i == I[a, q]`` of ``a``, each at its place ``p == slot[a, q]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.affine import from_linear, linear, normal
+from jaxte.conditions import prune
+from jaxte.domains import Domain
+from jaxte.elimination import mentions
+from jaxte.errors import IndexExpressionError
+from jaxte.expr import Axis, Call, Expr, Read, as_expr, call
+from jaxte.facts import Permutation, SymmetricAdjacency, find, values_in
+from jaxte.operators import EQUAL
+from jaxte.solve import simplify_domain
+from jaxte.tensor import Tensor
+from jaxte.walk import free_axes, postorder, reads_of, rewrite, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A value at the points of ``axes`` where every condition holds."""
+
+    axes: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
+    value: Expr
+
+    def replaced(
+        self, condition: Expr, equations: Sequence[Expr], axes: Sequence[Expr] | None = None
+    ) -> Points:
+        """The points with ``equations`` in the place of ``condition``."""
+        own = [e for c in self.conditions for e in (equations if c is condition else (c,))]
+        return Points(tuple(self.axes if axes is None else axes), tuple(dict.fromkeys(own)), self.value)
+
+
+def solve_data(points: Points) -> Points:
+    """The points with every equation solved that determines a variable.
+
+    The value that the data gives may lie outside the variable's range: that is a condition from then on.
+    """
+    done: set[Expr] = set()  # equations that facts were applied to
+    while True:
+        found = next((e for c in points.conditions if (e := _determined(c, points.axes))), None)
+        if found is not None:
+            points = _solved(points, *found)
+            continue
+        turned = next(_turned(points, done), None)
+        if turned is None:
+            return points
+        points = turned
+
+
+def _determined(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Axis, Expr] | None:
+    found = data_equation(condition, axes)
+    if found is None or not isinstance(found[0], Axis):
+        return None
+    return condition, found[0], found[1]
+
+
+def _solved(points: Points, condition: Expr, variable: Axis, value: Expr) -> Points:
+    limits = [] if _in_range(value, variable) else [variable.lo <= value, value < variable.hi]
+    table: dict[Expr, Expr] = {variable: value}
+    rest = [substitute(c, table) for c in points.conditions if c is not condition]
+    return Points(
+        tuple(a for a in points.axes if a is not variable),
+        tuple(dict.fromkeys(map(composed, [*rest, *limits]))),
+        composed(substitute(points.value, table)),
+    )
+
+
+def _in_range(value: Expr, variable: Axis) -> bool:
+    """Whether facts keep ``value`` in the range of ``variable``."""
+    if not isinstance(value, Read):
+        return False
+    stop = values_in(value.tensor)
+    return stop is not None and variable.lo is as_expr(0) and normal(as_expr(stop)) is normal(variable.hi)
+
+
+def data_equation(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Expr] | None:
+    """``(variable, value)`` for an equation with data that determines one of ``axes``."""
+    if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
+        return None
+    try:
+        form = linear(condition.args[0]) - linear(condition.args[1])
+    except IndexExpressionError:
+        return None
+    hidden = {node for atom in form.terms if not isinstance(atom, Axis) for node in postorder(atom)}
+    for axis in axes:
+        factor = form.coefficient(axis)
+        if abs(factor) == 1 and axis not in hidden:
+            return axis, from_linear(form.without(axis) * -factor)
+    return None
+
+
+# --- facts
+
+
+def _turned(points: Points, done: set[Expr]) -> Iterator[Points]:
+    """The points with one equation ``I[...] == value`` written for the indices of I."""
+    for condition in points.conditions:
+        if condition in done:
+            continue
+        done.add(condition)
+        for read, value in _readings(condition):
+            if not mentions(read, points.axes):
+                continue
+            if (fact := find(read.tensor, Permutation)) is not None and fact.inverse is not None:
+                turned = _by_inverse(points, condition, read, value, fact.inverse, done)
+            elif (fact := find(read.tensor, SymmetricAdjacency)) is not None:
+                turned = _by_symmetry(points, condition, read, value, fact)
+            else:
+                continue
+            if turned is not None:
+                yield turned
+
+
+def _readings(condition: Expr) -> Iterator[tuple[Read, Expr]]:
+    """``(read, value)`` for each way in which an equation is ``read == value``."""
+    if not (isinstance(condition, Call) and condition.op is EQUAL):
+        return
+    try:
+        form = linear(condition.args[0]) - linear(condition.args[1])
+    except IndexExpressionError:
+        return
+    for atom, factor in form.terms.items():
+        rest = from_linear(form.without(atom) * -factor)
+        if isinstance(atom, Read) and abs(factor) == 1 and atom not in set(postorder(rest)):
+            yield atom, rest
+
+
+def _within(value: Expr, extent: object) -> list[Expr]:
+    """The conditions that keep ``value`` in ``[0, extent)``, where its axes do not."""
+    limits = [value >= 0, value < as_expr(extent)]
+    return prune(limits, tuple(free_axes(value)))
+
+
+def _by_inverse(
+    points: Points, condition: Expr, read: Read, value: Expr, inverse: Tensor, done: set[Expr]
+) -> Points | None:
+    """``I[..., e] == value`` as ``e == Q[..., value]``."""
+    *leading, last = read.indices
+    found = Read(inverse, (*leading, value))
+    if isinstance(last, Axis) and last in points.axes:
+        equation = call(EQUAL, last, found)
+        done.add(equation)  # or it would be turned back
+        return points.replaced(condition, [equation, *_within(value, read.tensor.shape[-1])])
+    left = points.replaced(condition, _within(value, read.tensor.shape[-1]))
+    return _indices_solved(left, [(last, found)])
+
+
+def _by_symmetry(
+    points: Points, condition: Expr, read: Read, value: Expr, fact: SymmetricAdjacency
+) -> Points | None:
+    """``A[i, p] == value`` as ``i == A[value, q]`` and ``p == slot[value, q]``, for a new ``q``."""
+    row, place = read.indices
+    name = place.name if isinstance(place, Axis) else "q"
+    q = Axis(name, 0, read.tensor.shape[1], reduction=True)
+    neighbour = Read(read.tensor, (value, q))
+    left = points.replaced(condition, _within(value, read.tensor.shape[0]), (*points.axes, q))
+    if fact.slot is not None:
+        return _indices_solved(left, [(row, neighbour), (place, Read(fact.slot, (value, q)))])
+    whole = isinstance(place, Axis) and normal(place.extent) is normal(as_expr(read.tensor.shape[1]))
+    if not whole or any(mentions(e, [place]) for e in (row, points.value, *left.conditions)):
+        return None  # which of the neighbours' places it is would have to be known
+    return _indices_solved(
+        replace(left, axes=tuple(a for a in left.axes if a is not place)), [(row, neighbour)]
+    )
+
+
+def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> Points | None:
+    """The points where each index equals what is read beside it; None if that leaves a variable of an index free.
+
+    What is read is a parameter while the equations are solved over the integers: ``(p + 1) % 3 == s`` gives
+    ``p == (s + 2) % 3``.
+    """
+    parameters = [Axis(f"s{n}", 0, _stop(read)) for n, (_, read) in enumerate(equations)]
+    indices = [index for index, _ in equations]
+    variables = tuple(a for a in points.axes if any(mentions(index, [a]) for index in indices))
+    solved = simplify_domain(
+        Domain(variables, [call(EQUAL, i, s) for i, s in zip(indices, parameters, strict=True)])
+    )
+    if solved.is_empty or solved.new.variables:
+        return None
+    reads: dict[Expr, Expr] = {s: read for s, (_, read) in zip(parameters, equations, strict=True)}
+    table: dict[Expr, Expr] = dict(equations)  # where an index stands as it is, so does what is read
+    table |= {v: substitute(e, reads) for v, e in solved.old_to_new.items()}
+    limits = [substitute(c, reads) for c in solved.new.conditions]
+    rest = [substitute(c, table) for c in points.conditions]
+    return Points(
+        tuple(a for a in points.axes if a not in variables),
+        tuple(dict.fromkeys(map(composed, [*rest, *limits]))),
+        composed(substitute(points.value, table)),
+    )
+
+
+def _stop(read: Expr) -> Expr | int:
+    """One more than the largest value that facts allow for what is read."""
+    assert isinstance(read, Read)
+    stop = values_in(read.tensor)
+    return read.tensor.shape[-1] if stop is None else stop
+
+
+def composed(expr: Expr) -> Expr:
+    """``expr`` with ``I[Q[a]]`` as ``a`` where Q is the inverse of I, and ``A[A[a, q], slot[a, q]]`` as ``a``."""
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case Read(tensor, (*leading, Read(other, (*same, inner)))) if leading == same:
+                fact = find(tensor, Permutation)
+                if fact is not None and fact.inverse is other:
+                    return inner
+            case Read(tensor, (Read(a, (row, q)), Read(b, place))) if tensor is a and place == (row, q):
+                fact = find(tensor, SymmetricAdjacency)
+                if fact is not None and fact.slot is b:
+                    return row
+        return node
+
+    return rewrite(expr, rule)
