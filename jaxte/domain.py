@@ -57,9 +57,9 @@ class IntegerSet:
         ranges: Mapping[Expr, Range | None] | None = None,
     ) -> None:
         self.variables = tuple(variables)
-        bounds = _range_conditions(self.variables, ranges or {})
-        self._sizes = _sizes_of([*bounds, *conditions], self.variables)
-        self._set = self._read([*bounds, *conditions])
+        self._bounds = _range_conditions(self.variables, ranges or {})
+        self._sizes = _sizes_of([*self._bounds, *conditions], self.variables)
+        self._set = self._read([*self._bounds, *conditions])
 
     def _names(self, extra: Sequence[Expr] = ()) -> tuple[dict[Expr, str], str, str]:
         sizes = dict.fromkeys([*self._sizes, *_sizes_of(extra, self.variables)])
@@ -91,10 +91,17 @@ class IntegerSet:
     def with_condition(self, condition: Expr) -> IntegerSet:
         """The points at which ``condition`` holds as well."""
         result = object.__new__(IntegerSet)
-        result.variables = self.variables
+        result.variables, result._bounds = self.variables, self._bounds
         result._sizes = [*dict.fromkeys([*self._sizes, *_sizes_of([condition], self.variables)])]
         result._set = self._set.intersect(self._read([condition]))
         return result
+
+    def covers(self, leading: Sequence[Expr]) -> bool:
+        """Whether all values of the ``leading`` variables, within the ranges, are those of some point."""
+        count = len(leading)
+        rest = (isl.dim_type.set, count, len(self.variables) - count)
+        everywhere = self._read(self._bounds).project_out(*rest)
+        return bool(everywhere.is_subset(self._set.project_out(*rest)))
 
     def is_equal(self, other: IntegerSet) -> bool:
         """Whether both hold the same points; their variables correspond by position."""

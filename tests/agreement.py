@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from hypothesis import currently_in_test_context, event, note
 
@@ -128,7 +129,7 @@ def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9
         # XLA may compute an element twice and round it in two ways (a fused multiplication and addition), so that no
         # element equals the extremum, in jax.vjp too. Operation by operation there is one value of each.
         with jax.disable_jit():
-            compare(run(*given))
+            compare(run(*map(jnp.asarray, given)))
     if p.output.dtype == "float64" and np.isfinite(expected).all():
         check_differences(p, derived)
 

@@ -11,10 +11,11 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
-# fails for a change of the code, never by luck. New examples are the work of "full".
+# fails for a change of the code, never by luck. New examples are the work of "full", which shows a failure as it
+# was drawn: to shrink a definition compiles it hundreds of times.
 settings.register_profile(
     "quick",
     max_examples=50,
@@ -27,6 +28,7 @@ settings.register_profile(
     max_examples=2000,
     deadline=None,
     print_blob=True,
+    phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))

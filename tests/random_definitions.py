@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import jaxte as te
+from jaxte.expr import Axis, Expr
 from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
 from tests.random_expressions import MOST_POINTS, Writer
 from tests.random_patterns import LINEAR, PATTERNS
@@ -95,6 +96,11 @@ def draw_stage(w: Writer, name: str, last: Tensor | None) -> Compute:
 def general(w: Writer, name: str) -> Compute:
     """A random body over up to four axes."""
     shape = w.draw(st.lists(st.integers(1, 5), max_size=4).filter(lambda s: math.prod(s) <= MOST_POINTS // 4))
-    return te.compute(
-        tuple(shape), lambda *axes: w.scalar(axes, w.number(0, 3), max(1, math.prod(shape))), name
-    )
+    points = max(1, math.prod(shape))
+
+    def body(*axes: Axis) -> Expr:
+        if w.often(2):
+            return w.reduction(axes, w.number(0, 2), points)
+        return w.scalar(axes, w.among(1, 2, 2, 3, 0), points)  # type: ignore[arg-type]
+
+    return te.compute(tuple(shape), body, name)

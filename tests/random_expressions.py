@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -222,7 +223,7 @@ class Writer:
         axes: list[Axis] = []
         for name in ("k", "m")[: self.number(1, 2)]:
             low = self.number(0, 1) if self.rarely(4) else 0
-            extent = min(self.number(1, 5), max(1, MOST_POINTS // points))
+            extent = min(int(self.among(2, 3, 4, 5, 1)), max(1, MOST_POINTS // points))  # type: ignore[call-overload]
             axes.append(te.reduce_axis((low, low + extent), f"{name}{len(scope)}"))
             points *= extent
         inner = (*scope, *axes)
@@ -235,7 +236,7 @@ class Writer:
         return self.reduced(body, axes, where, self.read(inner).chosen())
 
     def reduced(self, body: Expr, axes: list[Axis], where: Expr | None, element: Expr) -> Expr:
-        match self.among("sum", "sum", "sum", "max", "min", "prod", "first", "any", "circle", "argmax"):
+        match self.among("sum", "max", "sum", "min", "prod", "sum", "first", "circle", "any", "argmax"):
             case "sum":
                 return te.sum(body, axes, where)
             case "max" | "first" as kind:
@@ -251,7 +252,9 @@ class Writer:
                     te.any(body > 0.1137, axes, where), *(te.const(c, body.dtype) for c in (0.5, -0.25))
                 )
             case "circle":
-                return _CIRCLE(te.tanh(body) * 0.5, axes, where)
+                # so that the product of many 1 + x stays small
+                count = math.prod(int(a.hi) - int(a.lo) for a in axes)
+                return _CIRCLE(te.tanh(body) * (1 / count), axes, where)
         return (
             te.cast(te.argmax(body, axes), body.dtype) if where is None else te.sum(body * body, axes, where)
         )

@@ -42,25 +42,25 @@ def check_at_random(definition: Definition, residuals: bool, optimised: bool) ->
         check(p, residuals, optimised)
 
 
-@examples(quick=100, full=900)
+@examples(quick=130, full=900)
 @given(definition=definitions(stages=(1, 1), kinds="bodies"), **ways)
 def test_bodies(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)
 
 
-@examples(quick=100, full=900)
+@examples(quick=130, full=900)
 @given(definition=definitions(stages=(1, 2)), **ways)
 def test_patterns(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)
 
 
-@examples(quick=80, full=700)
+@examples(quick=100, full=700)
 @given(definition=definitions(stages=(2, 3)), **ways)
 def test_chains(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)
 
 
-@examples(quick=15, full=150)
+@examples(quick=20, full=150)
 @given(definition=definitions(stages=(1, 1)), residuals=st.booleans())
 def test_second_derivatives(definition: Definition, residuals: bool) -> None:
     p = at_random(definition, order=2)
@@ -71,7 +71,7 @@ def test_second_derivatives(definition: Definition, residuals: bool) -> None:
 TOLERANCES = {"float32": 1e-4, "complex128": 1e-9, "float16": 3e-2, "bfloat16": 2e-1}
 
 
-@examples(quick=40, full=400)
+@examples(quick=50, full=400)
 @given(
     definition=st.one_of(
         definitions("float32", (1, 2)),

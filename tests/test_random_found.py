@@ -68,6 +68,35 @@ def guarded_position_beside_an_overlap() -> Tensor:
     return te.compute((4,), body)
 
 
+@found
+def reads_of_an_empty_tensor() -> Tensor:
+    """JAX gathers nothing from an axis of no elements, even where no element is wanted."""
+    a, b, table = x(1, 0), x(3, name="B"), te.placeholder((4,), "int32", "I")
+
+    def body(i, j):
+        place, row = (te.maximum(i, i + 2 * j - 1), te.minimum(0, -1 * j)), table[i]
+        guarded = te.select((place[0] < 1) & (place[1] >= 0) & (place[1] < 0), a[place], 0.0)
+        return b[j] + guarded + te.select((row >= 0) & (row < 0), a[0, row], 0.0)
+
+    return te.compute((4, 3), body)
+
+
+@found
+def minimum_over_no_element() -> Tensor:
+    """The adjoint was divided by the zero ties outside of the sum, which is empty."""
+    a, b, k, m = x(3), x(3, name="B"), te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 3), "m")
+    least = te.compute((), lambda: te.min(a[k], [k, m], where=b[m] > 5))
+    return te.compute((2,), lambda i: a[i] / (1.3 + te.minimum(least[()], 3.5) ** 2))
+
+
+@found
+def argmax_of_a_sum() -> Tensor:
+    """Only the last summand was reshaped."""
+    a, b = x(4, 3), x(3, name="B")
+    k, m = te.reduce_axis((0, 4), "k"), te.reduce_axis((0, 3), "m")
+    return te.compute((2,), lambda i: te.cast(te.argmax(a[k, m] * (i + 1) + b[m], [k, m]), "float64") * b[i])
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

@@ -56,6 +56,7 @@ def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
 def contraction(body: Body, job: Job, scope: Scope) -> Task:
     outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
     inner = [f for f in job.factors if f not in outer]
+    outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     values = yield from _operands(body, _groups(inner, scope), job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))

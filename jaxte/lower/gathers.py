@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from jaxte import dtypes
 from jaxte.affine import linear
-from jaxte.expr import Axis, Expr, Read, as_expr
+from jaxte.expr import Axis, Expr, Read, Scalar, as_expr
 from jaxte.lower.body import Body, Task
-from jaxte.lower.bounds import at_most, constant, dims_of, highest, lowest, nonnegative
+from jaxte.lower.bounds import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.views import reorder
-from jaxte.lower.writing import broadcast
+from jaxte.lower.writing import broadcast, number, typed_number
 from jaxte.text import text
 from jaxte.walk import reads_of
 
@@ -20,6 +22,9 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
     assert isinstance(node, Read)
     shape = [as_expr(e) for e in node.tensor.shape]
     has_data = any(reads_of(i) for i in node.indices)
+    if any(known(extent) == 0 for extent in shape):  # JAX gathers no element from nothing
+        nothing = typed_number(_outside(node, has_data), node.dtype)
+        return Value(nothing, (), (node.dtype, False))
     affine = [None if reads_of(i) else scope.index(i) for i in node.indices]
     arrays: list[Value | None] = []
     for index, own, extent in zip(node.indices, affine, shape, strict=True):
@@ -59,14 +64,19 @@ def _indexed(
         code = Code(f"{base}[{', '.join(entries)}]")
     else:
         data = any(own is None for own in affine)
-        fill = (
-            "jnp.nan" if data and dtypes.is_inexact(node.dtype) else "False" if node.dtype == "bool" else "0"
-        )
+        fill = number(_outside(node, data)).text
         code = Code(
             f'{base}.at[{", ".join(entries)}].get(mode="fill", fill_value={fill}, wrap_negative_indices=False)'
         )
     wanted = tuple(d for d in scope.order if d in found)
     return body.with_steps(Value(code, found, (node.dtype, False)), reorder(found, wanted), wanted)
+
+
+def _outside(node: Read, has_data: bool) -> Scalar:
+    """The element that a read out of range gives; affine reads leave their tensor behind guards only."""
+    if node.dtype == "bool":
+        return False
+    return math.nan if has_data and dtypes.is_inexact(node.dtype) else 0
 
 
 def _inside(index: Expr | None, extent: Expr | int) -> bool:

@@ -13,11 +13,12 @@ from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions
 from jaxte.lower.combiner import combiner_source, identity_text
 from jaxte.lower.contraction import sum_value
 from jaxte.lower.einsum import natural_order, reduced_call
+from jaxte.lower.empty_sums import point_condition
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import guarded
-from jaxte.lower.writing import broadcast, dtype_text, tuple_text
+from jaxte.lower.writing import broadcast, dtype_text, parenthesised, tuple_text
 from jaxte.operators import AND, MAXIMUM, MINIMUM, MULTIPLY, OR, POWER, SELECT, Op
 
 _FUNCTIONS: dict[str, tuple[str, Op]] = {
@@ -32,6 +33,15 @@ _FUNCTIONS: dict[str, tuple[str, Op]] = {
 def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
     """The value of a reduction at every point of ``scope``."""
     assert isinstance(node, Reduce)
+    some = point_condition(node, scope)
+    value = yield from _reduction(body, node, scope)
+    if some is None or value.literal:
+        return value
+    mask, zero = (yield some, scope), (yield Const(0.0), scope)
+    return body.combine(SELECT, [mask, value, zero], (node.dtype, False), scope)
+
+
+def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
     inner, dims = scope.extend(node.axes)
     identity = node.reducer.identity[node.position]
     parts = split_conditions(node.where, inner)
@@ -154,7 +164,8 @@ def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task
         whole = Value(code, (*out, *dims), value.kind)
         return reduced_call(body, function, whole, dims, scope, node.dtype)
     if len(dims) > 1:
-        code = Code(f"{code.text}.reshape({', '.join([*(body.sizes.text(d.hi) for d in out), '-1'])})")
+        shape = ", ".join([*(body.sizes.text(d.hi) for d in out), "-1"])
+        code = Code(f"{parenthesised(code)}.reshape({shape})")
     body.note(node.reducer.name)
     written = f"lax.{node.reducer.name}({code.text}, axis={len(out)}, index_dtype=jnp.int32)"
     return Value(Code(written), out, (node.dtype, False))

@@ -21,6 +21,7 @@ from jaxte.lower.boxes import (
     split_conditions,
     usable,
 )
+from jaxte.lower.empty_sums import point_condition
 from jaxte.lower.ops import Code, Pad, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.writing import broadcast, dtype_text
@@ -39,7 +40,8 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
     if parts is None or not parts:
         value = yield (other if parts is None else taken), scope
         return body.cast(value, node.dtype) if value.dtype != node.dtype else value
-    if isinstance(taken, Reduce) and isinstance(other, Const) and not other.value:
+    whole = isinstance(taken, Reduce) and isinstance(other, Const) and not other.value
+    if isinstance(taken, Reduce) and whole and point_condition(taken, scope) is None:
         found = yield from body.rules["recognise"](body, taken, scope, parts)
         if found is not None:
             return found

@@ -1,0 +1,110 @@
+"""Sums without points are zero, whatever a factor that has left the sum is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.domain import IntegerSet
+from jaxte.expr import Axis, Expr
+from jaxte.tensor import Compute, Placeholder, topological_order
+
+X = te.placeholder((6,), name="X")
+Y = te.placeholder((6,), name="Y")
+W = te.placeholder((2,), name="W")
+I = te.placeholder((6,), "int32", name="I")  # noqa: E741
+C = te.placeholder((1, 2, 6), name="C")
+F = te.placeholder((3, 2, 2), name="F")
+FEEDS = {
+    X: np.arange(1, 7, dtype=np.float32),
+    Y: np.zeros(6, np.float32),
+    W: np.float32([1, 2]),
+    I: np.int32([1, 1, 2, -1, 9, 0]),
+    C: np.ones((1, 2, 6), np.float32),
+    F: np.ones((3, 2, 2), np.float32),
+}
+
+
+def k(extent: int, name: str = "k") -> Axis:
+    return te.reduce_axis((0, extent), name)
+
+
+def over(extent: int, make: Callable[[Expr, Axis], tuple[Expr, Expr]]) -> Compute:
+    """The sum of what ``make`` returns first over its axis, where what it returns second holds."""
+    axis = k(extent)
+
+    def body(i: Expr) -> Expr:
+        term, where = make(i, axis)
+        return te.sum(term, axis, where)
+
+    return te.compute((6,), body, "T")
+
+
+def convolution() -> Compute:
+    c, j = k(2, "c"), k(2)
+    return te.compute(
+        (1, 3, 6),
+        lambda n, o, i: te.sum(C[n, c, i + j - 3] * F[o, c, j] / Y[i], [c, j], where=i + j - 3 >= 0),
+    )
+
+
+def factor_of_its_own_axis() -> Compute:
+    m, j = k(6, "m"), k(6)
+    return te.compute((6,), lambda i: te.sum(X[j] / Y[m] * X[i], [j, m], where=X[j] > 10))
+
+
+EMPTY = {
+    "data": over(6, lambda i, k: (X[k] / Y[i], X[k] > 10)),
+    "data of some": over(6, lambda i, k: (X[k] / Y[i], X[k] > 6 - i)),
+    "logarithm": over(6, lambda i, k: (te.log(Y[i]) * X[k], X[k] > 6 - i)),
+    "two terms": over(6, lambda i, k: (X[k] / Y[i] + X[k], X[k] > 10)),
+    "choice": over(6, lambda i, k: (te.select(I[k] == i, X[k] / Y[i], 0), X[k] > 0)),
+    "prefix": over(6, lambda i, k: (X[k] / Y[i], k < i)),
+    "scatter": over(6, lambda i, k: (X[k] / Y[i], I[k] == i)),
+    "window": over(2, lambda i, k: (X[i + k - 3] / Y[i], i + k - 3 >= 0)),
+    "taps": over(2, lambda i, k: (X[i + k - 3] * W[k] / Y[i], i + k - 3 >= 0)),
+    "convolution": convolution(),
+    "own axis": factor_of_its_own_axis(),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_sum_without_points_is_zero(case: str) -> None:
+    tensor = EMPTY[case]
+    feeds = {t: FEEDS[t] for t in topological_order([tensor]) if isinstance(t, Placeholder)}
+    with np.errstate(all="ignore"):
+        expected = te.interpret(tensor, feeds)
+    assert (expected == 0).any()
+    np.testing.assert_array_equal(np.asarray(te.evaluate(tensor, feeds)), expected)
+
+
+POINTS = {
+    "prefix with its own element": over(6, lambda i, k: (X[k] / Y[i], k <= i)),
+    "window": over(3, lambda i, k: (X[i + k - 1] / Y[i], (i + k >= 1) & (i + k < 7))),
+    "product": over(6, lambda i, k: (X[k] * Y[i], X[k] > 10)),
+    "number": over(6, lambda i, k: (X[k] * Y[i] / 3, X[k] > 10)),
+    "masked where it is infinite": over(6, lambda i, k: (X[k] / Y[k], X[k] > i)),
+}
+
+
+@pytest.mark.parametrize("case", POINTS)
+def test_nothing_is_asked_where_there_are_points(case: str) -> None:
+    assert "> 0" not in te.source(POINTS[case]).split('"""')[-1]
+
+
+def test_points_are_counted_without_a_matrix() -> None:
+    assert "[:, None] ==" not in te.source(EMPTY["scatter"])
+    assert te.source(EMPTY["scatter"]).count(".at[I].add(") == 2
+    assert te.source(EMPTY["prefix"]).count("jnp.cumsum(") == 2
+
+
+def test_covers() -> None:
+    n = te.var("n")
+    i, j = Axis("i", 0, n), Axis("j", 0, n)
+    assert IntegerSet((i, j), [j <= i]).covers((i,))
+    assert not IntegerSet((i, j), [j < i]).covers((i,))
+    assert IntegerSet((i, j), []).with_condition(j >= i).covers((i,))
+    assert not IntegerSet((i, j), [j < i]).covers((i, j))
