@@ -1,0 +1,64 @@
+"""y[n,c,i,j] = sum_pq x[n,c,i+p-7,j+q-7] / 225, p and q below 15, zero outside"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+import jaxte as te
+from harness.inputs import normal
+
+TITLE = "box blur 15x15"
+SIZES = {"full": dict(n=8, c=3, h=256), "quick": dict(n=2, c=3, h=64), "tiny": dict(n=1, c=1, h=17)}
+SPELLINGS = {
+    "by hand": "doubling sums along one axis after the other, its own adjoint",
+    "idiomatic": "lax.reduce_window",
+}
+SIZE, BEFORE = 15, 7
+
+
+def inputs(n, c, h):
+    return (normal(n, c, h, h),)
+
+
+def expression(x):
+    p, q = te.reduce_axis((0, SIZE), "p"), te.reduce_axis((0, SIZE), "q")
+    h, w = x.shape[2:]
+
+    def body(n, c, i, j):
+        y, z = i + p - BEFORE, j + q - BEFORE
+        inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)
+        return te.sum(x[n, c, y, z], axis=[p, q], where=inside) / SIZE**2
+
+    return te.compute(x.shape, body, "y")
+
+
+def idiomatic(x):
+    return lax.reduce_window(x, 0.0, lax.add, (1, 1, SIZE, SIZE), (1, 1, 1, 1), "SAME") / SIZE**2
+
+
+def windows(x, axis):
+    """Sums over fifteen neighbours along ``axis``: those over 1, 2, 4 and 8 of them, side by side."""
+    n = x.shape[axis]
+    x = jnp.pad(x, [(BEFORE, BEFORE) if a == axis else (0, 0) for a in range(4)])
+    start, total, width = 0, 0, 1
+    while width < SIZE:
+        total = total + lax.slice_in_dim(x, start, start + n, axis=axis)
+        start += width
+        length = x.shape[axis] - width
+        x = lax.slice_in_dim(x, 0, length, axis=axis) + lax.slice_in_dim(x, width, width + length, axis=axis)
+        x = lax.optimization_barrier(x)
+        width *= 2
+    return total
+
+
+@jax.custom_vjp
+def by_hand(x):
+    return windows(windows(x, 3), 2) / SIZE**2
+
+
+# the window is symmetric, so the blur is its own adjoint
+by_hand.defvjp(lambda x: (by_hand(x), None), lambda _, h: (by_hand(h),))
+
+
+def torch(torch, x):
+    return torch.nn.functional.avg_pool2d(x, SIZE, 1, BEFORE)

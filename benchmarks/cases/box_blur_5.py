@@ -1,0 +1,56 @@
+"""y[n,c,i,j] = sum_pq x[n,c,i+p-2,j+q-2] / 25, p and q below 5, zero outside"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+import jaxte as te
+from harness.inputs import normal
+
+TITLE = "box blur 5x5"
+SIZES = {"full": dict(n=8, c=3, h=256), "quick": dict(n=2, c=3, h=64), "tiny": dict(n=1, c=1, h=7)}
+SPELLINGS = {
+    "by hand": "slices along one axis after the other, its own adjoint",
+    "idiomatic": "lax.reduce_window",
+}
+SIZE, BEFORE = 5, 2
+
+
+def inputs(n, c, h):
+    return (normal(n, c, h, h),)
+
+
+def expression(x):
+    p, q = te.reduce_axis((0, SIZE), "p"), te.reduce_axis((0, SIZE), "q")
+    h, w = x.shape[2:]
+
+    def body(n, c, i, j):
+        y, z = i + p - BEFORE, j + q - BEFORE
+        inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)
+        return te.sum(x[n, c, y, z], axis=[p, q], where=inside) / SIZE**2
+
+    return te.compute(x.shape, body, "y")
+
+
+def idiomatic(x):
+    return lax.reduce_window(x, 0.0, lax.add, (1, 1, SIZE, SIZE), (1, 1, 1, 1), "SAME") / SIZE**2
+
+
+def windows(x, axis):
+    """Sums over five neighbours along ``axis``."""
+    n = x.shape[axis]
+    x = jnp.pad(x, [(BEFORE, BEFORE) if a == axis else (0, 0) for a in range(4)])
+    return sum(lax.slice_in_dim(x, k, k + n, axis=axis) for k in range(SIZE))
+
+
+@jax.custom_vjp
+def by_hand(x):
+    return windows(windows(x, 3), 2) / SIZE**2
+
+
+# the window is symmetric, so the blur is its own adjoint
+by_hand.defvjp(lambda x: (by_hand(x), None), lambda _, h: (by_hand(h),))
+
+
+def torch(torch, x):
+    return torch.nn.functional.avg_pool2d(x, SIZE, 1, BEFORE)

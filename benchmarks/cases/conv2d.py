@@ -1,0 +1,31 @@
+"""y[n,o,i,j] = sum_cpq x[n,c,i+p-1,j+q-1] w[o,c,p,q]"""
+
+from jax import lax
+
+import jaxte as te
+from harness.inputs import normal
+
+TITLE = "conv2d 3x3"
+SIZES = {
+    "full": dict(n=8, c=32, o=64, h=56),
+    "quick": dict(n=2, c=32, o=32, h=28),
+    "tiny": dict(n=1, c=2, o=3, h=5),
+}
+
+
+def inputs(n, c, o, h):
+    return normal(n, c, h, h), normal(o, c, 3, 3, scale=0.1)
+
+
+def expression(x, w):
+    return te.ops.conv2d(x, w, padding=1)
+
+
+def idiomatic(x, w):
+    return lax.conv_general_dilated(
+        x, w, (1, 1), ((1, 1), (1, 1)), dimension_numbers=("NCHW", "OIHW", "NCHW")
+    )
+
+
+def torch(torch, x, w):
+    return torch.nn.functional.conv2d(x, w, padding=1)

@@ -1,0 +1,33 @@
+"""y[n,c,i,j] = max_pq x[n,c,2i+p-1,2j+q-1], p and q below 3"""
+
+import jax.numpy as jnp
+from jax import lax
+
+import jaxte as te
+from forms.pooling import max_pool
+from harness.inputs import normal
+
+TITLE = "max-pool 3x3, stride 2"
+SIZES = {"full": dict(n=16, c=32, h=56), "quick": dict(n=2, c=16, h=28), "tiny": dict(n=1, c=2, h=5)}
+SPELLINGS = {"by hand": "slices along one axis after the other, adjoints by residue classes"}
+
+
+def inputs(n, c, h):
+    return (normal(n, c, h, h),)
+
+
+def expression(x):
+    return te.ops.max_pool2d(x, 3, strides=2, padding=1)
+
+
+def idiomatic(x):
+    pads = ((0, 0), (0, 0), (1, 1), (1, 1))
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), pads)
+
+
+def by_hand(x):
+    return max_pool(x, 3, 2, 1)
+
+
+def torch(torch, x):
+    return torch.nn.functional.max_pool2d(x, 3, 2, 1)

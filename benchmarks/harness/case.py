@@ -1,0 +1,120 @@
+"""A case is one file of ``benchmarks/cases``: an index expression, and other forms of the same function.
+
+    \"\"\"What is computed, as a formula.\"\"\"
+
+    TITLE = "max-pool 2x2, stride 2"
+    SIZES = {"full": dict(n=16, h=56), "quick": dict(n=4, h=28), "tiny": dict(n=1, h=4)}
+
+    def inputs(n, h): ...           # recipes of harness.inputs, one for each argument
+    def expression(x): ...          # jaxte Tensors to Tensors
+    def idiomatic(x): ...           # what a JAX user writes first
+
+and where they exist ``indexed(x)`` (advanced indexing), ``by_hand(x)`` (the best form known, with a backward pass of its
+own where that is part of it) and ``torch(torch, x)`` (on torch tensors, the module first so that no file imports it). Optional constants:
+
+    LEFT_OUT = {"full": {"indexed": "holds 4 GB"}}      sides not run at a size, and why
+    SPELLINGS = {"indexed": "jnp.roll"}                 what a side is, where its name does not say it
+    WITH_RESPECT_TO = (0,)                              arguments to differentiate; else all floating ones
+    TOLERANCE = 1e-3                                    norm of the difference over the norm; else 1e-4
+    HOLDS_BACK = "..."                                  what keeps the case from a goal, for the table
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from harness.inputs import Input
+
+CASES = Path(__file__).parent.parent / "cases"
+JAXTE, IDIOMATIC, INDEXED, BY_HAND, TORCH = "jaxte", "idiomatic", "indexed", "by hand", "torch"
+SIDES = (JAXTE, IDIOMATIC, INDEXED, BY_HAND, TORCH)
+SIZE_NAMES = ("full", "quick", "tiny")
+_FUNCTIONS = {
+    JAXTE: "expression",
+    IDIOMATIC: "idiomatic",
+    INDEXED: "indexed",
+    BY_HAND: "by_hand",
+    TORCH: "torch",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a file states.
+
+    Attributes:
+        name: of the file.
+        formula: its docstring.
+        sides: the function of each side.
+        inputs: recipes of the arguments, from the numbers of a size.
+    """
+
+    name: str
+    title: str
+    formula: str
+    sizes: Mapping[str, Mapping[str, int]]
+    inputs: Callable[..., Sequence[Input]]
+    sides: Mapping[str, Callable[..., Any]]
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    with_respect_to: tuple[int, ...] | None = None
+    tolerance: float = 1e-4
+    holds_back: str = ""
+
+    def inputs_at(self, size: str) -> Sequence[Input]:
+        return self.inputs(**self.sizes[size])
+
+    def differentiated(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """The numbers of the arguments that have a gradient."""
+        if self.with_respect_to is not None:
+            return self.with_respect_to
+        return tuple(n for n, x in enumerate(args) if np.issubdtype(np.dtype(x.dtype), np.floating))
+
+
+def names() -> list[str]:
+    """All cases, in the order of the table: that of the files' names."""
+    return sorted(p.stem for p in CASES.glob("*.py") if not p.stem.startswith("_"))
+
+
+def load(name: str) -> Case:
+    """The case of the file ``name``.
+
+    Raises:
+        ValueError: the file does not state what it must; the message says what.
+    """
+    module = importlib.import_module(f"cases.{name}")
+    missing = [
+        what
+        for what in ("__doc__", "TITLE", "SIZES", "inputs", "expression", "idiomatic")
+        if not getattr(module, what, None)
+    ]
+    if missing:
+        raise ValueError(f"benchmarks/cases/{name}.py does not state {', '.join(missing)}")
+    if set(module.SIZES) != set(SIZE_NAMES):
+        raise ValueError(
+            f"benchmarks/cases/{name}.py: SIZES has {list(module.SIZES)}, not {list(SIZE_NAMES)}"
+        )
+    return _case(name, module)
+
+
+def _case(name: str, module: ModuleType) -> Case:
+    return Case(
+        name,
+        module.TITLE,
+        str(module.__doc__).strip(),
+        module.SIZES,
+        module.inputs,
+        {side: getattr(module, fn) for side, fn in _FUNCTIONS.items() if hasattr(module, fn)},
+        getattr(module, "LEFT_OUT", {}),
+        getattr(module, "SPELLINGS", {}),
+        getattr(module, "WITH_RESPECT_TO", None),
+        getattr(module, "TOLERANCE", 1e-4),
+        getattr(module, "HOLDS_BACK", ""),
+    )

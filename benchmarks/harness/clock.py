@@ -1,0 +1,63 @@
+"""Clocks for calls of very different lengths: in turn, A B A B ..., each as often as its budget allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to measure.
+
+    Attributes:
+        seconds: for each call that is timed.
+        least, most: rounds, whatever they take. A call that alone takes more than its seconds is made ``least`` times.
+    """
+
+    seconds: float
+    least: int
+    most: int
+
+    def rounds(self, once: float) -> int:
+        return min(max(int(self.seconds / max(once, 1e-9)), self.least), self.most)
+
+
+FULL, QUICK = Budget(2.0, 3, 50), Budget(0.06, 3, 20)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of one call over the rounds."""
+
+    median: float
+    least: float
+    rounds: int
+
+
+def seconds(call: Call) -> float:
+    """The time of one call, which waits for its own result."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def interleaved(calls: Mapping[str, Call], budget: Budget) -> dict[str, Taken]:
+    """The times of each of ``calls``.
+
+    Slow calls make fewer rounds; they are spread over those of the fast ones, so that all sides meet the same changes of
+    the machine's pace. The first call of each warms up and sets the number of rounds.
+    """
+    rounds = {name: budget.rounds(seconds(call)) for name, call in calls.items()}
+    longest = max(rounds.values(), default=0)
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for now in range(longest):
+        for name, call in calls.items():
+            if (now + 1) * rounds[name] // longest > now * rounds[name] // longest:
+                times[name].append(seconds(call))
+    return {name: Taken(median(t), min(t), len(t)) for name, t in times.items()}

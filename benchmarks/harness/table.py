@@ -1,0 +1,143 @@
+"""The Markdown report: where it was measured, a table for each pass, XLA's counts, what is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness import figures as f
+from harness.case import BY_HAND, IDIOMATIC, JAXTE, SIDES
+from harness.passes import BOTH, FORWARD, PASSES
+
+Result = dict[str, Any]
+TIMES = ("case", "jaxte", "idiomatic", "indexed", "by hand", "torch", "of the floor", "compile, s")
+COUNTS = ("case", "side", "Mflop", "MB accessed", "MB temporaries", "operations")
+
+
+def report(data: Result) -> str:
+    """The whole text for the figures that the suite wrote."""
+    results, rates = data["cases"], data["ceilings"]
+    parts = [where(data)]
+    for which in (BOTH, FORWARD):
+        parts += [f"### {which.capitalize()}", times(results, which, rates), summary(results, which)]
+    parts += ["### What XLA counts, forward + backward", counts(results, BOTH)]
+    notes = list(remarks(results))
+    if notes:
+        parts += ["### Not run, or not reached", "\n".join(f"- {note}" for note in notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def where(data: Result) -> str:
+    m, rates = data["machine"], data["ceilings"]
+    versions = ", ".join(f"{name} {v}" for name, v in m["versions"].items())
+    return (
+        f"{m['date']}; {m['processor']}, {m['cores']} cores; {m['platform']}: {m['device']}; {m['system']}; {versions}. "
+        f"float32, {data['size']} sizes, interleaved medians. Ceilings of this run: "
+        f"{rates['bytes_per_second'] / 1e9:.1f} GB/s (read and written, in place), "
+        f"{rates['flops_per_second'] / 1e9:.0f} GFLOP/s (matrix product)."
+    )
+
+
+def times(results: Sequence[Result], which: str, rates: dict[str, float]) -> str:
+    """Milliseconds of jaxte, and how many times faster it is than each opponent; what misses its goal is bold."""
+    rows = [_times_row(result, which, rates) for result in results]
+    means = f.means(results, which)
+    mean_cells = ["" if means[o] is None else f"**{f.ratio_text(means[o])}**" for o in f.OPPONENTS]
+    return markdown(TIMES, [*rows, ("geometric mean", "", *mean_cells, "", "")])
+
+
+def _times_row(result: Result, which: str, rates: dict[str, float]) -> tuple[str, ...]:
+    ours, least = f.seconds(result, which, JAXTE), f.floor(result, which, rates)
+    share = f"{least / ours:.0%}" if ours and least else ""
+    own = milliseconds(ours) if ours else _failure(result, which, JAXTE)
+    compiled = [f.sides(result, which).get(s, {}).get("compile_seconds") for s in (JAXTE, IDIOMATIC)]
+    both = " / ".join("-" if c is None else f"{c:.2f}" for c in compiled)
+    return (result["title"], own, *(_ratio_cell(result, which, o) for o in f.OPPONENTS), share, both)
+
+
+def _ratio_cell(result: Result, which: str, opponent: str) -> str:
+    value = f.ratio(result, which, opponent)
+    if value is None:
+        return _failure(result, which, opponent)
+    text = f.ratio_text(value)
+    return f"**{text}**" if value < f.LEAST.get(opponent, 0.0) else text
+
+
+def _failure(result: Result, which: str, side: str) -> str:
+    if "error" in f.sides(result, which).get(side, {}):
+        return "failed"
+    if side in result.get("left_out", {}):
+        return "left out"
+    return "failed" if result.get("error") and side == JAXTE else ""
+
+
+def counts(results: Sequence[Result], which: str) -> str:
+    """XLA's counts for jaxte, the idiomatic form and the one by hand."""
+    rows = []
+    for result in results:
+        title = result["title"]
+        for side in (JAXTE, IDIOMATIC, BY_HAND):
+            found = f.sides(result, which).get(side, {})
+            if "seconds" in found:
+                rows.append(
+                    (title, side, *_counts_cells(found, side == JAXTE and f.holds_more(result, which)))
+                )
+                title = ""
+    return markdown(COUNTS, rows)
+
+
+def _counts_cells(found: Result, above: bool) -> tuple[str, ...]:
+    loop = " a round" if found.get("looped") else ""
+    held = "unknown" if found["temporaries"] is None else f"{found['temporaries'] / 1e6:,.1f}"
+    operations = ", ".join(f"{n} {op}" for op, n in found["operations"].items())
+    return (
+        "unknown" if found["flops"] is None else f"{found['flops'] / 1e6:,.1f}{loop}",
+        "unknown" if found["bytes"] is None else f"{found['bytes'] / 1e6:,.1f}{loop}",
+        f"**{held}**" if above else held,
+        operations or "elementwise and reductions",
+    )
+
+
+def summary(results: Sequence[Result], which: str) -> str:
+    """How many cases reach each goal."""
+    parts = []
+    for opponent, least in f.LEAST.items():
+        values = f.ratios(results, which, opponent)
+        reached = sum(value >= least for value in values)
+        parts.append(f"{reached} of {len(values)} cases reach {least} of the {opponent} form")
+    compared = [r for r in results if f.temporaries(r, which, IDIOMATIC) is not None]
+    above = sum(f.holds_more(r, which) for r in compared)
+    return "; ".join([*parts, f"{above} of {len(compared)} hold more temporaries than it"]) + "."
+
+
+def remarks(results: Sequence[Result]) -> list[str]:
+    """A line for each side that did not run, and for each case that misses a goal."""
+    found = []
+    for result in results:
+        title = result["title"]
+        if result.get("error"):
+            found.append(f"{title}: {result['error']}")
+        for side in SIDES:
+            if side in result.get("left_out", {}) and side != "torch":
+                found.append(f"{title}: {side} left out: {result['left_out'][side]}")
+        for side, spelling in result.get("spellings", {}).items():
+            found.append(f"{title}: {side} is {spelling}")
+        for which in PASSES:
+            for side, figures in f.sides(result, which).items():
+                if "error" in figures and side != JAXTE:
+                    found.append(f"{title}, {which} of {side}: {figures['error']}")
+            if goals := f.missed(result, which):
+                found.append(f"{title}, {which}: {'; '.join(goals)}")
+        if result.get("holds_back"):
+            found.append(f"{title}: {result['holds_back']}")
+    return found
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:,.3g} ms" if seconds < 10 else f"{seconds:,.3g} s"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; cells hold no line breaks and no bars."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in lines)

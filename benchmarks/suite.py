@@ -1,0 +1,112 @@
+"""jaxte beside other forms of the same functions: times, XLA's counts, and the distance to what the machine can do.
+
+    python benchmarks/suite.py                               # all cases; an hour on two cores
+    python benchmarks/suite.py --quick                       # small sizes and few rounds: within five minutes
+    python benchmarks/suite.py --case conv2d max_pool_2_2    # some of them
+    python benchmarks/suite.py --case conv2d --update        # and the other figures from the folder of the results
+    python benchmarks/suite.py --write                       # also into docs/performance.md
+
+Writes suite.md, suite.json and suite.png into --out. Each case is a file of benchmarks/cases and runs in a process of its
+own. It measures on the device that JAX sees: JAX_PLATFORMS=cpu or cuda chooses one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from harness import chart
+from harness.case import names
+from harness.processes import run
+from harness.table import report
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- suite -->", "<!-- /suite -->"
+LIMITS = {"full": 300.0, "quick": 25.0, "tiny": 60.0}
+
+
+def measured(chosen: list[str], size: str, limit: float, rounds: int) -> Iterator[dict[str, Any]]:
+    """The figures of the ``chosen`` cases with the machine and its ceilings, again after each case.
+
+    The ceilings are measured before the cases and after them; the higher ones stand, since a busy machine can only lower them.
+    """
+    data = run("machine", "-", size, 120.0) | {"size": size, "cases": []}
+    progress = tqdm(chosen, unit="case", file=sys.stderr, disable=not sys.stderr.isatty())
+    for name in progress:
+        progress.set_description(name)
+        data["cases"].append({"name": name, "title": name} | run("case", name, size, limit, rounds))
+        yield data
+    after = run("machine", "-", size, 120.0)["ceilings"]
+    data["ceilings"] = {rate: max(value, after[rate]) for rate, value in data["ceilings"].items()}
+    yield data
+
+
+def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """``old`` with the cases of ``new``."""
+    if (old["size"], old["machine"]["processor"]) != (new["size"], new["machine"]["processor"]):
+        raise SystemExit(
+            "the figures in --out are of another machine or of other sizes; choose another --out"
+        )
+    cases = {case["name"]: case for case in (*old["cases"], *new["cases"])}
+    return new | {"cases": [cases[name] for name in sorted(cases)]}
+
+
+def write_document(text: str) -> None:
+    """Put ``text`` between the markers of docs/performance.md."""
+    page = DOCUMENT.read_text(encoding="utf-8")
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    DOCUMENT.write_text(f"{head}{BEGIN}\n{text}{END}{tail}", encoding="utf-8")
+
+
+def save(data: dict[str, Any], folder: Path, document: bool) -> str:
+    """The three files, and the text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = report(data)
+    (folder / "suite.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
+    (folder / "suite.md").write_text(text, encoding="utf-8")
+    chart.draw(data, folder / "suite.png")
+    if document:
+        write_document(text)
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
+    parser.add_argument("--size", choices=LIMITS, help="sizes of the cases; tiny is for tests")
+    parser.add_argument("--case", nargs="+", metavar="NAME", choices=names(), help="only these cases")
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="timed calls of each side; by default as time allows"
+    )
+    parser.add_argument("--limit", type=float, help="seconds for one case")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder of the results")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--update", action="store_true", help="keep the figures of other cases in --out")
+    parser.add_argument("--from", dest="saved", type=Path, help="report the figures of this suite.json again")
+    args = parser.parse_args()
+    size = args.size or ("quick" if args.quick else "full")
+    if args.saved:
+        print(save(json.loads(args.saved.read_text(encoding="utf-8")), args.out, args.write))
+        return 0
+    kept = json.loads((args.out / "suite.json").read_text(encoding="utf-8")) if args.update else None
+    for found in measured(args.case or names(), size, args.limit or LIMITS[size], args.rounds):
+        data = updated(kept, found) if kept else found
+        # after each case, so that what is measured stands even if the run is stopped
+        text = save(data, args.out, document=False)
+    if args.write:
+        write_document(text)
+    print(text)
+    return 1 if any(case.get("error") for case in data["cases"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
