@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
+# options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md
+SUITE ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -20,6 +22,7 @@ test: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/emitted.py
+	$(BIN)/python benchmarks/suite.py $(SUITE)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,18 +1,39 @@
-"""The benchmarks' commands run with small settings, and the counts among their figures hold. Clocks are not asserted on."""
+"""The benchmarks' commands run with small settings, all sides of every case agree, and the counts among the figures hold.
+
+Clocks are not asserted on.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+import pytest
+
 import jaxte as te
+from harness import figures, processes
+from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case, load, names
+from harness.clock import Budget, interleaved
+from harness.inputs import draw, normal
+from harness.measure import difference, measure
+from harness.passes import BOTH, FORWARD
+from harness.sides import function, heads, with_everything
+from harness.table import report
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 BUDGETS = {1: (6105, 437), 2: (2273, 599), 3: (1049, 599)}
+ONCE = Budget(0.0, 1, 1)
+# half the time of these tests is LLVM's; what it does not optimise is as right
+FAST_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 def run(script: str, figures: Path, *options: str) -> tuple[str, Any]:
@@ -50,3 +71,189 @@ def test_cost_of_the_adjoints_of_a_convolution() -> None:
         Y = te.ops.conv2d(X, W, strides=stride)
         found = te.cost(te.differentiate(Y, [X, W], head=te.placeholder(Y.shape, name="H")))
         assert found.iterations <= iterations and found.memory <= memory
+
+
+# --- the cases of the suite
+
+
+@pytest.mark.parametrize("name", names())
+def test_sides_of_a_case_agree(name: str) -> None:
+    """Values and gradients of every side that runs in JAX beside those of the idiomatic form."""
+    case = load(name)
+    args = draw(case.inputs_at("tiny"))
+    h = heads(case, IDIOMATIC, args)
+    argnums = case.differentiated(args)
+    found = {}
+    for side in case.sides:
+        if side != TORCH:
+            everything = jax.jit(
+                with_everything(function(case, side), argnums), compiler_options=FAST_TO_COMPILE
+            )
+            found[side] = [np.asarray(x) for x in everything(h, *args)]
+    assert {JAXTE, IDIOMATIC} <= set(found)
+    for side, results in found.items():
+        assert len(results) == len(h) + len(argnums)
+        assert difference(found[IDIOMATIC], results) < case.tolerance, side
+
+
+def test_cases_state_what_they_are_and_refer_to_sides_that_exist() -> None:
+    cases = [load(name) for name in names()]
+    assert len({case.title for case in cases}) == len(cases) >= 45
+    for case in cases:
+        assert "=" in case.formula, case.name
+        for size in case.sizes.values():
+            assert set(size) == set(inspect.signature(case.inputs).parameters), case.name
+        assert set(case.left_out) <= set(case.sizes) and set(case.spellings) <= set(case.sides), case.name
+        for reasons in case.left_out.values():
+            assert set(reasons) <= set(case.sides) and JAXTE not in reasons and all(reasons.values())
+
+
+def test_the_suite_writes_table_figures_and_chart(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        str(BENCHMARKS / "suite.py"),
+        "--quick",
+        "--rounds",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        [*command, "--case", "max_pool_2_2", "softmax"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+    data = json.loads((tmp_path / "suite.json").read_text())
+    assert (tmp_path / "suite.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "suite.md").read_text() == report(data) == done.stdout.rstrip("\n") + "\n"
+    for what in (
+        data["machine"]["date"],
+        data["machine"]["processor"],
+        f"jax {jax.__version__}",
+        "GB/s",
+        "GFLOP/s",
+    ):
+        assert what in done.stdout
+    assert [case["name"] for case in data["cases"]] == ["max_pool_2_2", "softmax"]
+    for case in data["cases"]:
+        assert not case.get("error") and case["title"] in done.stdout
+        for which in (FORWARD, BOTH):
+            sides = figures.sides(case, which)
+            assert {JAXTE, IDIOMATIC, BY_HAND} <= set(sides)
+            assert all("error" not in side and side["seconds"] > 0 for side in sides.values())
+    pool = figures.sides(data["cases"][0], BOTH)
+    assert pool[IDIOMATIC]["operations"]["select_and_scatter"] == 1
+    assert pool[JAXTE]["temporaries"] < pool[IDIOMATIC]["temporaries"]
+
+
+# --- the harness
+
+
+def twice(**sides: Callable[..., Any]) -> Case:
+    """2 x, and other sides."""
+    sizes = {size: {"n": 1000} for size in ("full", "quick", "tiny")}
+    given = {JAXTE: lambda x: te.compute(x.shape, lambda i: 2 * x[i], "y"), IDIOMATIC: lambda x: 2 * x}
+    return Case("twice", "twice", "y[i] = 2 x[i]", sizes, lambda n: (normal(n),), given | sides)
+
+
+def test_a_side_that_fails_or_disagrees_costs_its_own_cell() -> None:
+    def broken(x: Any) -> Any:
+        raise ValueError("no such luck")
+
+    case = twice(**{INDEXED: broken, BY_HAND: lambda x: 2.01 * x})
+    result = measure(case, "tiny", ONCE)
+    for which in (FORWARD, BOTH):
+        sides = figures.sides(result, which)
+        assert sides[INDEXED] == {"error": "ValueError: no such luck"}
+        assert sides[BY_HAND] == {"error": "ArithmeticError: differs by 5.0e-03 from idiomatic"}
+        assert sides[JAXTE]["seconds"] > 0 and sides[IDIOMATIC]["seconds"] > 0
+    text = report({"machine": MACHINE, "size": "tiny", "ceilings": RATES, "cases": [result]})
+    assert "no such luck" in text and "| failed |" in text
+
+
+def test_the_least_that_a_pass_moves_and_computes() -> None:
+    result = measure(twice(), "tiny", ONCE)
+    forward, both = (result["passes"][which] for which in (FORWARD, BOTH))
+    assert forward["bytes_at_least"] == 8000 and both["bytes_at_least"] == 12000
+    assert forward["flops_at_least"] == 1000 and forward["flops_of"] in (JAXTE, IDIOMATIC)
+    assert figures.floor(result, FORWARD, {"bytes_per_second": 8e3, "flops_per_second": 1e9}) == 1.0
+    assert figures.floor(result, FORWARD, {"bytes_per_second": 8e9, "flops_per_second": 500}) == 2.0
+
+
+def test_arguments_of_integers_are_not_differentiated() -> None:
+    case = load("embedding")
+    assert case.differentiated(draw(case.inputs_at("tiny"))) == (1,)
+    assert replace(case, with_respect_to=(0,)).differentiated([]) == (0,)
+
+
+@pytest.mark.parametrize(
+    "name, limit, said", [("no_such_case", 60.0, "no_such_case"), ("softmax", 0.05, "not done within 0 s")]
+)
+def test_a_process_that_ends_badly_says_how(name: str, limit: float, said: str) -> None:
+    assert said in processes.run("case", name, "tiny", limit)["error"]
+
+
+def test_slow_calls_make_fewer_rounds() -> None:
+    calls: list[str] = []
+
+    def call(name: str, turns: int) -> Callable[[], Any]:
+        def made() -> None:
+            calls.append(name)
+            for _ in range(turns):
+                pass
+
+        return made
+
+    taken = interleaved({"fast": call("fast", 1), "slow": call("slow", 3_000_000)}, Budget(0.01, 2, 6))
+    assert taken["fast"].rounds == 6 and taken["slow"].rounds == 2
+    # after one call each: the slow ones are spread over the fast ones, and the last round has both
+    assert "".join(name[0] for name in calls[2:]) == "fffsfffs"
+
+
+MACHINE = {
+    "date": "2001-02-03",
+    "processor": "abacus",
+    "cores": 2,
+    "platform": "cpu",
+    "device": "cpu",
+    "system": "none",
+    "versions": {"jax": "1"},
+}
+RATES = {"bytes_per_second": 1e9, "flops_per_second": 1e9}
+
+
+def measured(title: str, temporaries: dict[str, int], **seconds: float) -> dict[str, Any]:
+    sides = {
+        side.replace("_", " "): {
+            "seconds": taken,
+            "temporaries": temporaries.get(side, 0),
+            "flops": 1e6,
+            "bytes": 1e6,
+            "operations": {},
+            "compile_seconds": 0.1,
+        }
+        for side, taken in seconds.items()
+    }
+    return {"title": title, "passes": {BOTH: {"sides": sides, "bytes_at_least": 1e6, "flops_at_least": 1e6}}}
+
+
+def test_ratios_means_and_goals() -> None:
+    good = measured("good", {"jaxte": 0, "idiomatic": 10**6}, jaxte=1.0, idiomatic=8.0, by_hand=1.0)
+    bad = measured("bad", {"jaxte": 10**6, "idiomatic": 0}, jaxte=1.0, idiomatic=0.5, by_hand=0.25)
+    assert figures.ratio(good, BOTH, IDIOMATIC) == 8 and figures.ratio(good, BOTH, INDEXED) is None
+    means = {IDIOMATIC: pytest.approx(2), INDEXED: None, BY_HAND: pytest.approx(0.5), TORCH: None}
+    assert figures.means([good, bad], BOTH) == means
+    assert figures.missed(good, BOTH) == []
+    assert figures.missed(bad, BOTH) == [
+        "0.50 of idiomatic",
+        "0.25 of by hand",
+        "temporaries above idiomatic",
+    ]
+    text = report({"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [good, bad]})
+    assert "| good | 1e+03 ms | 8 |  | 1 |" in text and "| bad | 1e+03 ms | **0.50** |  | **0.25** |" in text
+    assert "| geometric mean |  | **2** |  | **0.50** |" in text
+    assert "1 of 2 cases reach 0.95 of the idiomatic form" in text
+    assert "bad, forward + backward: 0.50 of idiomatic" in text and "2001-02-03; abacus, 2 cores" in text

@@ -1,4 +1,7 @@
-"""y[n,c,i,j] bilinear in x at ((i - 1/2) / 2, (j - 1/2) / 2), held to the edge: 3/4 and 1/4 of two neighbours on each axis"""
+"""y[n,c,i,j] = sum_pq a_p(i) a_q(j) x[n,c,(i-1)//2+p,(j-1)//2+q], p and q below 2, held to the edge
+
+a_0(i) = 1/4 for even i and 3/4 for odd ones, a_1(i) = 1 - a_0(i): the bilinear value at ((i - 1/2) / 2, (j - 1/2) / 2).
+"""
 
 import jax
 import jax.numpy as jnp

@@ -64,6 +64,22 @@ def with_gradients(fn: Callable[..., Any], argnums: tuple[int, ...]) -> Callable
     return jax.value_and_grad(value, tuple(n + 1 for n in argnums))
 
 
+def with_everything(fn: Callable[..., Any], argnums: tuple[int, ...]) -> Callable[..., Any]:
+    """``(h, *args)`` to the outputs of ``fn`` and the gradients of ``sum(h * fn(*args))``, all in one list."""
+
+    def run(h: Sequence[Any], *args: Any) -> list[Any]:
+        def of_some(*some: Any) -> list[Any]:
+            given = list(args)
+            for n, x in zip(argnums, some, strict=True):
+                given[n] = x
+            return outputs(fn(*given))
+
+        found, pull = jax.vjp(of_some, *(args[n] for n in argnums))
+        return [*found, *pull(list(h))]
+
+    return run
+
+
 def prepare(case: Case, side: str, which: str, args: Sequence[np.ndarray], h: Sequence[np.ndarray]) -> Ready:
     """One pass of one side, compiled."""
     argnums = case.differentiated(args)
