@@ -19,6 +19,8 @@ from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
 from jaxte.bridge.transforms import grad, value_and_grad, vjp
+from jaxte.bridge.tuning import Tuning, autotune
+from jaxte.bridge.tuning_file import load_tuning
 from jaxte.compute import compute
 from jaxte.cost import Cost, cost
 from jaxte.domains import Domain, DomainTransformation
@@ -176,7 +178,7 @@ __all__ = [
     # printing
     "definitions", "formula", "latex", "html",
     # checking and operators
-    "testing", "compare", "ops", "facts", "check_facts",
+    "testing", "compare", "ops", "facts", "check_facts", "autotune", "load_tuning", "Tuning",
     # errors
     "JaxteError", "DefinitionError", "ShapeError", "RangeError", "IndexExpressionError", "DtypeError",
     "DifferentiationError", "FeedError", "LoweringError",

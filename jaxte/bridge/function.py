@@ -46,6 +46,10 @@ class Function:
     def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
         return self._compiled(args, kwargs)[0].graph
 
+    def recompile(self) -> None:
+        """Forgets the code that was made so far, so that later measurements count."""
+        raise NotImplementedError
+
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The text of the module that runs for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
         return self._graph(args, kwargs).module.text
@@ -152,6 +156,10 @@ class BuilderFunction(Function):
             options = replace(options, override=given)
         return compiled(self.__name__, parameters.placeholders, outputs, options)
 
+    def recompile(self) -> None:
+        self._calls.clear()
+        self._kept.clear()
+
     @lazy
     def with_aux(self) -> BuilderFunction:
         """The same function, of whose pair of results only the first is differentiated."""
@@ -213,6 +221,11 @@ class GraphFunction(Function):
     def custom_vjp(self) -> Any:
         """The plain ``jax.custom_vjp`` object that the emitted module defines as ``fn``."""
         return self._code.graph.module["fn"]
+
+    def recompile(self) -> None:
+        self._code = Compiled(
+            replace(self._code.graph, policy=self.options.policy()), self._code.outputs, self.options.debug
+        )
 
     @lazy
     def with_aux(self) -> GraphFunction:

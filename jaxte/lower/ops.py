@@ -187,6 +187,7 @@ class Program:
         formulas: the definitions, as text that is safe in a docstring.
         choices: what each computed tensor was lowered to.
         externs: names that the text expects to be bound to functions on arrays.
+        tensors: what is returned.
     """
 
     name: str
@@ -197,3 +198,4 @@ class Program:
     formulas: tuple[str, ...]
     choices: tuple[Choice, ...]
     externs: tuple[tuple[str, Callable[..., Any]], ...] = ()
+    tensors: tuple[Tensor, ...] = ()

@@ -82,6 +82,7 @@ def lower(
         tuple(_formula(t) for t in order if isinstance(t, Compute) and t not in given),
         tuple(choices),
         tuple(functions),
+        tuple(results),
     )
 
 

@@ -1,0 +1,199 @@
+"""``autotune``: the forms of each reduction timed on the machine at hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxte.bridge.compile import Graph
+from jaxte.bridge.evaluate import as_function
+from jaxte.bridge.measured import measurements, remember
+from jaxte.bridge.module import load, with_own_externs
+from jaxte.bridge.tuning_file import Tuned, kept_here, save_tuning
+from jaxte.dtypes import is_inexact
+from jaxte.errors import LoweringError
+from jaxte.lower.emit import module_text
+from jaxte.lower.ops import Program
+from jaxte.lower.plan import lower
+from jaxte.lower.policy import Policy
+from jaxte.tensor import Compute, Tensor, topological_order
+
+Arrays = Mapping[Tensor, Any]
+_FEWEST, _MOST = 3, 50  # timed calls of each form
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was measured, by the signature of each reduction; it prints as a table."""
+
+    name: str
+    reductions: Mapping[str, Tuned]
+
+    @property
+    def winners(self) -> dict[str, str]:
+        """The fastest form by the name of the tensor; of one name, the last."""
+        return {tuned.tensor: tuned.winner for tuned in self.reductions.values()}
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.reductions)} reductions with more than one form"]
+        for tuned in self.reductions.values():
+            times = sorted(tuned.seconds.items(), key=lambda item: item[1])
+            told = ", ".join(f"{form} {1e3 * seconds:.3g} ms" for form, seconds in times)
+            lines.append(f"  {tuned.tensor}: {told}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def autotune(fn: Any, *args: Any, file: Any = None, seconds: float = 0.3) -> Tuning:
+    """Times every form of every reduction in ``fn`` and its backward pass, and uses the fastest from now on.
+
+    Each tensor with a choice is computed alone, from the arrays that it reads, by each of its forms in turn. The times
+    guide ``fn`` and all functions that are compiled later in this process; ``te.explain`` shows them.
+
+    Args:
+        fn: a jaxte function, or a builder of Tensors.
+        args: the arguments of a call; their values are used.
+        file: where the times are kept as JSON, for :func:`load_tuning`; entries that it has stay.
+        seconds: how long each form is timed, about.
+
+    Returns:
+        The times, as a report that prints itself.
+
+    Raises:
+        LoweringError: ``file`` exists and is no tuning file, or two forms disagree.
+
+    Example:
+        >>> te.autotune(net, params, x, file="tuning.json")
+    """
+    if file is not None:
+        kept_here(file)  # a file that cannot be added to is an error before anything is timed
+    function = as_function(fn)
+    compiled, arrays = function._compiled(args, {})
+    found: dict[str, Tuned] = {}
+    for program, values in _passes(compiled.graph, arrays):
+        found |= _program(program, values, compiled.graph.policy, seconds)
+    remember({key: tuned.seconds for key, tuned in found.items()})
+    if file is not None:
+        save_tuning(file, found)
+    function.recompile()
+    return Tuning(function.__name__, found)
+
+
+def _passes(graph: Graph, arrays: Sequence[Any]) -> Iterator[tuple[Program, Arrays]]:
+    """The forward and the backward program with the arrays of their parameters."""
+    values: dict[Tensor, Any] = {
+        t: jnp.asarray(a, t.dtype) for t, a in zip(graph.inputs, arrays, strict=True)
+    }
+    yield graph.forward_program, values
+    if not graph.differentiable or not graph.backward.adjoints:
+        return
+    saved = _values(graph.backward.saved, values, graph.policy)
+    rng = np.random.default_rng(0)
+    heads: dict[Tensor, Any] = {}
+    for head, output in zip(graph.backward.heads, (graph.outputs[n] for n in graph.with_head), strict=True):
+        shape = _values([output], values, graph.policy)[output].shape
+        heads[head] = jnp.asarray(rng.standard_normal(shape), head.dtype)
+    yield graph.programs[-1], {**saved, **heads}
+
+
+def _values(tensors: Sequence[Tensor], given: Arrays, policy: Policy) -> dict[Tensor, Any]:
+    """The arrays of ``tensors``, computed from those that are given."""
+    missing = [t for t in dict.fromkeys(tensors) if t not in given]
+    found = {t: given[t] for t in tensors if t in given}
+    if missing:
+        params = _parameters(missing, given)
+        results = _runner(lower("values", params, missing, policy))(*(given[p] for p in params))
+        found |= dict(zip(missing, results if len(missing) > 1 else [results], strict=True))
+    return found
+
+
+def _parameters(tensors: Sequence[Tensor], given: Arrays) -> list[Tensor]:
+    return [t for t in given if t in set(topological_order(tensors))]
+
+
+def _runner(program: Program) -> Callable[..., Any]:
+    own, externs = with_own_externs([program])
+    module = load(module_text(own, "", "one tensor, to be timed"), "tuning", externs)
+    return jax.jit(module[program.name])
+
+
+# --- one tensor
+
+
+def _program(program: Program, values: Arrays, policy: Policy, seconds: float) -> dict[str, Tuned]:
+    found: dict[str, Tuned] = {}
+    given = [tensor for _, tensor in program.params]
+    tensors = _computed(program, given)
+    for choice in program.choices:
+        for key in dict.fromkeys(e.key for e in choice.estimates):
+            forms = [e.form for e in choice.estimates if e.key == key]
+            tensor = tensors.get(choice.tensor)
+            if len(forms) > 1 and key not in found and tensor is not None:
+                timed = _timed(tensor, key, forms, values, policy, seconds)
+                found[key] = Tuned(choice.tensor, _shortened(repr(tensor)), timed)
+    return found
+
+
+def _computed(program: Program, given: Sequence[Tensor]) -> dict[str, Compute]:
+    """The tensors that a program computes, by name."""
+    order = topological_order(list(program.tensors))
+    return {t.name: t for t in order if isinstance(t, Compute) and t not in given}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def _timed(
+    tensor: Compute, key: str, forms: Sequence[str], values: Arrays, policy: Policy, seconds: float
+) -> dict[str, float]:
+    """The seconds of each form of the reduction ``key`` in ``tensor``."""
+    calls: dict[str, Callable[[], Any]] = {}
+    inputs = _values(tensor.inputs, values, policy)
+    for form in forms:
+        # A form is forced by being the only one that was measured.
+        forced = replace(policy, forms={}, without=frozenset(), measured={**measurements(), key: {form: 1.0}})
+        run = _runner(lower("one", list(inputs), [tensor], forced))
+        calls[form] = partial(run, *inputs.values())
+    _check_agreement(tensor, calls)
+    return _interleaved(calls, seconds)
+
+
+def _check_agreement(tensor: Compute, calls: Mapping[str, Callable[[], Any]]) -> None:
+    if not is_inexact(tensor.dtype):
+        return
+    results = {form: np.asarray(call(), np.complex128) for form, call in calls.items()}
+    (first, expected), *others = results.items()
+    scale = float(np.nanmax(np.abs(expected), initial=0.0))
+    for form, found in others:
+        difference = float(np.nanmax(np.abs(found - expected), initial=0.0))
+        if difference > 0.05 * scale:
+            raise LoweringError(
+                f"{tensor.name}: the forms {first} and {form} differ by {difference:.3g} where values are up to "
+                f"{scale:.3g}; please report this, and force one with te.function(..., forms={{{tensor.name!r}: ...}})"
+            )
+
+
+def _interleaved(calls: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
+    """The median seconds of each call, made in turn, so that a change of the machine's pace meets all of them."""
+    taken: dict[str, list[float]] = {form: [] for form in calls}
+    for call in calls.values():
+        jax.block_until_ready(call())
+    stop = time.perf_counter() + seconds * len(calls)
+    for number in range(_MOST):
+        if number >= _FEWEST and time.perf_counter() > stop:
+            break
+        for form, call in calls.items():
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            taken[form].append(time.perf_counter() - start)
+    return {form: median(times) for form, times in taken.items()}

@@ -1,0 +1,138 @@
+"""What was measured, in a file that can be checked in."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from jaxte.bridge.measured import remember
+from jaxte.errors import LoweringError
+
+FORMAT = 1  # of the file, and of the signatures in it
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where times were measured; they hold nowhere else."""
+
+    platform: str
+    device: str
+    jax: str
+    format: int = FORMAT
+
+
+def this_machine() -> Machine:
+    device = jax.devices()[0]
+    return Machine(device.platform, device.device_kind, jax.__version__)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The forms of one reduction and their seconds.
+
+    Attributes:
+        tensor: name of the tensor that it was measured in.
+        definition: what it computes, for people who read the file.
+        seconds: of each form.
+    """
+
+    tensor: str
+    definition: str
+    seconds: Mapping[str, float]
+
+    @property
+    def winner(self) -> str:
+        return min(self.seconds, key=lambda form: self.seconds[form])
+
+
+def save_tuning(path: Any, found: Mapping[str, Tuned]) -> None:
+    """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced."""
+    old = kept_here(path)
+    machine = asdict(this_machine())
+    entries = {key: asdict(tuned) for key, tuned in {**old, **found}.items()}
+    Path(path).write_text(json.dumps({**machine, "reductions": entries}, indent=1) + "\n", encoding="utf-8")
+
+
+def kept_here(path: Any) -> dict[str, Tuned]:
+    """What the file at ``path`` has for this machine; nothing where there is no file yet."""
+    file = Path(path)
+    entries = _entries(file) if file.exists() else {}
+    return entries if entries and _measured_here(file) else {}
+
+
+def load_tuning(path: Any) -> bool:
+    """Uses the times in a file that :func:`autotune` wrote, for every function that is compiled from now on.
+
+    A file that was measured on another device or with another version of JAX or jaxte is left alone with a warning, and forms
+    are chosen by estimates, as without it.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Whether the file was used.
+
+    Raises:
+        LoweringError: there is no such file, or it is no tuning file.
+
+    Example:
+        >>> te.load_tuning("tuning.json")
+        True
+    """
+    file = Path(path)
+    if not file.exists():
+        raise LoweringError(
+            f"there is no tuning file {file}; te.autotune(fn, *args, file={str(file)!r}) writes one"
+        )
+    entries = _entries(file)
+    if not _measured_here(file):
+        warnings.warn(
+            f"{file} was measured with {_described(_content(file))}, this is {_described(asdict(this_machine()))}; "
+            "forms are chosen by estimates, run te.autotune again to measure them here",
+            stacklevel=2,
+        )
+        return False
+    remember({key: tuned.seconds for key, tuned in entries.items()})
+    return True
+
+
+def _content(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise _corrupted(file, str(error)) from error
+    if not isinstance(content, dict) or not isinstance(content.get("reductions"), dict):
+        raise _corrupted(file, "it has no table of reductions")
+    return content
+
+
+def _corrupted(file: Path, why: str) -> LoweringError:
+    return LoweringError(f"{file} is no tuning file ({why}); delete it and run te.autotune again")
+
+
+def _measured_here(file: Path) -> bool:
+    content = _content(file)
+    return all(content.get(name) == value for name, value in asdict(this_machine()).items())
+
+
+def _entries(file: Path) -> dict[str, Tuned]:
+    found = {}
+    for key, entry in _content(file)["reductions"].items():
+        try:
+            seconds = {str(form): float(value) for form, value in entry["seconds"].items()}
+            found[key] = Tuned(str(entry["tensor"]), str(entry["definition"]), seconds)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _corrupted(file, f"the entry {key} is not one of a reduction") from error
+        if not seconds or not all(0 < value < float("inf") for value in seconds.values()):
+            raise _corrupted(file, f"the entry {key} has no positive seconds")
+    return found
+
+
+def _described(machine: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {machine.get(name)}" for name in asdict(this_machine()))

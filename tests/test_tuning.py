@@ -1,0 +1,186 @@
+"""Measured forms: they are used, kept in a file, and never trusted where they do not belong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.bridge import measured, tuning
+from jaxte.lower.signatures import signature
+from jaxte.tensor import Tensor
+
+X = np.random.default_rng(0).standard_normal((2, 4, 6, 6)).astype("float32")
+W = np.random.default_rng(1).standard_normal((4, 2, 3, 3)).astype("float32")
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(measured, "_measured", {})
+    yield
+
+
+def conv(x: Tensor, w: Tensor) -> Tensor:
+    return te.ops.conv2d(x, w, padding=1, groups=2)
+
+
+def blur(x: Tensor) -> Tensor:
+    k = te.reduce_axis((0, 3), "k")
+    return te.compute((8,), lambda i: te.sum(x[i + k], axis=k), "y")
+
+
+def times(monkeypatch: pytest.MonkeyPatch, winner: str) -> None:
+    """Clocks are replaced: ``winner`` takes 1 ms, everything else 2 ms."""
+    monkeypatch.setattr(
+        tuning, "_interleaved", lambda calls, seconds: {f: 1e-3 if f == winner else 2e-3 for f in calls}
+    )
+
+
+@pytest.mark.parametrize("winner", ["convolution", "general"])
+def test_the_fastest_form_is_used(monkeypatch: pytest.MonkeyPatch, winner: str) -> None:
+    times(monkeypatch, winner)
+    fn = te.function(conv)
+    fn(X, W)  # code that was made before
+    report = te.autotune(fn, X, W)
+    assert set(report.winners.values()) == {winner}
+    assert {"conv2d", "dx", "dw"} <= set(report.winners)
+    taken = {name: next(e for e in es if e.chosen) for name, es in fn.explain(X, W).estimates.items()}
+    assert all(e.form == winner and e.measured == 1e-3 for e in taken.values())
+    assert "measured 1 ms" in str(fn.explain(X, W))
+    assert ("conv_general_dilated" in fn.source(X, W)) == (winner == "convolution")
+
+
+def test_the_clock_runs() -> None:
+    report = te.autotune(conv, X, W, seconds=0.01)
+    assert all(0 < s < 10 for tuned in report.reductions.values() for s in tuned.seconds.values())
+    assert "conv2d: " in str(report)
+
+
+def test_every_form_computes_the_same() -> None:
+    results = []
+    for form in ("convolution", "general"):
+        fn = te.function(conv, forms={"*": form})
+        results.append(jax.vjp(fn, X, W)[1](np.ones((2, 4, 6, 6), "float32")))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_a_file_keeps_the_winners(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    times(monkeypatch, "general")
+    file = tmp_path / "tuning.json"
+    te.autotune(conv, X, W, file=file)
+    first = json.loads(file.read_text())
+    te.autotune(blur, np.ones(10, "float32"), file=file)
+    both = json.loads(file.read_text())
+    assert set(first["reductions"]) < set(both["reductions"])
+    monkeypatch.setattr(measured, "_measured", {})
+    assert te.load_tuning(file)
+    assert "conv_general_dilated" not in te.source(conv, X, W)
+
+
+@pytest.mark.parametrize("name", ["platform", "device", "jax", "format"])
+def test_a_file_from_elsewhere_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    times(monkeypatch, "general")
+    file = tmp_path / "tuning.json"
+    te.autotune(blur, np.ones(10, "float32"), file=file)
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, name: "another"}))
+    monkeypatch.setattr(measured, "_measured", {})
+    with pytest.warns(UserWarning, match=f"{name} another.*chosen by estimates"):
+        assert not te.load_tuning(file)
+    assert not measured.measurements()
+
+
+ENTRY = {"tensor": "Y", "definition": "Y[i] = ...", "seconds": {"general": 1.0}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"reductions": 3}', "\x00\x01"]
+    + [
+        json.dumps({"reductions": {"k": entry}})
+        for entry in (
+            3, {}, {**ENTRY, "seconds": {}}, {**ENTRY, "seconds": {"a": -1}}, {**ENTRY, "seconds": {"a": "soon"}}
+        )
+    ],
+)  # fmt: skip
+def test_a_corrupted_file_says_so(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "tuning.json"
+    file.write_text(content)
+    with pytest.raises(te.LoweringError, match=r"is no tuning file .* delete it and run te.autotune again"):
+        te.load_tuning(file)
+    with pytest.raises(te.LoweringError, match="is no tuning file"):
+        te.autotune(conv, X, W, file=file, seconds=0.001)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(te.LoweringError, match=r"there is no tuning file .*te.autotune\(fn, \*args, file="):
+        te.load_tuning(tmp_path / "none.json")
+
+
+def test_forms_that_disagree_are_never_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = tuning._runner
+    made: list[Any] = []
+
+    def wrong_in_the_second(program: Any) -> Any:
+        run = original(program)
+        made.append(run)
+        return run if program.name != "one" or len(made) % 2 else lambda *a: run(*a) + 1
+
+    monkeypatch.setattr(tuning, "_runner", wrong_in_the_second)
+    with pytest.raises(te.LoweringError, match=r"the forms .* differ by"):
+        te.autotune(conv, X, W, seconds=0.001)
+
+
+def test_a_forced_form_and_an_unknown_one() -> None:
+    for form in ("convolution", "general"):
+        fn = te.function(conv, forms={"conv2d": form})
+        chosen = [e.form for e in fn.explain(X, W).estimates["conv2d"] if e.chosen]
+        assert chosen == [form]
+    other = te.function(
+        conv, forms={"conv2d": "no such form"}
+    )  # the others are chosen by cost, as without it
+    assert other.source(X, W) == te.function(conv).source(X, W)
+
+
+def test_an_unknown_platform_is_an_error() -> None:
+    with pytest.raises(te.LoweringError, match="platform 'abacus' is unknown; give one of cpu, gpu, tpu"):
+        te.function(conv, platform="abacus")(X, W)
+
+
+@pytest.mark.parametrize("budget", [0, -5])
+def test_a_budget_is_positive(budget: int) -> None:
+    with pytest.raises(te.LoweringError, match="give a positive number of bytes"):
+        te.function(conv, max_memory=budget)(X, W)
+
+
+def test_platforms_choose_for_themselves() -> None:
+    found = {p: te.function(conv, platform=p).explain(X, W) for p in ("cpu", "gpu", "tpu", "cuda")}
+    assert found["gpu"].platform == "gpu"
+    assert found["gpu"].forms == found["cuda"].forms
+
+
+# --- signatures
+
+
+def _body(names: str, extent: int = 5, scale: float = 2.0) -> str:
+    i, k = te.reduce_axis((0, 4), names[0]), te.reduce_axis((0, 3), names[1])
+    x = te.placeholder((extent + 3,), name=names[2])
+    y = te.compute((4,), lambda a: te.sum(x[a + k] * scale, axis=k))
+    del i
+    return signature(y.axes, y.body)  # type: ignore[attr-defined]
+
+
+def test_signatures_are_those_of_definitions() -> None:
+    assert _body("ikX") == _body("pqZ")
+    assert _body("ikX") != _body("ikX", extent=6)
+    assert _body("ikX") != _body("ikX", scale=3.0)
+    assert len(_body("ikX")) == 16
