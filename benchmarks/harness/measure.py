@@ -110,10 +110,11 @@ def difference(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> f
 
 
 def _bytes_at_least(case: Case, which: str, args: Sequence[np.ndarray], h: Sequence[np.ndarray]) -> int:
-    """Inputs and outputs, each once: the outputs of a function are as large as its heads."""
-    total = sum(x.nbytes for x in (*args, *h))
+    """Inputs and outputs, each once: the outputs of a function are as large as its heads, gradients as their arguments."""
+    outputs = sum(x.nbytes for x in h)
+    total = sum(x.nbytes for x in args) + outputs
     if which == BOTH:
-        total += sum(args[n].nbytes for n in case.differentiated(args))
+        total += outputs + sum(args[n].nbytes for n in case.differentiated(args))
     return total
 
 

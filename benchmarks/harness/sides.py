@@ -1,4 +1,4 @@
-"""The sides of a case as calls: the function, and its value with gradients, compiled for given arguments."""
+"""The sides of a case as calls: the function, and the function with its gradients, compiled for given arguments."""
 
 from __future__ import annotations
 
@@ -56,16 +56,11 @@ def function(case: Case, side: str) -> Callable[..., Any]:
 
 
 def with_gradients(fn: Callable[..., Any], argnums: tuple[int, ...]) -> Callable[..., Any]:
-    """``(h, *args)`` to the value of ``sum(h * fn(*args))`` and its gradients."""
+    """``(h, *args)`` to the outputs of ``fn`` and the gradients of ``sum(h * fn(*args))``, all in one list.
 
-    def value(h: Sequence[Any], *args: Any) -> Any:
-        return sum(jnp.sum(a * y) for a, y in zip(h, outputs(fn(*args)), strict=True))
-
-    return jax.value_and_grad(value, tuple(n + 1 for n in argnums))
-
-
-def with_everything(fn: Callable[..., Any], argnums: tuple[int, ...]) -> Callable[..., Any]:
-    """``(h, *args)`` to the outputs of ``fn`` and the gradients of ``sum(h * fn(*args))``, all in one list."""
+    The outputs themselves and not that sum: XLA would merge the last step of a form into the reduction to one number, where
+    no use of the function in a larger program does so, and small forms would be judged by how well that merges.
+    """
 
     def run(h: Sequence[Any], *args: Any) -> list[Any]:
         def of_some(*some: Any) -> list[Any]:
@@ -95,8 +90,7 @@ def prepare(case: Case, side: str, which: str, args: Sequence[np.ndarray], h: Se
     taken = time.perf_counter() - start
 
     def results() -> list[np.ndarray]:
-        found = compiled(*arrays)
-        return [np.asarray(x) for x in outputs(found[1] if which == BOTH else found)]
+        return [np.asarray(x) for x in outputs(compiled(*arrays))]
 
     return Ready(lambda: jax.block_until_ready(compiled(*arrays)), results, taken, counts(lowered, compiled))
 
@@ -121,8 +115,8 @@ def _torch(
             return outputs(fn(torch, *tensors))
 
     def both() -> Any:
-        value = sum((a * y).sum() for a, y in zip(weights, outputs(fn(torch, *tensors)), strict=True))
-        return torch.autograd.grad(value, leaves)
+        found = outputs(fn(torch, *tensors))
+        return [*found, *torch.autograd.grad(found, leaves, weights)]
 
     call = both if which == BOTH else forward
     return Ready(call, lambda: [x.detach().numpy() for x in call()])
