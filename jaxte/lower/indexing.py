@@ -85,6 +85,16 @@ class ScatterSpec:
     flags: tuple[str, ...] = ()
 
     @property
+    def target(self) -> int:
+        """The first scattered dimension of the output."""
+        return next(n for n, p in enumerate(self.positions) if p.operand is not None)
+
+    @property
+    def single(self) -> bool:
+        """Whether the positions are one vector, along one dimension of the values."""
+        return len(self.indices) == 1 and self.block == 1 and len(self.values.axes) == len(self.shape)
+
+    @property
     def operands(self) -> tuple[Array, ...]:
         return (self.values, *self.indices, *(a for a in (self.scale, self.guard) if a is not None))
 

@@ -22,10 +22,36 @@ def gather_source(spec: GatherSpec, operands: Sequence[str], write: Write = writ
 
 def scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Write = write_extent) -> str:
     """The Python expression of ``spec`` on the texts of ``spec.operands``."""
+    return _finished(spec, _added(spec, operands, spec.flags, write), operands)
+
+
+def sorted_scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Write = write_extent) -> str:
+    """The same with the rows of the values in the order of their positions."""
+    values, index, *others = operands
+    order = f"jnp.argsort({index})"
+    moved = f"jnp.take({values}, {order}, axis={spec.target})"
+    flags = dict.fromkeys([*spec.flags, "indices_are_sorted"])
+    result = _added(spec, [moved, f"jnp.sort({index})", *others], tuple(flags), write)
+    return _finished(spec, result, operands)
+
+
+def one_hot_source(spec: ScatterSpec, operands: Sequence[str], write: Write = write_extent) -> str:
+    """The product of the values with the matrix that has a one where a position is a row of the output."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[: len(spec.shape)]
+    row = letters[spec.target]
+    held = letters.replace(row, "z")
+    hot = f"jax.nn.one_hot({operands[1]}, {write(spec.shape[spec.target])}, dtype={dtype_text(spec.dtype)})"
+    return _finished(spec, f'jnp.einsum("z{row},{held}->{letters}", {hot}, {operands[0]})', operands)
+
+
+def _added(spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write) -> str:
     zeros = f"jnp.zeros({tuple_text(map(write, spec.shape))}, {dtype_text(spec.dtype)})"
     entries = _entries(spec.positions, spec.block, operands, write)
-    flags = "".join(f", {flag}=True" for flag in spec.flags)
-    result = f'{zeros}.at[{entries}].add({operands[0]}, mode="drop", {_FROM_THE_FRONT}{flags})'
+    known = "".join(f", {flag}=True" for flag in flags)
+    return f'{zeros}.at[{entries}].add({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
+
+
+def _finished(spec: ScatterSpec, result: str, operands: Sequence[str]) -> str:
     remaining = list(operands[1 + len(spec.indices) :])
     if spec.scale is not None:
         result = f"{as_factor(remaining.pop(0))} * {result}"

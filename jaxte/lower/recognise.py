@@ -7,12 +7,12 @@ from collections.abc import Generator, Sequence
 from jaxte.expr import Axis, Expr, Reduce, conjuncts
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import GENERAL, Candidate, Search, choose
-from jaxte.lower.convolution import recognise_convolution
+from jaxte.lower.convolution import match_convolution
 from jaxte.lower.convolution_forms import convolution_candidates
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.general import general_work
 from jaxte.lower.indexing import recognise_scatter
-from jaxte.lower.indexing_source import scatter_source
+from jaxte.lower.indexing_forms import scatter_candidates
 from jaxte.lower.scan import recognise_scan
 from jaxte.lower.scan_source import scan_source
 from jaxte.lower.scopes import Scope
@@ -44,7 +44,7 @@ def recognised(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr] = ()
 
 
 def _only_form(body: Body, node: Reduce, axes: tuple[Axis, ...]) -> Search:
-    """Scatters and scans, which have no other form that is as good for any size."""
+    """Sums at positions that are data, and scans, which are no windows."""
     conditions = conjuncts(node.where)
     if any(reads_of(c) for c in conditions):
         found = yield from _scatter(body, node, axes)
@@ -62,11 +62,11 @@ def _candidates(
         return
     single = node.reducer.name != "sum" or _is_single(node)
     if not single or guards:
-        spec = recognise_convolution(axes, node, guards)
-        if isinstance(spec, Refusal):
-            body.refuse("convolution", spec.reason)
+        matched = match_convolution(axes, node, guards)
+        if isinstance(matched, Refusal):
+            body.refuse("convolution", matched.reason)
         else:
-            yield from convolution_candidates(body, spec, axes, node)
+            yield from convolution_candidates(body, matched, axes, node)
             return
     if not guards:
         found = recognise_window(axes, node)
@@ -97,10 +97,10 @@ def _scatter(body: Body, node: Reduce, axes: tuple[Axis, ...]) -> Search:
     if isinstance(spec, Refusal):
         body.refuse("scatter-add", spec.reason)
         return None
-    texts = yield from operands_text(body, spec.operands)
-    body.note("scatter-add")
-    body.reason = spec.reason
-    return whole(scatter_source(spec, texts, body.sizes.text), axes, node)
+    offers = list(scatter_candidates(body, spec, axes, node))
+    chosen = choose(body, offers, signature(axes, node))
+    assert chosen.write is not None
+    return (yield from chosen.write())
 
 
 def _scan(body: Body, node: Reduce, axes: tuple[Axis, ...]) -> Search:
