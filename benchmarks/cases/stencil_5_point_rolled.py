@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import jaxte as te
 from harness.inputs import normal
 
-TITLE = "5-point stencil, 10 steps, periodic (rolled)"
+TITLE = "5-point stencil, 10 steps, periodic"
 SIZES = {"full": dict(n=512), "quick": dict(n=128), "tiny": dict(n=5)}
 SPELLINGS = {"idiomatic": "jnp.roll", "indexed": "u[(i + 1) % n]"}
 
