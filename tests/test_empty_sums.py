@@ -71,14 +71,25 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("case", EMPTY)
-def test_sum_without_points_is_zero(case: str) -> None:
-    tensor = EMPTY[case]
+def agree(tensor: Compute) -> np.ndarray:
+    """The value, which the interpreter gives too."""
     feeds = {t: FEEDS[t] for t in topological_order([tensor]) if isinstance(t, Placeholder)}
     with np.errstate(all="ignore"):
         expected = te.interpret(tensor, feeds)
-    assert (expected == 0).any()
     np.testing.assert_array_equal(np.asarray(te.evaluate(tensor, feeds)), expected)
+    return expected
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_sum_without_points_is_zero(case: str) -> None:
+    assert (agree(EMPTY[case]) == 0).any()
+
+
+def test_a_choice_in_one_term_is_none_for_the_others() -> None:
+    def terms(i: Expr, k: Axis) -> tuple[Expr, Expr]:
+        return te.select(X[k] > 10, X[k] / Y[i], 0) + te.select(X[k] > 3, i + X[k], 0), X[k] > 5 - i
+
+    assert (agree(over(6, terms)) > 0).all()
 
 
 POINTS = {

@@ -90,6 +90,17 @@ def minimum_over_no_element() -> Tensor:
 
 
 @found
+def position_out_of_range_beside_a_function() -> Tensor:
+    """An element read at a position that is data is NaN out of range, and the mask went to the other factor."""
+    a, b, table = x(3, 4), x(5, 4, name="B"), te.placeholder((5,), "int32", "I")
+    i, j = te.reduce_axis((0, 5), "i"), te.reduce_axis((0, 4), "j")
+    inside = (table[i] >= 0) & (table[i] < 4)
+    return te.compute(
+        (), lambda: te.sum(te.select(inside, a[0, 0] * a[1, table[i]], 0.0) * te.sin(b[i, j]), [i, j])
+    )
+
+
+@found
 def argmax_of_a_sum() -> Tensor:
     """Only the last summand was reshaped."""
     a, b = x(4, 3), x(3, name="B")

@@ -120,7 +120,11 @@ def _masked_groups(
 
 
 def _is_plain(members: Sequence[Factor]) -> bool:
-    return all(isinstance(f.expr, (Read, Const)) and not f.inverse for f in members)
+    """Whether there are elements only: no function, and no position that is data, where NaN is read out of range."""
+    return all(
+        isinstance(f.expr, (Read, Const)) and not f.inverse and not reads_of(*f.expr.children)
+        for f in members
+    )
 
 
 def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:

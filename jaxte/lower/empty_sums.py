@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxte import dtypes
 from jaxte.domain import IntegerSet, is_decidable
-from jaxte.expr import Call, Const, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.expr import ONE, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lower.factors import Factor, product_of
 from jaxte.lower.scopes import Scope
 from jaxte.operators import ADD, DIVIDE, GREATER, NEGATIVE, SUBTRACT
@@ -51,9 +51,12 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
     """
     if node.reducer.name != "sum" or not dtypes.is_inexact(node.dtype):
         return None
-    for term in _terms(node.exprs[0]):
+    terms = list(_terms(node.exprs[0]))
+    for term in terms:
         product = product_of(term, conjuncts(node.where))
-        tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
+        # The choices in one of several terms leave the points of the other terms, and stay choices.
+        common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
+        tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
         if not any(_is_apart(f, guards, node) and _may_be_infinite(f) for f in product.factors):
             continue
