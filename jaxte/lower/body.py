@@ -15,10 +15,10 @@ from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.names import Names
-from jaxte.lower.ops import Code, Estimate, Statement, Step, Value
+from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.policy import Policy
-from jaxte.lower.scopes import Scope
+from jaxte.lower.scopes import Scope, Widths
 from jaxte.lower.specs import Refusal
 from jaxte.lower.views import reorder
 from jaxte.lower.writing import (
@@ -68,6 +68,9 @@ class Body:
         self.refused: list[tuple[str, str]] = []
         self.estimates: list[Estimate] = []
         self.reason = ""
+        self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
+        self.direct = False  # whether reads are of the tensors themselves nevertheless
+        self._padded_names: dict[Tensor, str] = {}
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
@@ -163,13 +166,27 @@ class Body:
         return self._view(node, scope)
 
     def _view(self, node: Read, scope: Scope) -> Value | Refusal:
-        found = scope.view(node)
+        found: View | Refusal = Refusal("")
+        if not self.direct and node.tensor in self.padded:
+            found = scope.view(node, self.padded[node.tensor])
+        source = "" if isinstance(found, Refusal) else self._padded_name(node.tensor)
+        if isinstance(found, Refusal):
+            found, source = scope.view(node), self.tensors[node.tensor]
         if isinstance(found, Refusal):
             return found
         dims = [d for d in scope.order if d in found.dims]
         steps = (*found.steps, *reorder(found.dims, dims))
-        code = apply_steps(name(self.tensors[node.tensor]), steps, self.sizes)
-        return Value(code, tuple(dims), (node.dtype, False))
+        return Value(apply_steps(name(source), steps, self.sizes), tuple(dims), (node.dtype, False))
+
+    def _padded_name(self, tensor: Tensor) -> str:
+        """What ``tensor`` with zeros around it is called."""
+        if tensor not in self._padded_names:
+            own = self.names.new(f"{self.tensors[tensor]}_padded")
+            widths = tuple((as_expr(low), as_expr(high)) for low, high in self.padded[tensor])
+            code = apply_steps(name(self.tensors[tensor]), [Pad(widths)], self.sizes)
+            self.assign(own, Code(f"lax.optimization_barrier({code.text})"))
+            self._padded_names[tensor] = own
+        return self._padded_names[tensor]
 
     # --- index expressions as values
 

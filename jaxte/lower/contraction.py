@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jaxte.affine import from_linear, linear
-from jaxte.expr import Axis, Call, Const, Expr, as_expr, conjunction, conjuncts
+from jaxte.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lower.axis_views import join_digits
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import dims_of, known, plus, simplify
@@ -22,7 +22,7 @@ from jaxte.lower.factors import Factor
 from jaxte.lower.ops import ALL, Index, Range, Step, Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
-from jaxte.lower.selects import guarded
+from jaxte.lower.selects import guarded, keeps_in_range
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.walk import postorder, reads_of
 
@@ -110,6 +110,12 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
     guards = split_conditions(conjunction(job.guards), scope)
     if guards is None or any(known(d.hi) == 0 for d in job.reduced):
         return (yield job.zero, scope)
+    single = next((d for d in job.reduced if known(d.hi) == 1), None)
+    if single is not None:
+        reduced = tuple(d for d in job.reduced if d is not single)
+        inner = scope.replace(single, as_expr(0), [], deeper=0)
+        return (yield from _conditions(body, replace(job, reduced=reduced), inner))
+    guards = [g for g in guards if not _is_met_by_zeros(body, g, job, scope)]
     for guard in guards:
         box = box_of(guard, scope)
         if box is None or box.dim not in job.reduced or not usable(box):
@@ -127,6 +133,17 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
             yield from guarded(body, outer, job.zero, scope, lambda part: _conditions(body, inside, part))
         )
     return (yield from _strides(body, inside, scope))
+
+
+def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
+    """Whether a tensor that is read with zeros around it makes the product zero wherever ``guard`` does not hold.
+
+    The other factors are plain reads as well, so that none of them is infinite only because it is out of range.
+    """
+    reads = [f.expr for f in job.factors if isinstance(f.expr, Read) and not f.inverse]
+    if len(reads) + sum(isinstance(f.expr, Const) for f in job.factors) < len(job.factors):
+        return False
+    return any(r.tensor in body.padded and keeps_in_range(guard, r, scope) for r in reads)
 
 
 # --- strides

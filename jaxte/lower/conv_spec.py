@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.affine import normal
-from jaxte.expr import ONE, Axis, Const, Expr, as_expr
+from jaxte.expr import ONE, Axis, Const, Expr, as_expr, cast
 from jaxte.lower.factors import Factor, multiplied
-from jaxte.lower.forms import Form
-from jaxte.lower.operands import Layout, Operand, lay_out, role, size_of
+from jaxte.lower.forms import Form, rewrite_forms
+from jaxte.lower.operands import Layout, Operand, lay_out, normalised, role, size_of
 from jaxte.lower.relation import Relation
 from jaxte.lower.specs import Array, Write, array, as_factor, reshaped, tuple_text, write_extent
 from jaxte.walk import free_axes
@@ -177,7 +177,7 @@ def specify(
     out |= {letter: (w.spatial.t,) for letter, w in zip(letters, windows, strict=True)}
     place = {axis: n for n, axis in enumerate(a for own in match.outputs for a in own)}
     order = sorted(out, key=lambda name: min((place[a] for a in out[name]), default=-1))
-    shape, transposed, final, broadcast = _finish(match, [out[name] for name in order], axes)
+    shape, transposed, final, broadcast = finish(match, [out[name] for name in order], axes)
     given = frozenset(axes)
     outside = [g for g in guards if all(a in given for a in free_axes(g))]
     return ConvolutionSpec(
@@ -210,21 +210,36 @@ def _operand(
 ) -> Layout:
     """The array of lhs (``side`` 0) or rhs (1)."""
     operand = (match.lhs, match.rhs)[side]
-    replaced: list[tuple[Form, Expr]] = []
-    for letter, w in zip(letters, windows, strict=True):
-        form = (w.spatial.x, w.spatial.k)[side]
-        extents = (w.spatial.relation.x_range, w.spatial.relation.k_range)[side]
-        named = w.spatial.t if side == 0 or w.spatial.z is None else w.spatial.z
-        position = Axis(named.name, 0, extents.size)
-        backwards = (w.flip_x, w.flip_k)[side]
-        value = extents.hi - 1 - position if backwards else position + extents.lo
-        replaced.append((form, normal(value)))
-        dims = {**dims, letter: (position,)}
+    positions, replaced = _positions(side, windows)
+    dims = {**dims, **{letter: (p,) for letter, p in zip(letters, positions, strict=True)}}
     summed = match.with_role("lhs_sum" if side == 0 else "rhs_sum")
     return lay_out(operand, dims, replaced, summed, match.guards[side], dtype)
 
 
-def _finish(
+def _positions(side: int, windows: Sequence[Window]) -> tuple[list[Axis], list[tuple[Form, Expr]]]:
+    """An axis for the positions of an operand in each spatial dimension, and what stands for its index there."""
+    positions: list[Axis] = []
+    replaced: list[tuple[Form, Expr]] = []
+    for w in windows:
+        form = (w.spatial.x, w.spatial.k)[side]
+        extents = (w.spatial.relation.x_range, w.spatial.relation.k_range)[side]
+        named = w.spatial.t if side == 0 or w.spatial.z is None else w.spatial.z
+        positions.append(Axis(named.name, 0, extents.size))
+        backwards = (w.flip_x, w.flip_k)[side]
+        value = extents.hi - 1 - positions[-1] if backwards else positions[-1] + extents.lo
+        replaced.append((form, normal(value)))
+    return positions, replaced
+
+
+def operand_body(match: Match, side: int, windows: Sequence[Window], dtype: str) -> tuple[list[Axis], Expr]:
+    """The element of lhs (``side`` 0) or rhs (1) over positions in each spatial dimension."""
+    operand = (match.lhs, match.rhs)[side]
+    positions, replaced = _positions(side, windows)
+    body = rewrite_forms(multiplied(operand.factors, match.guards[side]), replaced)
+    return positions, cast(normalised(body), dtype)
+
+
+def finish(
     match: Match, dims: Sequence[tuple[Axis, ...]], axes: tuple[Axis, ...]
 ) -> tuple[tuple[Expr, ...] | None, tuple[int, ...] | None, tuple[Expr, ...] | None, tuple[Expr, ...] | None]:
     """Reshape, transposition, second reshape and broadcast from the result's dimensions to the output axes."""
@@ -247,7 +262,11 @@ def _finish(
 
 def convolution_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
     """The Python expression of ``spec`` on the texts of ``spec.operands``."""
-    result = _call(spec, operands, write)
+    return finished_source(spec, call_source(spec, operands, write), operands, write)
+
+
+def finished_source(spec: ConvolutionSpec, result: str, operands: Sequence[str], write: Write) -> str:
+    """The text ``result`` of the convolution itself, brought to the output axes."""
     if spec.flipped:
         result = f"jnp.flip({result}, axis={tuple_text(map(str, spec.flipped))})"
     if spec.shape is not None:
@@ -261,7 +280,8 @@ def convolution_source(spec: ConvolutionSpec, operands: Sequence[str], write: Wr
     return result if spec.scale is None else f"{as_factor(operands[2])} * {result}"
 
 
-def _call(spec: ConvolutionSpec, operands: Sequence[str], write: Write) -> str:
+def call_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write) -> str:
+    """The call of ``lax.conv_general_dilated`` alone."""
     shapes = (spec.lhs_shape, spec.rhs_shape)
     arguments = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
     arguments.append(f"window_strides={tuple_text(map(str, spec.strides))}")

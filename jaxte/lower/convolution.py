@@ -30,7 +30,7 @@ from jaxte.lower.specs import Refusal
 from jaxte.text import text
 from jaxte.walk import depends_on, free_axes, substitute
 
-__all__ = ["ConvolutionSpec", "convolution_source", "recognise_convolution"]
+__all__ = ["ConvolutionSpec", "Matched", "convolution_source", "match_convolution", "recognise_convolution"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,26 @@ class Problem:
         return [*(f.expr for f in self.factors), *self.guards]
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A reduction that is a convolution: what is matched, the factors outside of the sum, and all of the conditions."""
+
+    match: Match
+    outer: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+
+
 def recognise_convolution(
     axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()
 ) -> ConvolutionSpec | Refusal:
+    """The convolution that ``node`` is, as one call; see :func:`match_convolution`."""
+    found = match_convolution(axes, node, guards)
+    if isinstance(found, Refusal):
+        return found
+    return specify(found.match, tuple(axes), node.dtype, found.outer, found.guards)
+
+
+def match_convolution(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()) -> Matched | Refusal:
     """The convolution that ``node``, a reduction at each point of ``axes``, is.
 
     Args:
@@ -78,7 +95,7 @@ def recognise_convolution(
         problem = _split(problem, found)
     if isinstance(found, Refusal):
         return found
-    return specify(found, tuple(axes), node.dtype, outer, product.guards)
+    return Matched(found, tuple(outer), product.guards)
 
 
 def _match(problem: Problem) -> Match | Axis | Refusal:

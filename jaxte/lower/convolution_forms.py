@@ -3,34 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
-from jaxte.expr import Axis, Reduce
+import numpy as np
+
+from jaxte.expr import ONE, Axis, Reduce, as_expr
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
-from jaxte.lower.conv_spec import ConvolutionSpec, convolution_source
+from jaxte.lower.conv_spec import ConvolutionSpec, convolution_source, specify
+from jaxte.lower.convolution import Matched
+from jaxte.lower.convolution_groups import groups_of, groups_source
+from jaxte.lower.ops import Value
+from jaxte.lower.specs import Refusal
+from jaxte.lower.tap_sums import TapSumsSpec, recognise_tap_sums, tap_sums_source
 from jaxte.lower.work import Work, extent_of, points
-from jaxte.lower.written import operands_text, whole
+from jaxte.lower.writing import name
+from jaxte.lower.written import assigned, operands_text, whole
+
+PER_GROUP = "convolution per group"
+ONE_PASS = "sums in one pass"
 
 
 def convolution_candidates(
-    body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce
+    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
 ) -> Iterator[Candidate]:
-    """``lax.conv_general_dilated``; slices, multiplied and added, are the general path."""
+    """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
+    spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
 
     def write() -> Search:
         texts = yield from operands_text(body, spec.operands)
         body.note("convolution")
         return whole(convolution_source(spec, texts, body.sizes.text), axes, node)
 
+    def write_groups() -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note(PER_GROUP)
+        return whole(groups_source(spec, texts, body.sizes.text), axes, node)
+
     yield Candidate("convolution", convolution_work(spec, axes), write)
+    groups = groups_of(spec)
+    if isinstance(groups, Refusal):
+        if spec.groups is not ONE:
+            body.refuse(PER_GROUP, groups.reason)
+    else:
+        yield Candidate(PER_GROUP, groups_work(spec, axes, groups), write_groups)
+    sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
+    if isinstance(sums, Refusal):
+        return
+
+    def write_sums(sums: TapSumsSpec = sums) -> Search:
+        texts = yield from operands_text(body, sums.operands)
+        body.note(ONE_PASS)
+        target = assigned(body, lambda to: tap_sums_source(sums, texts, to, body.sizes.text))
+        return Value(name(target), axes, (node.dtype, False))
+
+    yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
 
 
 def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
-    """The multiplications of every output with the kernel's window and input features of one group."""
-    layout = spec.dimension_numbers[1]
-    sizes = dict(zip(layout, (spec.rhs_shape or spec.rhs.shape), strict=True))
-    flops = 2.0 * points(axes) * prod(extent_of(e) for letter, e in sizes.items() if letter != "O")
-    if extent_of(spec.groups) > 1 or extent_of(sizes["I"]) == 1 == extent_of(sizes["O"]):
-        return Work(grouped_convolution=flops, kernel=1)
-    return Work(convolution=flops, kernel=1)
+    """The multiplications of every output with the kernel's window and input features of one group.
+
+    What a kernel meets is copied into the rows of a matrix first, once for each tap.
+    """
+    window = _window(spec)
+    flops = 2.0 * points(axes) * prod(window.values()) / window["O"]
+    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
+        return Work(grouped_convolution=flops * _dilation(spec), kernel=1)
+    copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
+    return Work(convolution=flops * _dilation(spec), stream=copied, kernel=1)
+
+
+def _dilation(spec: ConvolutionSpec) -> int:
+    """How many positions of a dilated lhs there are for each that is not a zero between two of its elements."""
+    return prod(spec.lhs_dilation)
+
+
+def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
+    """The same multiplications in dense convolutions, slices of the operands, and one more copy of the result."""
+    own = tuple(extent_of(e) for e in spec.rhs_shape or spec.rhs.shape)
+    at = spec.dimension_numbers[1].index("O")
+    features = tuple(extent // groups if n == at else extent for n, extent in enumerate(own))
+    dense = replace(spec, groups=ONE, rhs_shape=tuple(map(as_expr, features)))
+    one = convolution_work(dense, axes)
+    copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
+    return one + Work(stream=copies, kernel=2 * groups)
+
+
+def _window(spec: ConvolutionSpec) -> dict[str, int]:
+    """The extents of the kernel by letter."""
+    shape = spec.rhs_shape or spec.rhs.shape
+    return {letter: extent_of(e) for letter, e in zip(spec.dimension_numbers[1], shape, strict=True)}
+
+
+def tap_sums_work(spec: TapSumsSpec) -> Work:
+    """Every product, added on its own: the order of a sum is kept, so that nothing is done in vectors."""
+    size = prod(map(extent_of, spec.rhs.shape))
+    return Work(tap=2.5 * size * spec.sums, stream=8.0 * prod(map(extent_of, spec.lhs.shape)), kernel=3)

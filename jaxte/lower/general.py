@@ -60,8 +60,22 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     else:
         own = Work(kernel=max(1, taps / 8))
     if _is_contraction(node, shifted):
-        return own + Work(dot=2 * everywhere, kernel=taps, transcendental=calls)
+        moved = width * _moved(axes, node, shifted) if shifted else 0
+        return own + Work(dot=2 * everywhere, stream=moved, kernel=taps, transcendental=calls)
+    if shifted and any(a not in shifted for a in node.axes):  # each product is made, then summed
+        own += Work(stream=4 * width * everywhere)
     return own + Work(tap=everywhere, transcendental=calls)
+
+
+def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float:
+    """Elements read and written beside the matrix products of a sum of them, one for each tap.
+
+    Slices are copied, into the order of dimensions that the product takes, and read; results are written, read and added.
+    """
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    sizes = [points(a for a in free_axes(f.expr) if a not in shifted) for f in inner]
+    result = points(a for a in axes if a not in shifted)
+    return points(shifted) * (3.0 * sum(sizes) + 3.0 * result)
 
 
 def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:

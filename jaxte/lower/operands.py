@@ -139,7 +139,7 @@ def lay_out(
     axes = tuple(axis for name in order for axis in merged[name])
     fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)
     table = {old: normal(new + old.lo) for old, new in zip(axes, fresh, strict=True)}
-    result = Array(fresh, _normalised(substitute(body, table)))
+    result = Array(fresh, normalised(substitute(body, table)))
     if all(len(merged[name]) == 1 for name in order):
         return Layout(result, tuple(order), None)
     return Layout(result, tuple(order), tuple(size_of(merged[name]) for name in order))
@@ -184,7 +184,7 @@ def _fuse(body: Expr, axes: tuple[Axis, ...]) -> tuple[Expr, tuple[Axis, ...]]:
     return (body, axes) if any(a in free_axes(fused) for a in axes) else (fused, (whole,))
 
 
-def _normalised(body: Expr) -> Expr:
+def normalised(body: Expr) -> Expr:
     """``body`` with every affine index in normal form."""
     table: dict[Expr, Expr] = {}
     for node in postorder(body):

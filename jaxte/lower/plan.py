@@ -18,6 +18,7 @@ from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
+from jaxte.lower.shifted import behind_barrier, materialised, paddings
 from jaxte.lower.writing import Sizes, dtype_text
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import postorder
@@ -56,6 +57,7 @@ def lower(
     choices: list[Choice] = []
     externs: dict[object, str] = {}
     functions: list[tuple[str, Callable[..., Any]]] = []
+    shifted = materialised(t for t in order if t not in idents)
     for tensor in order:
         if tensor in idents:
             continue
@@ -71,6 +73,8 @@ def lower(
         target = names.new(tensor.name)
         body = Body(target, target, names, sizes, idents, _RULES, policy, tensor.name)
         statements += lower_tensor(body, tensor)
+        if tensor in shifted:
+            statements[-1] = behind_barrier(statements[-1])
         idents[tensor] = target
         choices.append(_choice(tensor, body))
     return Program(
@@ -89,6 +93,7 @@ def lower(
 def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     """The statements that compute ``tensor``; the last one assigns it."""
     scope = Scope(tensor.axes)
+    body.padded = paddings(tensor.body)
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
         shape = body.sizes.shape([a.hi for a in tensor.axes])
         body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))

@@ -7,6 +7,7 @@ is not taken contributes nothing at all, and a read that is in range only behind
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 from jaxte.affine import Linear, from_linear, linear
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
@@ -25,7 +26,7 @@ from jaxte.lower.empty_sums import point_condition
 from jaxte.lower.ops import Code, Pad, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.writing import broadcast, dtype_text
-from jaxte.operators import NOT, SELECT
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.walk import reads_of
 
 _DEEPEST = 6
@@ -86,10 +87,28 @@ def mask_value(body: Body, parts: Sequence[Expr], scope: Scope) -> Task:
 
 
 def _unguarded(taken: Expr, parts: list[Expr], scope: Scope) -> list[Expr]:
-    """``parts`` without those that only keep a read in range, where the read's zeros are what is wanted outside."""
-    if not isinstance(taken, Read) or any(reads_of(i) for i in taken.indices):
-        return parts
-    return [part for part in parts if not keeps_in_range(part, taken, scope)]
+    """``parts`` without those that only keep reads in range, where the reads' zeros make the zero that is wanted outside."""
+    return [part for part in parts if not _vanishes(taken, part, scope)]
+
+
+def _vanishes(node: Expr, condition: Expr, scope: Scope) -> bool:
+    """Whether ``node`` is 0 wherever ``condition`` does not hold: a sum of reads that are out of range, times numbers."""
+    match node:
+        case Read():
+            return keeps_in_range(condition, node, scope)
+        case Call(op, (a, b)) if op is ADD or op is SUBTRACT:
+            return _vanishes(a, condition, scope) and _vanishes(b, condition, scope)
+        case Call(op, (a, Const(value))) if op is MULTIPLY or (op is DIVIDE and value):
+            return _is_finite(value) and _vanishes(a, condition, scope)
+        case Call(op, (Const(value), a)) if op is MULTIPLY:
+            return _is_finite(value) and _vanishes(a, condition, scope)
+        case Call(op, (a,)) if op is NEGATIVE:
+            return _vanishes(a, condition, scope)
+    return False
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, (float, complex)) or isfinite(abs(value))
 
 
 def keeps_in_range(condition: Expr, read: Read, scope: Scope) -> bool:

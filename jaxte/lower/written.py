@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from jaxte.expr import Axis, Expr, Reduce
 from jaxte.lower.body import Body
-from jaxte.lower.ops import Code, Value
+from jaxte.lower.ops import Code, Statement, Value
 from jaxte.lower.reduces import full
 from jaxte.lower.scopes import Scope
 from jaxte.lower.specs import Array
@@ -19,12 +19,23 @@ def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, 
     """The texts of arrays: names, or short expressions that bind like calls."""
     texts: list[str] = []
     for array in arrays:
+        direct, body.direct = body.direct, True
         value = yield array.body, Scope(array.axes)
+        body.direct = direct
         value = body.cast(value, array.dtype)
         entire = Value(full(body, value, array.axes), array.axes, value.kind)
         short = len(entire.code.text) <= _SHORT and entire.code.strength == CALL
         texts.append((entire if short else body.named(entire)).code.text)
     return texts
+
+
+def assigned(body: Body, lines: Callable[[str], list[str]]) -> str:
+    """Writes statements ``target = ...``, all of them to one fresh name, and returns it."""
+    target = body.names.numbered(body.target)
+    for line in lines(target):
+        left, _, right = line.partition(" = ")
+        body.statements.append(Statement(body.label, left, right))
+    return target
 
 
 def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:

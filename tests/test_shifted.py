@@ -1,0 +1,119 @@
+"""Tensors read at several places: zeros around them once, and no computation again for each slice."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte.lower.shifted import materialised, paddings
+from jaxte.tensor import topological_order
+from tests.lowered import check, text_of
+
+X = te.placeholder((7, 9), name="X")
+BARRIER = "lax.optimization_barrier"
+
+
+def five_points(u: te.Tensor) -> te.Tensor:
+    n, m = u.shape
+
+    def step(i, j):
+        rows = te.select(i > 0, u[i - 1, j], 0.0) + te.select(i < n - 1, u[i + 1, j], 0.0)
+        columns = te.select(j > 0, u[i, j - 1], 0.0) + te.select(j < m - 1, u[i, j + 1], 0.0)
+        return 0.2 * (u[i, j] + rows + columns)
+
+    return te.compute((n, m), step, "Y")
+
+
+def test_a_stencil_reads_one_padded_array() -> None:
+    Y = five_points(X)
+    assert paddings(Y.body) == {X: ((1, 1), (1, 1))}
+    source = check(Y)
+    assert source[0] == f"{BARRIER}(jnp.pad(X, ((1, 1), (1, 1))))"
+    assert sum("jnp.pad" in line for line in source) == 1
+
+
+def test_its_adjoint_does_too() -> None:
+    H = te.placeholder((7, 9), name="H")
+    (dX,) = te.differentiate(five_points(X), (X,), head=H)
+    source = check(dX)
+    assert source[0] == f"{BARRIER}(jnp.pad(H, ((1, 1), (1, 1))))"
+    assert sum("pad(" in line for line in source) == 1
+
+
+def test_one_read_is_padded_where_it_stands() -> None:
+    Y = te.compute((8,), lambda i: te.select(i >= 2, te.select(i < 7, X[0, i - 2], 0.0), 0.0), "Y")
+    assert not paddings(Y.body)
+    assert BARRIER not in text_of(Y)
+
+
+def test_reads_inside_are_plain_slices() -> None:
+    Y = te.compute((5, 9), lambda i, j: X[i, j] + X[i + 2, j], "Y")
+    assert not paddings(Y.body)
+    assert "jnp.pad" not in text_of(Y)
+
+
+def test_zeros_wider_than_the_tensor_are_not_put_around_it() -> None:
+    v = te.placeholder((4,), name="V")
+    k = te.reduce_axis((0, 40), "k")
+    Y = te.compute((40,), lambda i: te.sum(te.select((i - k >= 0) & (i - k < 4), v[i - k], 0.0), axis=k), "Y")
+    assert not paddings(Y.body)
+
+
+def test_what_is_costly_and_sliced_is_computed_once() -> None:
+    Z = te.compute((7, 9), lambda i, j: te.exp(X[i, j]) / (1.0 + X[i, j] * X[i, j]), "Z")
+    Y = te.compute((5, 9), lambda i, j: Z[i, j] * Z[i + 2, j], "Y")
+    assert materialised([Z, Y]) == {Z}
+    text = text_of(Y)
+    assert text.count(BARRIER) == 1
+    jitted = jax.jit(te.function([X], Y)).lower(np.ones((7, 9), np.float32)).compile().as_text()
+    assert jitted.count(" exponential(") == 1
+    check(Y)
+
+
+@pytest.mark.parametrize("places", ["one place", "a sum"])
+def test_what_is_cheap_or_read_once_is_not_kept_apart(places: str) -> None:
+    Z = te.compute((7, 9), lambda i, j: te.exp(X[i, j]), "Z")
+    k = te.reduce_axis((0, 9), "k")
+    if places == "a sum":
+        Y = te.compute((7,), lambda i: te.sum(Z[i, k], axis=k), "Y")
+    else:
+        Y = te.compute((5, 9), lambda i, j: Z[i + 2, j] + 1.0, "Y")
+    assert not materialised(topological_order([Y]))
+    assert BARRIER not in text_of(Y)
+
+
+def test_a_function_is_not_padded_instead_of_masked() -> None:
+    """exp(0) is not 0: only plain reads are zero outside."""
+    k = te.reduce_axis((0, 3), "k")
+    Y = te.compute(
+        (9,),
+        lambda i: te.sum(te.exp(X[0, i + k - 1]), axis=k, where=(i + k >= 1) & (i + k < 10)),
+        "Y",
+    )
+    check(Y)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_stencils(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 7))
+    u = te.placeholder((n, 4), name="U")
+    moves = data.draw(st.lists(st.tuples(st.integers(-3, 3), st.integers(-2, 2)), min_size=1, max_size=4))
+    stride = data.draw(st.integers(1, 2))
+
+    def body(i, j):
+        total = 0.5 * u[stride * i - stride * i, j]
+        for number, (a, b) in enumerate(moves, 1):
+            row, column = stride * i + a, j + b
+            inside = (row >= 0) & (row < n) & (column >= 0) & (column < 4)
+            total = total + number * te.select(inside, u[row, column], 0.0)
+        return total
+
+    Y = te.compute((-(-n // stride), 4), body, "Y")
+    H = te.placeholder(Y.shape, name="H")
+    check(Y)
+    check(*te.differentiate(Y, (u,), head=H))
