@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import Linear, floor_divide, from_linear, linear, mod
+from jaxte.affine import Linear, floor_divide, from_linear, interval, linear, mod
 from jaxte.expr import Axis, Call, Expr, call
 from jaxte.operators import FLOOR_DIVIDE, MOD
 from jaxte.walk import postorder
@@ -145,14 +145,24 @@ class Divisions:
     table: Mapping[Expr, Linear]
 
 
-def unfold_divisions(forms: Sequence[Linear], variables: Sequence[Expr]) -> tuple[list[Linear], Divisions]:
-    """``forms`` with each ``e // c`` and ``e % c`` over ``variables`` replaced by new variables."""
+def unfold_divisions(
+    forms: Sequence[Linear], variables: Sequence[Expr], bounds: Mapping[Expr, tuple[int, int]]
+) -> tuple[list[Linear], Divisions]:
+    """``forms`` with each ``e // c`` and ``e % c`` over ``variables`` replaced by new variables.
+
+    ``bounds`` are least and greatest values; where they give some for ``e``, the quotient has a range.
+    """
     found: dict[tuple[Expr, int], tuple[Expr, Expr]] = {}
     equations: list[Linear] = []
     table: dict[Expr, Linear] = {}
     results = [_unfold(form, variables, found, equations, table) for form in forms]
     added = [v for pair in found.values() for v in pair]
-    ranges: dict[Expr, tuple[Expr | int, Expr | int]] = {r: (0, c) for (_, c), (_, r) in found.items()}
+    ranges: dict[Expr, tuple[Expr | int, Expr | int]] = {}
+    for (numerator, divisor), (quotient, remainder) in found.items():
+        ranges[remainder] = (0, divisor)
+        ends = interval(linear(numerator), bounds)
+        if ends is not None:
+            ranges[quotient] = (ends[0] // divisor, ends[1] // divisor + 1)
     return results, Divisions(tuple(equations), tuple(added), ranges, table)
 
 

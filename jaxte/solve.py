@@ -17,7 +17,7 @@ from jaxte.domain import IntegerSet, Range
 from jaxte.domains import Bounds, Domain, DomainTransformation, all_ranges, parameters
 from jaxte.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.errors import DefinitionError, IndexExpressionError
-from jaxte.expr import FALSE, ONE, Axis, Call, Expr, as_expr, call, conjuncts
+from jaxte.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.operators import EQUAL
 from jaxte.text import text
 from jaxte.walk import postorder, substitute
@@ -41,7 +41,7 @@ def solve_linear_equations(
     """
     old = Domain(variables, relations, ranges)
     equations, others = _split(old)
-    unfolded, divisions = unfold_divisions(equations, old.variables)
+    unfolded, divisions = unfold_divisions(equations, old.variables, _intervals(old))
     found = next(
         iter(solutions([*unfolded, *divisions.equations], [*old.variables, *divisions.variables])), None
     )
@@ -200,7 +200,7 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
     """The best transformation of one component; None where it has no points."""
     outer = parameters(domain)
     equations, others = _split(domain)
-    unfolded, divisions = unfold_divisions(equations, domain.variables)
+    unfolded, divisions = unfold_divisions(equations, domain.variables, _intervals(domain))
     ranges = {**domain.ranges, **{v: (as_expr(lo), as_expr(hi)) for v, (lo, hi) in divisions.ranges.items()}}
     ranges |= {v: None for v in divisions.variables if v not in divisions.ranges}
     every = [*domain.variables, *divisions.variables]
@@ -224,6 +224,16 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
     if best is None and choices:
         raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
     return best[1] if best is not None else None
+
+
+def _intervals(domain: Domain) -> dict[Expr, tuple[int, int]]:
+    """Least and greatest values of the variables whose ranges are known now."""
+    found: dict[Expr, tuple[int, int]] = {}
+    for variable, own in all_ranges(domain):
+        ends = None if own is None else [normal(as_expr(end)) for end in own]
+        if ends is not None and all(isinstance(end, Const) for end in ends):
+            found[variable] = int(ends[0]), int(ends[1]) - 1
+    return found
 
 
 def _values(domain: Domain, found: Solution, box: Box) -> dict[Expr, Expr]:

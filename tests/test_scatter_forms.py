@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.tensor import topological_order
 
 SCATTERS = ("scatter-add", "sorted scatter-add", "one-hot product")
 
@@ -39,3 +40,34 @@ def test_the_cheapest_scatter_depends_on_the_platform() -> None:
     shapes = jax.ShapeDtypeStruct((64, 64), "float32"), jax.ShapeDtypeStruct((4096,), "int32")
     assert "scatter-add" in te.function(lookup, platform="cpu").explain(*shapes).forms["dx"]
     assert "one-hot product" in te.function(lookup, platform="tpu").explain(*shapes).forms["dx"]
+
+
+@pytest.mark.parametrize("name", ["max", "min", "prod"])
+@pytest.mark.parametrize("guarded", [False, True])
+def test_other_reductions_at_positions_that_are_data(
+    name: str, guarded: bool, rng: np.random.Generator
+) -> None:
+    x, i = te.placeholder((40, 3), name="X"), te.placeholder((40,), "int32", "I")
+    e = te.reduce_axis((0, 40), "e")
+    reduce = {"max": te.max, "min": te.min, "prod": te.prod}[name]
+
+    def body(a: te.Axis, c: te.Axis) -> te.Expr:
+        where = i[e] == a
+        return reduce(x[e, c] * 1.5, axis=e, where=where & (e >= c) & (a < 7) if guarded else where)
+
+    y = te.compute((8, 3), body, "Y")
+    report = te.explain(y)
+    assert [c.form for c in report.scatters] == [f"scatter-{'multiply' if name == 'prod' else name}"]
+    feeds = {x: rng.standard_normal((40, 3)).astype("float32"), i: rng.integers(-2, 10, 40).astype("int32")}
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)
+
+    h = te.placeholder((8, 3), name="H")
+    (dx,) = te.differentiate(y, [x], h)
+    feeds |= {h: rng.standard_normal((8, 3)).astype("float32")}
+    found = te.evaluate(dx, {t: v for t, v in feeds.items() if t in needed(dx)})
+    expected = te.interpret(dx, {t: v for t, v in feeds.items() if t in needed(dx)})
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def needed(tensor: te.Tensor) -> list[te.Tensor]:
+    return [t for t in topological_order([tensor]) if isinstance(t, te.Placeholder)]

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 from jaxte.affine import from_linear, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
-from jaxte.lower.axis_views import join_digits
 from jaxte.lower.body import Body, Task
-from jaxte.lower.bounds import dims_of, known, plus, simplify
+from jaxte.lower.bounds import dims_of, known
 from jaxte.lower.boxes import box_of, is_empty, split_conditions, usable
+from jaxte.lower.digits import digits_of, joined
 from jaxte.lower.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.factors import Factor
-from jaxte.lower.ops import ALL, Index, Range, Step, Value
+from jaxte.lower.ops import Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import guarded, keeps_in_range
@@ -155,12 +155,10 @@ def _strides(body: Body, job: Job, scope: Scope) -> Task:
     if found is None:
         return (yield from _overlaps(body, job, scope))
     dim, base, shift = found
-    total = plus(dim.hi, shift)
-    count = from_linear(linear((total + (base - 1)) // base))
-    q, r = Axis(dim.name, 0, count), Axis(dim.name, 0, base)
-    inner = scope.replace(dim, base * q + r - shift, [q, r])
-    value = yield from _conditions(body, job, inner)
-    return _joined(body, value, dim, (q, r), shift)
+    q, r, meaning = digits_of(dim, base, shift)
+    value = yield from _conditions(body, job, scope.replace(dim, meaning, [q, r]))
+    steps, dims = joined(value.dims, dim, (q, r), shift)
+    return body.with_steps(value, steps, dims)
 
 
 def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
@@ -220,38 +218,6 @@ def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
                 ):
                     return dim, int(base), form.constant
     return None
-
-
-def _joined(body: Body, value: Value, dim: Axis, digits: tuple[Axis, Axis], shift: int) -> Value:
-    """``value`` over the digits of ``dim`` as an array over ``dim``."""
-    own = tuple(d for d in value.dims if d in digits)
-    if not own:
-        return value
-    position = value.dims.index(own[0])
-    before, after = value.dims[:position], value.dims[position + len(own) :]
-    q, r = digits
-    steps: list[Step] = []
-    for step in join_digits(own, q, r):
-        steps.append(_placed(step, before, after))
-    whole = as_expr(0) + q.hi * known(r.hi)
-    stop = plus(dim.hi, shift)
-    if shift or stop is not simplify(whole, {}):
-        entry = Range(as_expr(shift) if shift else None, stop)
-        steps.append(Index((ALL,) * len(before) + (entry,) + (ALL,) * len(after)))
-    return body.with_steps(value, steps, (*before, dim, *after))
-
-
-def _placed(step: Step, before: Sequence[Axis], after: Sequence[Axis]) -> Step:
-    """A step of one dimension between others."""
-    first, last = len(before), len(after)
-    fields = {f: getattr(step, f) for f in step.__slots__}
-    if "shape" in fields:
-        fields["shape"] = (*(d.hi for d in before), *step.shape, *(d.hi for d in after))  # type: ignore[union-attr]
-    if "axis" in fields:
-        fields["axis"] = first
-    if "ndim" in fields:
-        fields["ndim"] = first + 1 + last
-    return type(step)(**fields)
 
 
 # --- overlaps

@@ -1,4 +1,4 @@
-"""Reads and sums at positions that are data: gathers and scatter-adds.
+"""Reads and reductions at positions that are data: gathers and scatters.
 
 A read ``X[I[i], j]`` is a gather: element ``j`` of row ``I[i]``. Positions outside of ``X``, negative ones among them,
 read NaN (0 for integers).
@@ -6,7 +6,7 @@ read NaN (0 for integers).
 ``out[a, j] = sum over i where I[i] == a of body(i, j)`` visits each ``i`` once and adds its value to row ``I[i]``: a
 scatter-add, if ``a`` occurs in that equation only. Several equations ``I[i] == a``, ``J[i] == b`` scatter to several
 axes at once. The equation may be any index expression with ``a`` in it once: ``m * a == e`` stands for ``a == e // m`` where
-``m`` divides ``e``. Values that fall outside of the output are dropped.
+``m`` divides ``e``. Values that fall outside of the output are dropped. Products, maxima and minima are accumulated alike.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from dataclasses import dataclass, replace
 
 from jaxte.affine import from_linear, linear
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.facts import Permutation, Sorted, Unique
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.specs import Array, Refusal, array
 from jaxte.operators import EQUAL, SELECT
-from jaxte.reductions import builtin_reducer
 from jaxte.text import text
 from jaxte.walk import depends_on, free_axes, reads_of, substitute
+
+# of the built-in reductions, what ``.at`` calls them
+METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
+FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,12 @@ class GatherSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScatterSpec:
-    """Zeros of ``shape`` to which ``values`` are added at positions that are data; see :class:`GatherSpec`.
+    """Identities of ``shape`` with ``values`` accumulated at positions that are data; see :class:`GatherSpec`.
+
+    ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
 
     ``scale`` multiplies the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
-    positions.
+    positions; ``order`` is how the dimensions are transposed in the end, None for not at all.
     """
 
     values: Array
@@ -83,6 +88,9 @@ class ScatterSpec:
     guard: Array | None
     reason: str
     flags: tuple[str, ...] = ()
+    order: tuple[int, ...] | None = None
+    method: str = "add"
+    identity: Expr = ZERO
 
     @property
     def target(self) -> int:
@@ -167,13 +175,10 @@ class Target:
 
 
 def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refusal:
-    """The scatter-add that ``node``, a sum for each point of ``axes``, is."""
-    if node.reducer.name != "sum":
-        return Refusal(f"{node.reducer.label} is no sum")
-    product = product_of(node.exprs[0], conjuncts(node.where))
-    outer, inner = split_outer(product.factors, node.axes)
-    outer = [f for f in outer if free_axes(f.expr)]
-    inner = [f for f in product.factors if f not in outer]
+    """The scatter that ``node``, a sum, product, maximum or minimum for each point of ``axes``, is."""
+    if node.reducer.name not in METHODS:
+        return Refusal(f"{node.reducer.label} is no sum, product, maximum or minimum")
+    outer, inner, guards = _parts(node)
     targets: list[Target] = []
     others: list[Factor] = []
     for factor in inner:
@@ -189,12 +194,25 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
     table: dict[Axis, Expr] = {t.axis: t.index for t in targets}
     targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
     others = [replace(f, expr=substitute(f.expr, table)) for f in others]
-    outside = [g for g in product.guards if not depends_on(g, node.axes)]
-    inside = [substitute(g, table) for g in product.guards if g not in outside]
+    outside = [g for g in guards if not depends_on(g, node.axes)]
+    inside = [substitute(g, table) for g in guards if g not in outside]
     for expr in (*(f.expr for f in others), *inside, *(t.index for t in targets)):
         if depends_on(expr, list(table)):
             return Refusal(f"{text(expr)} depends on the scattered axes themselves")
     return _scatter(tuple(axes), node, targets, others, inside, _Outside(tuple(outer), tuple(outside)))
+
+
+def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
+    """Factors that leave the reduction, those that stay, conditions on data among them, and the other conditions."""
+    if node.reducer.name == "sum":
+        product = product_of(node.exprs[0], conjuncts(node.where))
+        outer, _ = split_outer(product.factors, node.axes)
+        outer = [f for f in outer if free_axes(f.expr)]
+        return outer, [f for f in product.factors if f not in outer], list(product.guards)
+    conditions = conjuncts(node.where)
+    data = [c for c in conditions if reads_of(c)]
+    inner = [Factor(node.exprs[0]), *(Factor(c, guard=True) for c in data)]
+    return [], inner, [c for c in conditions if c not in data]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +256,11 @@ def _scatter(
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
     block = [a for a in axes if a in varying] + [a for a in node.axes if a in varying]
+    # What is added at one position lies together in memory: whole dimensions come last, until all is added.
+    placed = sorted(axes, key=lambda a: a not in by_axis and a not in block)
     indices: list[Array] = []
     positions: list[Position] = []
-    for axis in axes:
+    for axis in placed:
         if axis in by_axis:
             own = _ordered(tuple(free_axes(by_axis[axis].index)), block)
             positions.append(Position(1 + len(indices), tuple(block.index(a) for a in own)))
@@ -250,19 +270,30 @@ def _scatter(
         else:
             positions.append(Position())
     summed = tuple(a for a in node.axes if a not in block)
-    body = multiplied(others, guards)
+    body = _element(node, others, guards)
     if summed:
-        body = Reduce(builtin_reducer("sum", node.dtype), (body,), summed, TRUE)
-    dims = _result_dims(positions, axes, block) if free_axes(body) else []
+        body = Reduce(node.reducer, (body,), summed, TRUE)
+    dims = _result_dims(positions, placed, block) if free_axes(body) else []
     scale = array(axes, multiplied(outside.factors)) if outside.factors else None
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
     reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
-    shape = tuple(a.extent for a in axes)
+    shape = tuple(a.extent for a in placed)
+    order = None if placed == list(axes) else tuple(map(placed.index, axes))
     values = array(dims, body)
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
-        f"scatter-add: the positions {reason} are data", _flags(axes, targets, varying),
+        f"{FORMS[node.reducer.name]}: the positions {reason} are data", _flags(axes, targets, varying), order,
+        METHODS[node.reducer.name], node.reducer.identity[0],
     )  # fmt: skip
+
+
+def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:
+    """What is accumulated; the identity where a condition does not hold."""
+    if node.reducer.name == "sum":
+        return multiplied(factors, guards)
+    tests = [*guards, *(f.expr for f in factors if f.guard)]
+    (element,) = (f.expr for f in factors if not f.guard)
+    return call(SELECT, conjunction(tests), element, node.reducer.identity[0]) if tests else element
 
 
 def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Axis]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from jaxte.dtypes import is_float
 from jaxte.expr import Axis, Reduce
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
-from jaxte.lower.indexing import ScatterSpec
+from jaxte.lower.indexing import FORMS, ScatterSpec
 from jaxte.lower.indexing_source import one_hot_source, scatter_source, sorted_scatter_source
 from jaxte.lower.specs import Write
 from jaxte.lower.work import Work, extent_of
@@ -32,8 +32,8 @@ def scatter_candidates(
     values = prod(extent_of(e) for e in spec.values.shape)
     width = np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
     moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
-    yield _candidate(body, spec, axes, node, "scatter-add", moved, scatter_source)
-    if not spec.single or not is_float(node.dtype):
+    yield _candidate(body, spec, axes, node, FORMS[node.reducer.name], moved, scatter_source)
+    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
         return
     rows = prod(extent_of(e) for e in spec.indices[0].shape)
     order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.dtypes import is_inexact
+from jaxte.expr import Const
 from jaxte.lower.indexing import GatherSpec, Position, ScatterSpec
 from jaxte.lower.specs import Write, as_atom, as_factor, tuple_text, write_extent
-from jaxte.lower.writing import dtype_text
+from jaxte.lower.writing import dtype_text, number
 
 # Negative positions are outside, and not counted from the end.
 _FROM_THE_FRONT = "wrap_negative_indices=False"
@@ -45,17 +46,27 @@ def one_hot_source(spec: ScatterSpec, operands: Sequence[str], write: Write = wr
 
 
 def _added(spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write) -> str:
-    zeros = f"jnp.zeros({tuple_text(map(write, spec.shape))}, {dtype_text(spec.dtype)})"
+    shape, dtype = tuple_text(map(write, spec.shape)), dtype_text(spec.dtype)
+    start = f"jnp.zeros({shape}, {dtype})"
+    if spec.method != "add":
+        start = f"jnp.full({shape}, {_identity(spec)}, {dtype})"
     entries = _entries(spec.positions, spec.block, operands, write)
     known = "".join(f", {flag}=True" for flag in flags)
-    return f'{zeros}.at[{entries}].add({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
+    return f'{start}.at[{entries}].{spec.method}({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
 
 
 def _finished(spec: ScatterSpec, result: str, operands: Sequence[str]) -> str:
     remaining = list(operands[1 + len(spec.indices) :])
+    if spec.order is not None:
+        result = f"jnp.transpose({result}, {tuple_text(map(str, spec.order))})"
     if spec.scale is not None:
         result = f"{as_factor(remaining.pop(0))} * {result}"
-    return result if spec.guard is None else f"jnp.where({remaining.pop(0)}, {result}, 0)"
+    return result if spec.guard is None else f"jnp.where({remaining.pop(0)}, {result}, {_identity(spec)})"
+
+
+def _identity(spec: ScatterSpec) -> str:
+    assert isinstance(spec.identity, Const)
+    return number(spec.identity.value).text
 
 
 def _entries(positions: Sequence[Position], block: int, operands: Sequence[str], write: Write) -> str:

@@ -13,12 +13,14 @@ from typing import Any
 from jaxte.affine import from_linear, linear, normal
 from jaxte.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lower.bounds import plus, simplify
+from jaxte.lower.digits import Digits, digits_of, digits_wanted, is_roundabout, together
 from jaxte.lower.ops import View
 from jaxte.lower.specs import Refusal
 from jaxte.lower.views import view
 from jaxte.walk import substitute
 
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
+_MOST_DIGITS = 8  # dimensions of one read that are taken apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,29 @@ class Scope:
             if widths:
                 shape = [plus(e, low, high) for e, (low, high) in zip(shape, widths, strict=True)]
                 indices = [plus(i, low) for i, (low, _) in zip(indices, widths, strict=True)]
-            self._derived[key] = view(shape, indices)
+            found = view(shape, indices)
+            self._derived[key] = (
+                self._in_digits(read, widths, indices, found) if is_roundabout(found) else found
+            )
         return self._derived[key]
+
+    def _in_digits(
+        self, read: Read, widths: Widths, indices: Sequence[Expr], found: View | Refusal
+    ) -> View | Refusal:
+        """The view over the digits of some dimensions, put together again, if that is more direct than ``found``."""
+        scope, splits = self, list[Digits]()
+        while (wanted := digits_wanted(indices)) is not None and len(splits) < _MOST_DIGITS:
+            dim, base = wanted
+            q, r, meaning = digits_of(dim, base)
+            splits.append(Digits(dim, q, r))
+            scope = scope.replace(dim, meaning, [q, r], deeper=0)
+            indices = [scope.index(i) for i in read.indices]
+        if not splits:
+            return found
+        other = scope.view(read, widths)
+        if isinstance(other, Refusal) or is_roundabout(other):
+            return found
+        return together(other, scope.order, splits)
 
     def replace(self, dim: Axis, meaning: Expr, new: Sequence[Axis], deeper: int = 1) -> Scope:
         """The scope in which ``dim`` stands for ``meaning``, over the dimensions ``new`` in its place."""
