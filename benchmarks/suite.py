@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,8 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="keep the figures of other cases in --out")
     parser.add_argument("--from", dest="saved", type=Path, help="report the figures of this suite.json again")
     args = parser.parse_args()
+    # so that a terminated suite ends the worker of the moment too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     size = args.size or ("quick" if args.quick else "full")
     if args.saved:
         print(save(json.loads(args.saved.read_text(encoding="utf-8")), args.out, args.write))

@@ -206,10 +206,12 @@ def test_slow_calls_make_fewer_rounds() -> None:
 
         return made
 
-    taken = interleaved({"fast": call("fast", 1), "slow": call("slow", 3_000_000)}, Budget(0.01, 2, 6))
+    taken = interleaved({"fast": call("fast", 1), "slow": call("slow", 3_000_000)}, Budget(0.05, 2, 6))
     assert taken["fast"].rounds == 6 and taken["slow"].rounds == 2
     # after one call each: the slow ones are spread over the fast ones, and the last round has both
     assert "".join(name[0] for name in calls[2:]) == "fffsfffs"
+    assert Budget(2.0, 3, 50).rounds(0.001) == 50 and Budget(2.0, 3, 50).rounds(5.0) == 3
+    assert Budget(2.0, 3, 50).rounds(11.0) == 1 and Budget(0.0, 7, 7).rounds(11.0) == 7
 
 
 MACHINE = {

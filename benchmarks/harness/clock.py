@@ -17,7 +17,7 @@ class Budget:
 
     Attributes:
         seconds: for each call that is timed.
-        least, most: rounds, whatever they take. A call that alone takes more than its seconds is made ``least`` times.
+        least, most: rounds, whatever they take; but a call of many times its seconds is timed once.
     """
 
     seconds: float
@@ -25,6 +25,8 @@ class Budget:
     most: int
 
     def rounds(self, once: float) -> int:
+        if once > 5 * self.seconds > 0:
+            return 1
         return min(max(int(self.seconds / max(once, 1e-9)), self.least), self.most)
 
 

@@ -47,7 +47,7 @@ def main(what: str, name: str, size: str, out: str, rounds: str = "0") -> None:
         return
     budget = FULL if size == "full" else QUICK
     if int(rounds):
-        budget = replace(budget, least=int(rounds), most=int(rounds))
+        budget = replace(budget, seconds=0.0, least=int(rounds), most=int(rounds))
     note = lambda result, stage: write(path, {**result, "stage": stage})  # noqa: E731
     write(path, measure(load(name), size, budget, note))
 
