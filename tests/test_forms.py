@@ -59,7 +59,7 @@ def test_matmul_is_one_contraction_each() -> None:
         (
             (3, 12),
             lambda a: lambda i, j: a[2 * i + j // 6, j % 6],
-            "dX[i, j] = H[(6 * i + j) // 12, (6 * i + j) % 12]",
+            "dX[i, j] = H[i // 2, 6 * (i % 2) + j]",
         ),
         (
             (4, 9),
