@@ -84,7 +84,7 @@ class Graph:
         names = ["H"] if len(outputs) == 1 else [f"H_{t.name}" for t in outputs]
         heads = [placeholder(t.shape, t.dtype, n) for t, n in zip(outputs, names, strict=True)]
         adjoints = vjp_graph(outputs, heads, sources, self.override, self.fdiff) if sources else []
-        saved = saved_tensors(self.inputs, self.outputs, adjoints)
+        saved = saved_tensors(self.inputs, self.outputs, adjoints, self.policy)
         return Backward(tuple(heads), tuple(adjoints), tuple(saved))
 
     @lazy

@@ -8,26 +8,38 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import Axis, Expr, Reduce, Var
+from jaxte.lower.policy import DEFAULT, Policy
+from jaxte.lower.tile_sizes import Large
 from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
 from jaxte.walk import postorder
 
 
 def saved_tensors(
-    inputs: Sequence[Tensor], outputs: Sequence[Tensor], adjoints: Sequence[Tensor]
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    adjoints: Sequence[Tensor],
+    policy: Policy = DEFAULT,
 ) -> list[Tensor]:
     """The residuals: what the backward pass reads, less what it gets from the others at the price of a view.
 
     A tensor that has no reduction and reads nothing but residuals, inputs and tensors computed again is itself
     computed again: that costs no more than reading it from memory, and XLA fuses it into its readers. Outputs of
     the function are in memory anyway, so they are kept.
+
+    So is a tensor that is too large to exist in whole (see ``lower.tile_sizes``), which both passes compute in tiles,
+    as long as computing it once more costs less than writing and reading it, or a budget asks for it.
     """
     forward = topological_order([*inputs, *outputs])
     read, own = _backward_part(forward, adjoints)
     kept_anyway = {*inputs, *outputs}
     available = set(inputs)
     saved: dict[Tensor, None] = {}
-    for tensor in read:
-        if tensor in kept_anyway or not _is_cheap(tensor, available):
+    again = dict.fromkeys(_made_again(forward, read, kept_anyway, policy))
+    for tensor in dict.fromkeys([t for t in forward if t in again or t in read]):
+        if tensor in again:
+            own.append(tensor)
+            saved.update((t, None) for t in tensor.inputs if t not in again)
+        elif tensor in kept_anyway or not _is_cheap(tensor, available):
             saved[tensor] = None
         else:
             own.append(tensor)
@@ -54,6 +66,24 @@ def _backward_part(
             own.append(tensor)
             stack.extend(tensor.inputs)
     return [t for t in forward if t in entered], own
+
+
+def _made_again(
+    forward: Sequence[Tensor], read: Sequence[Tensor], kept: set[Tensor], policy: Policy
+) -> list[Tensor]:
+    """The tensors that are too large to keep, with those of the same kind that they are made from."""
+    large = Large(forward, {t for t in forward if isinstance(t, Placeholder)}, policy)
+    found = {
+        t for t in large.tensors if t not in kept and (large.has_to_be_tiled(t) or large.again(t, 1) <= 0)
+    }
+    needed: set[Tensor] = set()
+    stack = [t for t in read if t in found]
+    while stack:
+        tensor = stack.pop()
+        if tensor not in needed:
+            needed.add(tensor)
+            stack.extend(t for t in tensor.inputs if t in found)
+    return [t for t in forward if t in needed]
 
 
 def _is_cheap(tensor: Tensor, available: set[Tensor]) -> bool:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from jaxte.expr import ONE, Axis, Const, Expr, Read, cast
+from jaxte.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lower.body import Body, Task
-from jaxte.lower.bounds import dims_of
+from jaxte.lower.bounds import dims_of, known
 from jaxte.lower.boxes import condition_dims
 from jaxte.lower.factors import Factor, multiplied
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import keeps_in_range
 from jaxte.lower.specs import Refusal
+from jaxte.lower.work import extent_of
 from jaxte.lower.writing import product_text
-from jaxte.operators import DIVIDE, MULTIPLY, NEGATIVE
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.walk import free_axes, reads_of
 
 _MOST_UNROLLED = 64
+_FEW = 4  # terms that a sum in tiles is written out into
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,43 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
     inner = [f for f in job.factors if f not in outer]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
-    values = yield from _operands(body, _groups(inner, scope), job, scope)
+    groups = _groups(inner, scope)
+    if body.in_tiles and len(groups) == 1:
+        dim = _short(job, scope)
+        if dim is not None:
+            return (yield from _written_out(body, job, scope, dim))
+        groups = _halves(groups[0])
+    values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _short(job: Job, scope: Scope) -> Axis | None:
+    """A reduced dimension of few points beside a long one that is kept: a loop over it would be the inner one."""
+    kept = [extent_of(d.hi) for d in scope.order if d not in job.reduced]
+    short = [d for d in job.reduced if (known(d.hi) or _FEW + 1) <= _FEW < max(kept, default=0)]
+    return short[0] if short else None
+
+
+def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """The sum over ``dim`` term by term."""
+    rest = replace(job, reduced=tuple(d for d in job.reduced if d is not dim))
+    total: Value | None = None
+    for position in range(known(dim.hi) or 0):
+        at = scope.replace(dim, as_expr(position), [], deeper=0)
+        value = yield from contraction(body, rest, at)
+        total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
+    assert total is not None
+    return total
+
+
+def _halves(members: list[Factor]) -> list[list[Factor]]:
+    """A product as two operands, so that its sum is a product of vectors, which XLA computes several terms at a time."""
+    factors = [f for f in members if not isinstance(f.expr, Const)]
+    above = [f for f in factors if not f.inverse]
+    if len(above) < 2:
+        return [members]
+    return [above[:1], [f for f in members if f is not above[0]]]
 
 
 def _meets(expr: Expr, dims: Sequence[Axis], scope: Scope) -> bool:
@@ -94,8 +130,16 @@ def _operands(
     values: list[Value] = []
     for members, tests in zip(groups, masks, strict=True):
         expr = multiplied(members, tests)
-        values.append((yield expr, scope.arranged(natural_order(expr, scope))))
+        values.append((yield expr, scope.arranged(_operand_order(body, expr, scope))))
     return values
+
+
+def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions as the tensors have them; in tiles, which are in cache, with the longest one last."""
+    order = natural_order(expr, scope)
+    if not body.in_tiles or isinstance(expr, Read):
+        return order
+    return tuple(sorted(order, key=lambda d: extent_of(d.hi)))
 
 
 def _masked_groups(

@@ -22,7 +22,7 @@ def function_text(program: Program) -> str:
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
         lines.append(f'    with jax.named_scope("{scope}"):')
-        lines += [f"        {s.target} = {s.source}" for s in statements]
+        lines += [f"        {line}" if line else "" for s in statements for line in s.lines]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
 

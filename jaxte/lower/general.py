@@ -7,13 +7,15 @@ from math import prod
 
 import numpy as np
 
-from jaxte.expr import Axis, Call, Expr, Reduce
+from jaxte.expr import Axis, Call, Const, Expr, Reduce
 from jaxte.lower.factors import product_of, split_outer
-from jaxte.lower.forms import forms_of, is_injective
+from jaxte.lower.forms import Form, forms_of
 from jaxte.lower.work import Work, extent_of, points
+from jaxte.operators import FLOOR_DIVIDE, MOD
 from jaxte.walk import free_axes, postorder
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
+_NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 _CHEAP = frozenset(
     [
         "add",
@@ -61,8 +63,9 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         own = Work(kernel=max(1, taps / 8))
     if _is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0
-        return own + Work(dot=2 * everywhere, stream=moved, kernel=taps, transcendental=calls)
-    if shifted and any(a not in shifted for a in node.axes):  # each product is made, then summed
+        flops = 2.0 * everywhere * (1 + _NARROW / _narrowest(axes, node, shifted))
+        return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
+    if shifted and points(a for a in node.axes if a not in shifted) > 1:  # each product is made, then summed
         own += Work(stream=4 * width * everywhere)
     return own + Work(tap=everywhere, transcendental=calls)
 
@@ -78,11 +81,21 @@ def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float
     return points(shifted) * (3.0 * sum(sizes) + 3.0 * result)
 
 
+def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> int:
+    """The least extent of the matrix products: what is contracted, or what is in one factor only."""
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    over = [frozenset(free_axes(f.expr)) - frozenset(shifted) for f in inner]
+    everywhere = frozenset.intersection(*over)
+    contracted = points(a for a in node.axes if a not in shifted)
+    own = [points(a for a in axes if a in found and a not in everywhere) for found in over]
+    return min((extent for extent in (contracted, *own) if extent > 1), default=_NARROW)
+
+
 def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:
     """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
     found: dict[Axis, None] = {}
     for form in forms_of([*node.exprs]):
-        if len(form.axes) > 1 and not is_injective(form):
+        if len(form.axes) > 1 and not _are_digits(form):
             own = [a for a in form.axes if a in node.axes] or list(form.axes)
             shortest = min(own, key=lambda a: extent_of(a.extent))
             small = min(form.axes, key=lambda a: extent_of(a.extent))
@@ -90,16 +103,46 @@ def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:
     return tuple(found)
 
 
+def _are_digits(form: Form) -> bool:
+    """Whether a form takes another value at each point of what it is made of: axes, or quotients and remainders of them."""
+    span = 0
+    for atom, coefficient in sorted(form.terms.terms.items(), key=lambda item: abs(item[1])):
+        extent = _values(atom)
+        if extent is None or (extent > 1 and abs(coefficient) <= span):
+            return False
+        span += abs(coefficient) * (extent - 1)
+    return True
+
+
+def _values(atom: Expr) -> int | None:
+    """How many values an axis has, or a quotient or a remainder of it."""
+    match atom:
+        case Axis():
+            return extent_of(atom.extent)
+        case Call(op, (Axis() as axis, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+            return -(-extent_of(axis.extent) // int(divisor))
+        case Call(op, (Axis(), Const(int() as divisor))) if op is MOD:
+            return int(divisor)
+    return None
+
+
 def _is_contraction(node: Reduce, shifted: Sequence[Axis]) -> bool:
     """Whether what is left of a product after unrolling is a matrix product."""
     if node.reducer.name != "sum":
         return False
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
-    left = [a for a in node.axes if a not in shifted]
+    left = [a for a in node.axes if a not in shifted and extent_of(a.extent) > 1]
     over = [frozenset(free_axes(f.expr)) - frozenset(shifted) for f in inner]
     return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
 
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:
     """How many evaluations of exp and its like an element takes."""
-    return sum(isinstance(n, Call) and n.op.name not in _CHEAP and not n.weak for n in postorder(*exprs))
+    return sum(isinstance(n, Call) and not n.weak and not _is_cheap(n) for n in postorder(*exprs))
+
+
+def _is_cheap(node: Call) -> bool:
+    """Whether an operation takes a few instructions, as small whole powers do."""
+    if node.op.name == "power" and isinstance(exponent := node.args[1], Const):
+        return exponent.value in (-1, 0.5, 1, 2, 3, 4)
+    return node.op.name in _CHEAP

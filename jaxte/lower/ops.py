@@ -127,11 +127,18 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``target = source``, inside the named scope ``scope``."""
+    """``target = source``, inside the named scope ``scope``; or the function ``target`` with the lines ``body``."""
 
     scope: str
     target: str
     source: str
+    body: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        if not self.body:
+            return [f"{self.target} = {self.source}"]
+        return ["", f"def {self.target}:", *(f"    {line}" for line in self.body), ""]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shifted import behind_barrier, materialised, paddings
+from jaxte.lower.tile_passes import Tiles
+from jaxte.lower.tile_sizes import TILES
+from jaxte.lower.tile_source import choice_of, tile_statements
+from jaxte.lower.tiles import tiling
 from jaxte.lower.writing import Sizes, dtype_text
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import postorder
@@ -57,9 +61,19 @@ def lower(
     choices: list[Choice] = []
     externs: dict[object, str] = {}
     functions: list[tuple[str, Callable[..., Any]]] = []
-    shifted = materialised(t for t in order if t not in idents)
-    for tensor in order:
-        if tensor in idents:
+    planned = tiling(order, idents, results, policy)
+    shifted = materialised(t for t in planned.order if isinstance(t, Tensor))
+    original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
+
+    def make_body(label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
+        return Body(label, target, names, sizes, known, _RULES, policy, tensor_name)
+
+    for tensor in planned.order:
+        if isinstance(tensor, Tiles):
+            found = tile_statements(tensor, idents, names, make_body, lower_tensor)
+            statements += found.statements
+            idents |= found.names
+            choices += found.choices
             continue
         if isinstance(tensor, Extern):
             statements += _extern(tensor, idents, names, externs, functions)
@@ -71,12 +85,14 @@ def lower(
                 f"{', '.join(p.name for p in params)}; pass it in"
             )
         target = names.new(tensor.name)
-        body = Body(target, target, names, sizes, idents, _RULES, policy, tensor.name)
+        body = make_body(target, target, tensor.name, idents)
+        if tensor in planned.refused:
+            body.refuse(TILES, planned.refused[tensor])
         statements += lower_tensor(body, tensor)
         if tensor in shifted:
             statements[-1] = behind_barrier(statements[-1])
-        idents[tensor] = target
-        choices.append(_choice(tensor, body))
+        idents[original.get(tensor, tensor)] = target
+        choices.append(choice_of(tensor.name, body))
     return Program(
         own,
         tuple((idents[p], p) for p in params),
@@ -225,11 +241,6 @@ def _extern(
     statements.append(Statement(scope, target, source))
     idents[tensor] = target
     return statements
-
-
-def _choice(tensor: Tensor, body: Body) -> Choice:
-    form = " + ".join(body.forms) or "elementwise"
-    return Choice(tensor.name, form, tuple(body.refused), body.reason, tuple(body.estimates))
 
 
 def _formula(tensor: Compute) -> str:
