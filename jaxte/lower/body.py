@@ -15,6 +15,7 @@ from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.guarded_reads import guarded_reads
+from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.names import Names
 from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
@@ -74,12 +75,14 @@ class Body:
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
+        self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
 
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""
+        self.guarded = guarded_reads(root)
         self.guarded = guarded_reads(root)
         self._survey(root)
         stack = [self._task(root, scope)]

@@ -64,10 +64,12 @@ def _indexed(
         code = Code(f"{base}[{', '.join(entries)}]")
     else:
         data = any(own is None for own in affine)
-        fill = number(_outside(node, data)).text
-        code = Code(
-            f'{base}.at[{", ".join(entries)}].get(mode="fill", fill_value={fill}, wrap_negative_indices=False)'
+        mode = (
+            'mode="clip"'
+            if node in body.guarded
+            else f'mode="fill", fill_value={number(_outside(node, data)).text}'
         )
+        code = Code(f"{base}.at[{', '.join(entries)}].get({mode}, wrap_negative_indices=False)")
     wanted = tuple(d for d in scope.order if d in found)
     return body.with_steps(Value(code, found, (node.dtype, False)), reorder(found, wanted), wanted)
 

@@ -1,0 +1,48 @@
+"""Reads at data behind guards that keep them in range: the nearest element is read where the guard fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+
+X = te.placeholder((5, 4), name="X")
+I = te.placeholder((9,), "int32", "I")  # noqa: E741
+J = te.placeholder((9,), "int32", "J")
+
+
+def within(index: Any, extent: int) -> te.Expr:
+    return (index >= 0) & (index < extent)
+
+
+CASES: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "guarded": (lambda i, j: te.select(within(I[i], 5), X[I[i], j], 0.0), 1, 0),
+    "guarded with an offset": (lambda i, j: te.select(within(I[i] + 1, 5), X[I[i] + 1, j], 7.0), 1, 0),
+    "both positions": (
+        lambda i, j: te.select(within(I[i], 5) & within(J[i], 4), X[I[i], J[i]], 0.0) + te.cast(j, "float32"), 1, 0,
+    ),
+    "one of two positions": (lambda i, j: te.select(within(I[i], 5), X[I[i], J[i]], 0.0) * 2, 0, 1),
+    "half of a range": (lambda i, j: te.select(I[i] < 5, X[I[i], j], 0.0), 0, 1),
+    "another extent": (lambda i, j: te.select(within(I[i], 6), X[I[i], j], 0.0), 0, 1),
+    "also without a guard": (lambda i, j: te.select(within(I[i], 5), X[I[i], j], 0.0) + X[I[i], j], 0, 2),
+    "in the other branch": (lambda i, j: te.select(within(I[i], 5), 0.0, X[I[i], j]), 0, 1),
+    "under a condition of a sum": (
+        lambda i, j: te.sum(X[I[E], j] * te.cast(i, "float32"), axis=E, where=within(I[E], 5)), 1, 0,
+    ),
+}  # fmt: skip
+E = te.reduce_axis((0, 9), "e")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_guards_of_gathers(name: str, rng: np.random.Generator) -> None:
+    body, clipped, filled = CASES[name]
+    y = te.compute((9, 4), body, "Y")
+    text = te.source(y)
+    assert (text.count('mode="clip"'), text.count('mode="fill"')) == (clipped, filled), text
+    feeds = {X: rng.standard_normal((5, 4)).astype("float32")}
+    feeds |= {t: rng.integers(-3, 9, 9).astype("int32") for t in (I, J) if t in y.inputs}
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)
