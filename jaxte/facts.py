@@ -43,7 +43,23 @@ class SymmetricAdjacency:
     slot: Any = None
 
 
-Fact = Permutation | Sorted | Unique | SymmetricAdjacency
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Every value is in ``[0, stop)``."""
+
+    stop: Any
+
+
+Fact = Permutation | Sorted | Unique | SymmetricAdjacency | Within
+
+
+def within(stop: Any) -> Within:
+    """``0 <= I[...] < stop``: reads at such positions need no test of their range.
+
+    Args:
+        stop: an integer or a size.
+    """
+    return Within(stop)
 
 
 def permutation(inverse: Any = None) -> Permutation:
@@ -85,8 +101,8 @@ def listed(facts: Fact | Iterable[Fact] | None, name: str) -> tuple[Fact, ...]:
     for fact in found:
         if not isinstance(fact, Fact):
             raise DefinitionError(
-                f"the facts of {name} hold {fact!r}; give te.facts.permutation(...), sorted(), unique() or "
-                "symmetric_adjacency(...)"
+                f"the facts of {name} hold {fact!r}; give te.facts.permutation(...), sorted(), unique(), "
+                "within(...) or symmetric_adjacency(...)"
             )
     return found
 
@@ -103,6 +119,8 @@ def values_in(tensor: Any) -> int | Any | None:
             return tensor.shape[-1]
         if isinstance(fact, SymmetricAdjacency):
             return tensor.shape[0]
+        if isinstance(fact, Within):
+            return fact.stop
     return None
 
 

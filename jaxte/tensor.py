@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from jaxte import dtypes
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
 from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call
-from jaxte.facts import Fact, Permutation, SymmetricAdjacency, find, listed
+from jaxte.facts import Fact, Permutation, SymmetricAdjacency, Within, find, listed
 from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
 from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
 from jaxte.text import text
@@ -229,6 +229,8 @@ def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
             and find(fact.inverse, Permutation) is None
         ):
             fact.inverse.facts = (*fact.inverse.facts, Permutation(tensor))
+        if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
+            fact.slot.facts = (*fact.slot.facts, Within(tensor.shape[1]))
     return tensor
 
 
@@ -240,7 +242,7 @@ def _check_fact(tensor: Tensor, fact: Fact) -> None:
         raise DefinitionError(
             f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"
         )
-    if tensor.ndim != rank if rank else not tensor.ndim:
+    if tensor.ndim != rank if rank else not (tensor.ndim or isinstance(fact, Within)):
         wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
         raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
     other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)

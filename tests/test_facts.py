@@ -171,6 +171,7 @@ FALSE = {
     "repeated": (te.facts.permutation(), [0, 2, 2], r"P\[1\] = 2 and P\[2\] = 2 are alike"),
     "outside": (te.facts.permutation(), [0, 1, 3], r"P\[2\] = 3 is not in \[0, 3\)"),
     "unsorted": (te.facts.sorted(), [0, 2, 1], r"P\[2\] = 1 is below P\[1\] = 2"),
+    "beyond": (te.facts.within(2), [0, 1, 2], r"P\[2\] = 2 is not in \[0, 2\)"),
     "twice": (te.facts.unique(), [5, 7, 5], r"P\[0\] = 5 and P\[2\] = 5 are alike"),
 }
 
@@ -229,3 +230,13 @@ def test_an_inverse_that_is_no_input_is_asked_for() -> None:
     fn = te.function([x, p], te.compute((N, C), lambda i, j: x[p[i], j], "Y"))
     with pytest.raises(te.LoweringError, match="Q is needed but is none of the parameters"):
         jax.grad(lambda a: jnp.sum(fn(a, jnp.arange(N))))(jnp.ones((N, C)))
+
+
+def test_positions_known_to_be_in_range_are_not_tested() -> None:
+    x, h = te.placeholder((9, 2), name="X"), te.placeholder((N, 2), name="H")
+    for stop, mode in ((9, "promise_in_bounds"), (5, "promise_in_bounds"), (10, "fill")):
+        p = te.placeholder((N,), "int32", "P", facts=te.facts.within(stop))
+        y = te.compute((N, 2), lambda i, j, p=p: x[p[i], j], "Y")
+        assert f'mode="{mode}"' in te.source(y)
+        (dx,) = te.differentiate(y, [x], h)
+        assert te.explain(dx).scatters

@@ -22,7 +22,13 @@ SPELLINGS = {
 
 
 def inputs(a, b, c, o):
-    return normal(2 * a * b, c), normal(4, c, o, scale=0.2), given(torus(a, b))
+    adjacent = torus(a, b)
+    return normal(2 * a * b, c), normal(4, c, o, scale=0.2), given(adjacent), given(slots(adjacent))
+
+
+def slots(adjacent):
+    """At which place each neighbour holds a face."""
+    return np.argmax(adjacent[adjacent] == np.arange(len(adjacent))[:, None, None], -1)
 
 
 def torus(a, b):
@@ -41,14 +47,16 @@ def torus(a, b):
     return renamed
 
 
-def expression(x, w, adj):
+def expression(x, w, adj, slot):
+    te.assume(adj, te.facts.symmetric_adjacency(slot=slot))
     n, c = x.shape
     p, k = te.reduce_axis((0, 3), "p"), te.reduce_axis((0, c), "c")
-    s1 = te.compute((n, c), lambda i, c: te.sum(x[adj[i, p], c], axis=p), "S1")
+    near = te.compute((n, 3, c), lambda i, p, c: x[adj[i, p], c], "near")
+    s1 = te.compute((n, c), lambda i, c: te.sum(near[i, p, c], axis=p), "S1")
     s2 = te.compute(
-        (n, c), lambda i, c: te.sum(te.abs(x[adj[i, p], c] - x[adj[i, (p + 1) % 3], c]), axis=p), "S2"
+        (n, c), lambda i, c: te.sum(te.abs(near[i, p, c] - near[i, (p + 1) % 3, c]), axis=p), "S2"
     )
-    s3 = te.compute((n, c), lambda i, c: te.sum(te.abs(x[adj[i, p], c] - x[i, c]), axis=p), "S3")
+    s3 = te.compute((n, c), lambda i, c: te.sum(te.abs(near[i, p, c] - x[i, c]), axis=p), "S3")
 
     def body(i, o):
         parts = x[i, k] * w[0, k, o] + s1[i, k] * w[1, k, o] + s2[i, k] * w[2, k, o] + s3[i, k] * w[3, k, o]
@@ -57,7 +65,7 @@ def expression(x, w, adj):
     return te.compute((n, w.shape[2]), body, "y")
 
 
-def idiomatic(x, w, adj):
+def idiomatic(x, w, adj, slot):
     near = x[adj]
     s1 = near.sum(1)
     s2 = jnp.abs(near - jnp.roll(near, -1, 1)).sum(1)
@@ -66,28 +74,27 @@ def idiomatic(x, w, adj):
 
 
 @jax.custom_vjp
-def neighbours(x, adj):
+def neighbours(x, adj, slot):
     return x[adj]
 
 
-def _backward(adj, h):
-    # at which place each neighbour holds this face
-    place = jnp.argmax(adj[adj] == jnp.arange(len(adj))[:, None, None], -1)
-    return h[adj, place].sum(1), None
+def _backward(residuals, h):
+    adj, slot = residuals
+    return h[adj, slot].sum(1), None, None
 
 
-neighbours.defvjp(lambda x, adj: (x[adj], adj), _backward)
+neighbours.defvjp(lambda x, adj, slot: (x[adj], (adj, slot)), _backward)
 
 
-def by_hand(x, w, adj):
-    near = neighbours(x, adj)
+def by_hand(x, w, adj, slot):
+    near = neighbours(x, adj, slot)
     s1 = near.sum(1)
     s2 = sum(jnp.abs(near[:, p] - near[:, (p + 1) % 3]) for p in range(3))
     s3 = sum(jnp.abs(near[:, p] - x) for p in range(3))
     return jnp.concatenate([x, s1, s2, s3], 1) @ w.reshape(-1, w.shape[2])
 
 
-def torch(torch, x, w, adj):
+def torch(torch, x, w, adj, slot):
     near = x[adj]
     s2 = (near - torch.roll(near, -1, 1)).abs().sum(1)
     s3 = (near - x[:, None]).abs().sum(1)

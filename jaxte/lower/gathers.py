@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from jaxte import dtypes
 from jaxte.affine import linear
 from jaxte.expr import Axis, Expr, Read, Scalar, as_expr
+from jaxte.facts import values_in
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.lower.ops import Code, Value
@@ -60,18 +62,30 @@ def _indexed(
     while entries and entries[-1] == ":":
         entries.pop()
     base = body.tensors[node.tensor]
-    if all(_inside(own, extent) for own, extent in zip(affine, node.tensor.shape, strict=True)):
-        code = Code(f"{base}[{', '.join(entries)}]")
+    where = f"[{', '.join(entries)}]"
+    limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
+    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
+        code = Code(f"{base}{where}")
     else:
-        data = any(own is None for own in affine)
-        mode = (
-            'mode="clip"'
-            if node in body.guarded
-            else f'mode="fill", fill_value={number(_outside(node, data)).text}'
-        )
-        code = Code(f"{base}.at[{', '.join(entries)}].get({mode}, wrap_negative_indices=False)")
+        code = Code(f"{base}.at{where}.get({_mode(body, node, limits)}, wrap_negative_indices=False)")
     wanted = tuple(d for d in scope.order if d in found)
     return body.with_steps(Value(code, found, (node.dtype, False)), reorder(found, wanted), wanted)
+
+
+def _mode(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> str:
+    """What a gather does out of range: nothing where that is known not to happen, or does not count."""
+    if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
+        return 'mode="promise_in_bounds"'
+    if node in body.guarded:
+        return 'mode="clip"'
+    has_data = any(own is None for _, own, _ in limits)
+    return f'mode="fill", fill_value={number(_outside(node, has_data)).text}'
+
+
+def _known_inside(index: Expr, extent: Expr | int) -> bool:
+    """Whether facts keep a position that is data in range."""
+    stop = values_in(index.tensor) if isinstance(index, Read) else None
+    return stop is not None and at_most(linear(as_expr(stop)), as_expr(extent))
 
 
 def _outside(node: Read, has_data: bool) -> Scalar:

@@ -10,6 +10,7 @@ from jaxte.errors import LoweringError
 from jaxte.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lower.body import Body
 from jaxte.lower.bounds import known
+from jaxte.lower.disjoint import without_disjoint_sums
 from jaxte.lower.gathers import gather_value
 from jaxte.lower.names import Names, docstring_text, identifier
 from jaxte.lower.ops import Choice, Code, Program, Statement
@@ -117,7 +118,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     root = tensor.body
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    value = body.evaluate(root, scope)
+    value = body.evaluate(without_disjoint_sums(root, tensor.axes), scope)
     if not value.literal and (value.kind[1] or value.dtype != tensor.dtype):
         value = body.cast(value, tensor.dtype, always=True)
     if value.literal:
