@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,33 +50,34 @@ def measured(chosen: list[str], size: str, limit: float, rounds: int) -> Iterato
 
 
 def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """``old`` with the cases of ``new``."""
+    """``old`` with the cases of ``new``; the higher ceilings stand here too."""
     if (old["size"], old["machine"]["processor"]) != (new["size"], new["machine"]["processor"]):
         raise SystemExit(
             "the figures in --out are of another machine or of other sizes; choose another --out"
         )
     cases = {case["name"]: case for case in (*old["cases"], *new["cases"])}
-    return new | {"cases": [cases[name] for name in sorted(cases)]}
+    rates = {rate: max(value, old["ceilings"][rate]) for rate, value in new["ceilings"].items()}
+    return new | {"ceilings": rates, "cases": [cases[name] for name in sorted(cases)]}
 
 
-def write_document(text: str) -> None:
-    """Put ``text`` between the markers of docs/performance.md."""
+def save(data: dict[str, Any], folder: Path) -> str:
+    """The three files, and the text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = report(data)
+    (folder / "suite.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (folder / "suite.md").write_text(text, encoding="utf-8")
+    chart.draw(data, folder / "suite.png")
+    return text
+
+
+def write_document(text: str, folder: Path) -> None:
+    """Put ``text`` between the markers of docs/performance.md, and the other two files beside it."""
     page = DOCUMENT.read_text(encoding="utf-8")
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
     DOCUMENT.write_text(f"{head}{BEGIN}\n{text}{END}{tail}", encoding="utf-8")
-
-
-def save(data: dict[str, Any], folder: Path, document: bool) -> str:
-    """The three files, and the text."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = report(data)
-    (folder / "suite.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
-    (folder / "suite.md").write_text(text, encoding="utf-8")
-    chart.draw(data, folder / "suite.png")
-    if document:
-        write_document(text)
-    return text
+    for suffix in (".json", ".png"):
+        shutil.copyfile(folder / f"suite{suffix}", DOCUMENT.with_suffix(suffix))
 
 
 def main() -> int:
@@ -97,16 +99,17 @@ def main() -> int:
     # so that a terminated suite ends the worker of the moment too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     size = args.size or ("quick" if args.quick else "full")
-    if args.saved:
-        print(save(json.loads(args.saved.read_text(encoding="utf-8")), args.out, args.write))
-        return 0
     kept = json.loads((args.out / "suite.json").read_text(encoding="utf-8")) if args.update else None
-    for found in measured(args.case or names(), size, args.limit or LIMITS[size], args.rounds):
+    if args.saved:
+        runs: Iterable[dict[str, Any]] = [json.loads(args.saved.read_text(encoding="utf-8"))]
+    else:
+        runs = measured(args.case or names(), size, args.limit or LIMITS[size], args.rounds)
+    for found in runs:
         data = updated(kept, found) if kept else found
         # after each case, so that what is measured stands even if the run is stopped
-        text = save(data, args.out, document=False)
+        text = save(data, args.out)
     if args.write:
-        write_document(text)
+        write_document(text, args.out)
     print(text)
     return 1 if any(case.get("error") for case in data["cases"]) else 0
 

@@ -19,7 +19,7 @@ def draw(data: dict[str, Any], path: Path) -> None:
     """A column of bars for each pass."""
     cases = data["cases"]
     shown = [o for o in f.OPPONENTS if any(f.ratios(cases, which, o) for which in (BOTH, FORWARD))]
-    figure = Figure(figsize=(15, 2.5 + 0.13 * len(cases) * max(len(shown), 1)), layout="constrained")
+    figure = Figure(figsize=(15, 2.0 + 0.085 * len(cases) * max(len(shown), 1)), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     for axis, which in zip(axes, (BOTH, FORWARD), strict=True):
         _bars(axis, cases, which, shown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case
@@ -62,6 +63,8 @@ def left_out(case: Case, size: str) -> dict[str, str]:
     found = dict(case.left_out.get(size, {}))
     if TORCH in case.sides and not HAS_TORCH:
         found[TORCH] = "PyTorch is not installed"
+    elif TORCH in case.sides and jax.default_backend() != "cpu":
+        found[TORCH] = "PyTorch runs on the CPU here"
     return found
 
 

@@ -41,8 +41,8 @@ def where(data: Result) -> str:
 def times(results: Sequence[Result], which: str, rates: dict[str, float]) -> str:
     """Milliseconds of jaxte, and how many times faster it is than each opponent; what misses its goal is bold."""
     rows = [_times_row(result, which, rates) for result in results]
-    means = f.means(results, which)
-    mean_cells = ["" if means[o] is None else f"**{f.ratio_text(means[o])}**" for o in f.OPPONENTS]
+    goals = f.LEAST | f.LEAST_MEAN
+    mean_cells = [_shown(mean, goals.get(o, 0.0)) for o, mean in f.means(results, which).items()]
     return markdown(TIMES, [*rows, ("geometric mean", "", *mean_cells, "", "")])
 
 
@@ -59,8 +59,15 @@ def _ratio_cell(result: Result, which: str, opponent: str) -> str:
     value = f.ratio(result, which, opponent)
     if value is None:
         return _failure(result, which, opponent)
+    return _shown(value, f.LEAST.get(opponent, 0.0))
+
+
+def _shown(value: float | None, goal: float) -> str:
+    """A ratio, bold below its goal."""
+    if value is None:
+        return ""
     text = f.ratio_text(value)
-    return f"**{text}**" if value < f.LEAST.get(opponent, 0.0) else text
+    return f"**{text}**" if value < goal else text
 
 
 def _failure(result: Result, which: str, side: str) -> str:
