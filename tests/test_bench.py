@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+import suite
 from harness import figures, processes
 from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case, load, names
 from harness.clock import Budget, interleaved
@@ -146,6 +147,41 @@ def test_the_suite_writes_table_figures_and_chart(tmp_path: Path) -> None:
     pool = figures.sides(data["cases"][0], BOTH)
     assert pool[IDIOMATIC]["operations"]["select_and_scatter"] == 1
     assert pool[JAXTE]["temporaries"] < pool[IDIOMATIC]["temporaries"]
+
+
+def test_the_page_shows_the_figures_beside_it() -> None:
+    """After a change of the report: python benchmarks/suite.py --from docs/performance.json --write"""
+    page = suite.DOCUMENT.read_text(encoding="utf-8")
+    data = json.loads(suite.DOCUMENT.with_suffix(".json").read_text(encoding="utf-8"))
+    assert page.partition(suite.BEGIN)[2].partition(suite.END)[0] == "\n" + report(data)
+    assert [case["name"] for case in data["cases"]] == names() and data["size"] == "full"
+
+
+def test_the_table_is_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, results = tmp_path / "page.md", tmp_path / "results"
+    page.write_text(f"before\n{suite.BEGIN}\nold\n{suite.END}\nafter\n")
+    monkeypatch.setattr(suite, "DOCUMENT", page)
+    data = {"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [measured("one", {}, jaxte=1.0)]}
+    suite.write_document(suite.save(data, results), results)
+    assert page.read_text() == f"before\n{suite.BEGIN}\n{report(data)}{suite.END}\nafter\n"
+    assert json.loads((tmp_path / "page.json").read_text()) == data and (tmp_path / "page.png").exists()
+
+
+def test_new_figures_replace_those_of_the_same_cases_on_the_same_machine() -> None:
+    def run(processor: str, rate: float, **titles: str) -> dict[str, Any]:
+        cases = [{"name": name, "title": title} for name, title in titles.items()]
+        machine = {**MACHINE, "processor": processor}
+        return {"machine": machine, "size": "full", "ceilings": {"bytes_per_second": rate}, "cases": cases}
+
+    both = suite.updated(run("abacus", 2.0, a="old", c="old"), run("abacus", 1.0, c="new", b="new"))
+    assert [(case["name"], case["title"]) for case in both["cases"]] == [
+        ("a", "old"),
+        ("b", "new"),
+        ("c", "new"),
+    ]
+    assert both["ceilings"] == {"bytes_per_second": 2.0}
+    with pytest.raises(SystemExit, match="another machine"):
+        suite.updated(run("abacus", 1.0), run("slide rule", 1.0))
 
 
 # --- the harness
