@@ -1,7 +1,8 @@
 """The meaning of the language: every element of every tensor computed with NumPy, nothing rearranged.
 
-A body is evaluated node by node over all points of its axes at once. Each axis has a dimension of its own in the
-arrays, of length 1 where a value does not depend on it, so that values meet by broadcasting. An operation is
+A body is evaluated node by node over all points of its axes at once. Each axis has a dimension in the arrays, of
+length 1 where a value does not depend on it, so that values meet by broadcasting; axes of reductions that stand side
+by side share one, since NumPy has 64. An operation is
 computed widely (in float64) and rounded to the dtype of its node; sums are accumulated widely and rounded once.
 A read outside of its tensor is NaN (0 for integers): where that is not meant to happen, a guard discards it.
 """
@@ -84,12 +85,13 @@ def _extern(
 
 def _compute(tensor: Compute, values: Mapping[Tensor, np.ndarray], sizes: Sizes) -> np.ndarray:
     ranges = _ranges(tensor, sizes)
+    dims = _dimensions(tensor, list(ranges))
     extents = [len(ranges[axis]) for axis in tensor.axes]
     points = max(1, math.prod(extents))
     at_once = max(1, MOST_POINTS * points // max(1, _largest_grid(tensor, ranges)))
     result = np.empty(extents, tensor.dtype)
     for box in _boxes(extents, at_once):
-        grid = _Grid({**ranges, **dict(zip(tensor.axes, box, strict=True))}, values, sizes)
+        grid = _Grid({**ranges, **dict(zip(tensor.axes, box, strict=True))}, dims, values, sizes)
         (value,) = grid.evaluate([tensor.body])
         value = value.reshape(value.shape[: len(extents)])  # the reduced axes have length 1
         result[tuple(slice(r.start, r.stop) for r in box)] = _convert(value, (tensor.dtype, False))
@@ -105,6 +107,25 @@ def _ranges(tensor: Compute, sizes: Sizes) -> dict[Axis, range]:
 
 def _axes_of(node: Expr) -> tuple[Axis, ...]:
     return node.axes if isinstance(node, Reduce) else (node,) if isinstance(node, Axis) else ()
+
+
+def _dimensions(tensor: Compute, axes: Sequence[Axis]) -> dict[Axis, int]:
+    """A dimension for each axis: those of ``tensor`` first, others where no axis of the same subexpression is."""
+    free: dict[Expr, frozenset[Axis]] = {}
+    beside: dict[Axis, set[Axis]] = {axis: set() for axis in axes}
+    for node in postorder(tensor.body):
+        own = frozenset(_axes_of(node)).union(*(free[child] for child in node.children))
+        free[node] = own
+        if isinstance(node, Reduce):
+            free[node] = own.difference(node.axes)
+            for axis in own:
+                beside[axis] |= own
+    found = {axis: n for n, axis in enumerate(tensor.axes)}
+    for axis in axes:
+        if axis not in found:
+            taken = {found[other] for other in beside[axis] if other in found}
+            found[axis] = next(n for n in itertools.count(len(tensor.axes)) if n not in taken)
+    return found
 
 
 def _largest_grid(tensor: Compute, ranges: Mapping[Axis, range]) -> int:
@@ -130,9 +151,10 @@ def _boxes(extents: Sequence[int], most: int) -> Iterator[tuple[range, ...]]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """The points at which a body is evaluated: each axis is a dimension, in the order of ``ranges``."""
+    """The points at which a body is evaluated: the ``ranges`` of its axes, and the dimension ``dims`` of each."""
 
     ranges: Mapping[Axis, range]
+    dims: Mapping[Axis, int]
     values: Mapping[Tensor, np.ndarray]
     sizes: Sizes
 
@@ -169,13 +191,16 @@ class _Grid:
         raise AssertionError(f"no value for {type(node).__name__}")
 
     def _scalar(self, value: Any, node: Expr) -> np.ndarray:
-        return np.full((1,) * len(self.ranges), value, _storage(node.kind))
+        return np.full(self._shape(), value, _storage(node.kind))
 
     def _shape(self, *axes: Axis) -> tuple[int, ...]:
-        return tuple(len(r) if axis in axes else 1 for axis, r in self.ranges.items())
+        shape = [1] * (1 + max(self.dims.values(), default=-1))
+        for axis in axes:
+            shape[self.dims[axis]] = len(self.ranges[axis])
+        return tuple(shape)
 
     def _read(self, source: np.ndarray, indices: list[np.ndarray]) -> np.ndarray:
-        inside = np.ones((1,) * len(self.ranges), bool)
+        inside = np.ones(self._shape(), bool)
         positions = []
         for index, extent in zip(indices, source.shape, strict=True):
             valid = (index >= 0) & (index < extent)
@@ -187,7 +212,7 @@ class _Grid:
         return np.where(inside, source[tuple(positions)], outside)
 
     def _reduce(self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray) -> np.ndarray:
-        dims = tuple(i for i, axis in enumerate(self.ranges) if axis in node.axes)
+        dims = tuple(self.dims[axis] for axis in node.axes)
         shape = np.broadcast_shapes(*(e.shape for e in exprs), where.shape, self._shape(*node.axes))
         starts = self.evaluate(node.reducer.identity)
         if node.reducer.name not in _REDUCTIONS:
@@ -204,9 +229,8 @@ class _Grid:
         self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray, state: list[np.ndarray]
     ) -> np.ndarray:
         """A custom reduction: the points one after the other, in the order of the axes."""
-        reducer, order = node.reducer, list(self.ranges)
-        dims = [order.index(axis) for axis in node.axes]
-        at: list[slice] = [slice(None)] * len(order)
+        reducer, dims = node.reducer, [self.dims[axis] for axis in node.axes]
+        at: list[slice] = [slice(None)] * where.ndim
         for point in np.ndindex(*(where.shape[dim] for dim in dims)):
             for dim, position in zip(dims, point, strict=True):
                 at[dim] = slice(position, position + 1)

@@ -434,3 +434,14 @@ def test_sizes_that_no_array_determines() -> None:
     B = placeholder((2 * n,), name="B")
     with pytest.raises(FeedError, match=r"axis 0 of B\(.*\) has 2 elements \(with n = 1"):
         interpret(compute((2 * n,), lambda i: B[i]), {B: np.zeros(3, F)})
+
+
+def test_many_reductions_side_by_side() -> None:
+    """NumPy has no more than 64 dimensions; every axis below is one of its own."""
+    X, i = placeholder((2, 3), name="X"), Axis("i", 0, 2)
+    body = te.const(0.0, "float32")
+    for n in range(70):
+        k, m = reduce_axis((0, 3), f"k{n}"), reduce_axis((0, 2), f"m{n}")
+        body = body + total(X[i, k] * reductions.max(X[m, k], m), k, where=k != n % 3)
+    x = np.arange(6, dtype=F).reshape(2, 3)
+    check(Compute("T", (i,), body), {X: x}, (x * x[1]) @ (70 - np.bincount(np.arange(70) % 3)))
