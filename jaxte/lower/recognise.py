@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from jaxte.expr import Axis, Expr, Reduce, conjuncts
+from jaxte.lower.band_forms import band_candidates
+from jaxte.lower.bands import BandSpec, recognise_band
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import GENERAL, Candidate, Search, choose
 from jaxte.lower.convolution import match_convolution
@@ -18,8 +20,9 @@ from jaxte.lower.scan_source import scan_source
 from jaxte.lower.scopes import Scope
 from jaxte.lower.signatures import signature
 from jaxte.lower.specs import Refusal
-from jaxte.lower.window import WindowSpec, recognise_window
-from jaxte.lower.window_forms import window_candidates
+from jaxte.lower.unrolled import MOST_COPIES
+from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
+from jaxte.lower.window_forms import unrolled_candidates, window_candidates
 from jaxte.lower.written import operands_text, whole
 from jaxte.walk import free_axes, reads_of, substitute
 
@@ -58,6 +61,12 @@ def _only_form(body: Body, node: Reduce, axes: tuple[Axis, ...]) -> Search:
 def _candidates(
     body: Body, node: Reduce, axes: tuple[Axis, ...], guards: Sequence[Expr]
 ) -> Generator[Candidate, None, None]:
+    if node.reducer.name == "sum":
+        band = recognise_band(axes, node, guards)
+        if isinstance(band, BandSpec):
+            yield from band_candidates(body, band, axes, node)
+        elif band.reason:
+            body.refuse("block-skew", band.reason)
     if not _mixes(node, axes):
         return
     single = node.reducer.name != "sum" or _is_single(node)
@@ -69,9 +78,11 @@ def _candidates(
             yield from convolution_candidates(body, matched, axes, node)
             return
     if not guards:
-        found = recognise_window(axes, node)
+        found = recognise_window(axes, node, MOST_COPIES)
         if isinstance(found, WindowSpec):
             yield from window_candidates(body, found, axes, node)
+        elif isinstance(found, UnrollSpec):
+            yield from unrolled_candidates(body, found, axes, node)
         elif isinstance(found, Refusal):
             body.refuse("window", found.reason)
 

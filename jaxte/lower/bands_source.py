@@ -1,0 +1,235 @@
+"""The text of banded products: blocks of rows against the columns that they meet, and the skew between them.
+
+In a block of ``B`` rows, row ``i`` meets the columns ``i, ..., i + W - 1`` of ``L``. Entry ``(i, i + z)`` of the dense ``B x L`` matrix
+stands at ``i L + i + z = i (L + 1) + z`` of its elements in a row: padded by ``B`` elements and read as ``B`` rows of length
+``L + 1``, the parallelogram is the first ``W`` columns. The other way round, a rectangle padded to rows of length ``L + 1`` and read
+as rows of length ``L`` is a parallelogram among zeros.
+
+The columns of block ``n`` are those of the blocks ``n, ..., n + L / B - 1``, laid side by side; sums over rows go back the same way,
+each part added at its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jaxte.expr import Axis
+from jaxte.lower.bands import SCORES, TRANSPOSED, BandSpec, Dims
+from jaxte.lower.specs import as_atom, as_factor, tuple_text
+
+Assign = Callable[[str], str]
+_LARGEST, _SMALLEST = 64, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """``count`` blocks of ``size`` rows (for each of ``step`` remainders), each with ``spans`` blocks of columns."""
+
+    size: int
+    count: int
+    spans: int
+    step: int
+
+    @property
+    def width(self) -> int:
+        """L, the columns of a block."""
+        return self.size * self.spans
+
+    @property
+    def rows(self) -> int:
+        return self.size * self.count * self.step
+
+    @property
+    def columns(self) -> int:
+        return self.size * (self.count + self.spans - 1) * self.step
+
+
+def blocks_of(spec: BandSpec) -> Blocks:
+    """Blocks about as long as the window, so that at least a third of each product is band."""
+    rows = -(-spec.rows // spec.step)
+    size = _SMALLEST
+    while size < min(_LARGEST, spec.window - 1, rows):
+        size *= 2
+    size = min(size, rows)
+    return Blocks(size, -(-rows // size), -(-(spec.window - 1) // size) + 1, spec.step)
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """An expression and its dimensions: a letter and an extent for each."""
+
+    text: str
+    letters: str
+    extents: tuple[int, ...]
+
+    def reshaped(self, at: int, taken: int, letters: str, extents: Sequence[int]) -> Shaped:
+        """``taken`` dimensions from ``at`` on as others with as many elements."""
+        own = (*self.extents[:at], *extents, *self.extents[at + taken :])
+        named = self.letters[:at] + letters + self.letters[at + taken :]
+        if own == self.extents:
+            return Shaped(self.text, named, own)
+        return Shaped(f"{as_atom(self.text)}.reshape({', '.join(map(str, own))})", named, own)
+
+    def padded(self, at: int, before: int, behind: int) -> Shaped:
+        """Zeros before and behind dimension ``at``; elements are cut off where a number is negative."""
+        cut = self.sliced(at, max(0, -before), self.extents[at] - max(0, -behind))
+        before, behind = max(0, before), max(0, behind)
+        if not before and not behind:
+            return cut
+        widths = ["(0, 0)"] * len(self.extents)
+        widths[at] = f"({before}, {behind})"
+        extents = (*cut.extents[:at], before + cut.extents[at] + behind, *cut.extents[at + 1 :])
+        return Shaped(f"jnp.pad({cut.text}, {tuple_text(widths)})", cut.letters, extents)
+
+    def sliced(self, at: int, start: int, stop: int) -> Shaped:
+        if (start, stop) == (0, self.extents[at]):
+            return self
+        entry = f"{start or ''}:{stop if stop < self.extents[at] else ''}"
+        extents = (*self.extents[:at], stop - start, *self.extents[at + 1 :])
+        return Shaped(self._indexed(at, entry), self.letters, extents)
+
+    def reversed(self, at: int) -> Shaped:
+        return Shaped(self._indexed(at, "::-1"), self.letters, self.extents)
+
+    def arranged(self, letters: str) -> Shaped:
+        if letters == self.letters:
+            return self
+        order = tuple(self.letters.index(letter) for letter in letters)
+        return Shaped(f"jnp.transpose({self.text}, {order})", letters, tuple(self.extents[n] for n in order))
+
+    def _indexed(self, at: int, entry: str) -> str:
+        return f"{as_atom(self.text)}[{', '.join([*[':'] * at, entry])}]"
+
+
+class _Writer:
+    def __init__(self, spec: BandSpec, assign: Assign) -> None:
+        self.spec = spec
+        self.blocks = blocks_of(spec)
+        self.assign = assign
+        axes = [r for r in (*spec.out, *spec.first.roles, *spec.second.roles) if isinstance(r, Axis)]
+        self.letters = _letters(list(dict.fromkeys(axes)))
+        self.extent = {
+            self.letters[a]: int(a.extent)
+            for d in (spec.first, spec.second)
+            for a in d.array.axes
+            if a in self.letters
+        }
+        self.remainder = "s" if spec.step > 1 else ""
+        self.steps = (spec.step,) if spec.step > 1 else ()
+
+    def named(self, shaped: Shaped) -> Shaped:
+        return Shaped(self.assign(shaped.text), shaped.letters, shaped.extents)
+
+    def operand(self, dims: Dims, text: str) -> Shaped:
+        letters = self.roles(dims.roles)
+        return Shaped(text, letters, tuple(int(a.hi) for a in dims.array.axes))
+
+    def roles(self, roles: Sequence[str | Axis]) -> str:
+        """One letter for each role: rows i, columns j, diagonals w."""
+        own = {"row": "i", "column": "j", "diagonal": "w"}
+        return "".join(own[r] if isinstance(r, str) else self.letters[r] for r in roles)
+
+    # --- into blocks
+
+    def in_rows(self, x: Shaped) -> Shaped:
+        """Rows as blocks of rows."""
+        at, b = x.letters.index("i"), self.blocks
+        x = x.padded(at, 0, b.rows - x.extents[at])
+        return x.reshaped(at, 1, f"ni{self.remainder}", (b.count, b.size, *self.steps))
+
+    def in_columns(self, y: Shaped) -> Shaped:
+        """Columns as those of each block of rows, side by side."""
+        at, b = y.letters.index("j"), self.blocks
+        y = y.padded(at, self.spec.before, b.columns - self.spec.before - y.extents[at])
+        y = y.reshaped(at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.size, *self.steps))
+        if b.spans == 1:
+            return y
+        y = self.named(y)
+        parts = [y.sliced(at, m, m + b.count).text for m in range(b.spans)]
+        written = ", ".join(parts)
+        if b.spans > 3:
+            moving = ", ".join([*[":"] * at, f"m:m + {b.count}"])
+            written = f"{y.text}[{moving}] for m in range({b.spans})"
+        extents = (*y.extents[:at], b.count, b.width, *y.extents[at + 2 :])
+        return Shaped(f"jnp.concatenate([{written}], axis={at + 1})", y.letters, extents)
+
+    def skewed(self, p: Shaped) -> Shaped:
+        """Diagonals as columns: rows of W elements as a parallelogram among zeros."""
+        b, others = self.blocks, len(p.letters) - 2
+        if self.spec.flip:
+            p = p.reversed(others + 1)
+        p = self.in_rows(p)
+        p = p.arranged(f"{p.letters[:others]}n{self.remainder}iw")
+        last = len(p.letters) - 1
+        p = p.padded(last, 0, b.width + 1 - p.extents[last])
+        p = p.reshaped(last - 1, 2, "i", (b.size * (b.width + 1),)).sliced(last - 1, 0, b.size * b.width)
+        return p.reshaped(last - 1, 1, "ij", (b.size, b.width))
+
+    # --- and back
+
+    def straight(self, p: Shaped) -> Shaped:
+        """Columns as diagonals: the parallelogram of each block as rows of W elements."""
+        b, at = self.blocks, len(p.letters) - 2
+        p = p.reshaped(at, 2, "i", (b.size * b.width,)).padded(at, 0, b.size)
+        p = p.reshaped(at, 1, "iw", (b.size, b.width + 1)).sliced(at + 1, 0, self.spec.window)
+        if self.remainder:
+            p = p.arranged(p.letters.replace("si", "is"))
+        p = self.out_rows(p)
+        return p.reversed(p.letters.index("w")) if self.spec.flip else p
+
+    def out_rows(self, x: Shaped) -> Shaped:
+        at, b = x.letters.index("n"), self.blocks
+        return x.reshaped(at, 2 + len(self.steps), "i", (b.rows,)).sliced(at, 0, self.spec.rows)
+
+    def out_columns(self, y: Shaped) -> Shaped:
+        """The columns of all blocks, added where they overlap."""
+        at, b, spec = y.letters.index("n"), self.blocks, self.spec
+        if b.spans > 1:
+            y = self.named(y.reshaped(at + 1, 1, "mj", (b.spans, b.size)))
+            here = ", ".join([*[":"] * (at + 1), "m"])
+            widths = ["(0, 0)"] * (len(y.extents) - 1)
+            widths[at] = f"(m, {b.spans - 1} - m)"
+            total = f"sum(jnp.pad({y.text}[{here}], {tuple_text(widths)}) for m in range({b.spans}))"
+            extents = (*y.extents[:at], b.count + b.spans - 1, *y.extents[at + 2 :])
+            y = Shaped(total, y.letters.replace("m", ""), extents)
+        y = y.reshaped(at, 2 + len(self.steps), "j", (b.columns,))
+        return y.padded(at, -spec.before, spec.columns + spec.before - b.columns)
+
+    def einsum(self, first: Shaped, second: Shaped, out: str) -> Shaped:
+        known = dict(zip(first.letters + second.letters, first.extents + second.extents, strict=True))
+        text = f'jnp.einsum("{first.letters},{second.letters}->{out}", {first.text}, {second.text})'
+        return self.named(Shaped(text, out, tuple(known[letter] for letter in out)))
+
+
+def band_source(spec: BandSpec, operands: Sequence[str], assign: Assign) -> str:
+    """The expression of ``spec`` on the texts of ``spec.operands``; ``assign`` gives an expression a name."""
+    w = _Writer(spec, assign)
+    first, second = w.operand(spec.first, operands[0]), w.operand(spec.second, operands[1])
+    out = w.roles(spec.out)
+    s = w.remainder
+    if spec.kind == SCORES:
+        others = "".join(letter for letter in out if letter not in "iw")
+        dense = w.einsum(w.in_rows(first), w.named(w.in_columns(second)), f"{others}n{s}ij")
+        result = w.straight(dense).arranged(out)
+    elif spec.kind == TRANSPOSED:
+        dense = w.einsum(w.named(w.skewed(first)), w.in_rows(second), out.replace("j", f"nj{s}"))
+        result = w.out_columns(dense)
+    else:
+        inner = w.named(w.skewed(first)), w.named(w.in_columns(second))
+        result = w.out_rows(w.einsum(*inner, out.replace("i", f"ni{s}")))
+    return result.text if spec.scale is None else f"{as_factor(operands[2])} * {as_atom(result.text)}"
+
+
+def _letters(axes: Sequence[Axis]) -> dict[Axis, str]:
+    """A letter for each axis that the band does not touch: its own where that is free."""
+    found: dict[Axis, str] = {}
+    taken = set("nijwms")
+    spare = iter("abcdefghklopqrtuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for axis in axes:
+        letter = axis.name[:1]
+        if not (letter.isascii() and letter.isalpha()) or letter in taken:
+            letter = next(c for c in spare if c not in taken)
+        found[axis] = letter
+        taken.add(letter)
+    return found

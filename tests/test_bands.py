@@ -1,0 +1,210 @@
+"""Banded products by blocks of rows, against loops over the definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte.tensor import Tensor, topological_order
+
+FORCED = {"*": "block-skew"}
+INDEX_ARRAYS = ("stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_slice", "stablehlo.while")
+
+
+def inside(at: Any, extent: int) -> Any:
+    return (at >= 0) & (at < extent)
+
+
+def scores(window: int, step: int = 1, before: int = 0) -> Callable[[Tensor, Tensor], Tensor]:
+    def build(q: Tensor, k: Tensor) -> Tensor:
+        h, n, d = q.shape
+        e = te.reduce_axis((0, d), "e")
+
+        def body(h: Any, i: Any, w: Any) -> Any:
+            at = i + step * w - before
+            return te.select(inside(at, k.shape[1]), te.sum(q[h, i, e] * k[h, at, e], axis=e), 0.0)
+
+        return te.compute((h, n, window), body, "S")
+
+    return build
+
+
+def weighted(step: int = 1, before: int = 0) -> Callable[[Tensor, Tensor], Tensor]:
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        h, n, window = p.shape
+        w = te.reduce_axis((0, window), "w")
+
+        def body(h: Any, i: Any, d: Any) -> Any:
+            at = i + step * w - before
+            return te.sum(p[h, i, w] * v[h, at, d], axis=w, where=inside(at, v.shape[1]))
+
+        return te.compute((h, n, v.shape[2]), body, "O")
+
+    return build
+
+
+def agree(build: Callable[..., Tensor], shapes: list[tuple[int, ...]], expect: int = 3, seed: int = 0) -> str:
+    """Value and adjoints in blocks beside the interpreter; at least ``expect`` of them are banded products."""
+    rng = np.random.default_rng(seed)
+    arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
+    fn = te.function(build, forms=FORCED)
+    inputs = [te.placeholder(s, name=n) for s, n in zip(shapes, "ABC", strict=False)]
+    output = build(*inputs)
+    head = te.placeholder(output.shape, name="H")
+    given_head = rng.standard_normal(output.shape).astype("float32")
+    adjoints = list(te.differentiate(output, inputs, head))
+    feeds = {**dict(zip(inputs, arrays, strict=True)), head: given_head}
+    expected = te.interpret([output, *adjoints], feeds)
+    value, pull = jax.vjp(fn, *arrays)
+    for found, wanted in zip((value, *pull(given_head)), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    explained = fn.explain(*arrays)
+    forms = [c.form for choices in explained.choices.values() for c in choices]
+    assert sum("block-skew" in f for f in forms) >= expect, str(explained)
+    text = fn.source(*arrays)
+    assert "jnp.take" not in text and ".at[" not in text
+    return text
+
+
+def test_scores_and_their_adjoints() -> None:
+    agree(scores(5, before=2), [(2, 40, 3), (2, 40, 3)])
+
+
+def test_weighted_sums_and_their_adjoints() -> None:
+    agree(weighted(before=2), [(2, 40, 5), (2, 40, 3)])
+
+
+@pytest.mark.parametrize("step", [2, 3, -1, -2])
+def test_steps_in_the_window(step: int) -> None:
+    before = 4 if step > 0 else -4
+    agree(scores(5, step, before), [(2, 37, 3), (2, 37, 3)])
+    agree(weighted(step, before), [(2, 37, 5), (2, 37, 3)])
+
+
+def test_without_conditions() -> None:
+    agree(scores(5), [(2, 20, 3), (2, 24, 3)])
+    agree(weighted(), [(2, 20, 5), (2, 24, 3)])
+
+
+def test_a_single_diagonal_and_a_single_row() -> None:
+    agree(scores(1), [(2, 20, 3), (2, 20, 3)], expect=0)
+    agree(scores(4), [(2, 1, 3), (2, 4, 3)], expect=0)
+
+
+def test_axes_in_any_order_and_place() -> None:
+    """Diagonals first, rows last; a head in the middle; keys shared by the heads; two summed axes."""
+
+    def build(q: Tensor, k: Tensor) -> Tensor:
+        a, b = te.reduce_axis((0, 2), "a"), te.reduce_axis((0, 3), "b")
+        body = lambda w, head, row: te.sum(q[a, row, head, b] * k[b, row + w, a], axis=[a, b])  # noqa: E731
+        return te.compute((6, 2, 21), body, "S")
+
+    agree(build, [(2, 21, 2, 3), (3, 26, 2)])
+
+
+def test_two_kinds_of_columns() -> None:
+    """Weights without heads for values with features of two axes."""
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        w = te.reduce_axis((0, 7), "w")
+        return te.compute((3, 18, 4), lambda c, i, d: te.sum(p[w, i] * v[d, i + w, c], axis=w), "O")
+
+    agree(build, [(7, 18), (4, 24, 3)])
+
+
+def test_a_scale_and_functions_of_the_operands() -> None:
+    def build(p: Tensor, v: Tensor, b: Tensor) -> Tensor:
+        w = te.reduce_axis((0, 5), "w")
+        body = lambda i, d: b[i] * te.sum(te.exp(p[i, w]) * te.tanh(v[i + w, d]), axis=w)  # noqa: E731
+        return te.compute((18, 4), body, "O")
+
+    agree(build, [(18, 5), (22, 4), (18,)], expect=2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(1, 40),
+    st.integers(2, 20),
+    st.sampled_from([1, 2, 3, -1, -2]),
+    st.integers(-3, 9),
+    st.integers(0, 99),
+)
+def test_random_bands(n: int, window: int, step: int, before: int, seed: int) -> None:
+    """Any part of the band may lie outside of the columns."""
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(1, 40))
+    for build, shapes in (
+        (scores(window, step, before), [(1, n, 2), (1, columns, 2)]),
+        (weighted(step, before), [(1, n, window), (1, columns, 2)]),
+    ):
+        arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
+        inputs = [te.placeholder(s, name=m) for s, m in zip(shapes, "AB", strict=True)]
+        output = build(*inputs)
+        head = te.placeholder(output.shape, name="H")
+        ones = np.ones(output.shape, "float32")
+        tensors = [output, *te.differentiate(output, inputs, head)]
+        feeds = {**dict(zip(inputs, arrays, strict=True)), head: ones}
+        needed = set(
+            topological_order(tensors)
+        )  # a band without columns has zeros as adjoints, which read no head
+        expected = te.interpret(tensors, {t: a for t, a in feeds.items() if t in needed})
+        value, pull = jax.vjp(te.function(build, forms=FORCED), *arrays)
+        for found, wanted in zip((value, *pull(ones)), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+LARGE = [jax.ShapeDtypeStruct((8, 1024, 64), jnp.float32)] * 2
+
+
+def gathered(q: Any, k: Any) -> Any:
+    at = jnp.arange(1024)[:, None] + jnp.arange(65) - 32
+    found = jnp.einsum("hid,hikd->hik", q, k[:, jnp.clip(at, 0, 1023)])
+    return jnp.where((at >= 0) & (at < 1024), found, 0.0)
+
+
+def both(fn: Callable[..., Any]) -> Any:
+    return jax.jit(jax.value_and_grad(lambda *a: jnp.sum(fn(*a) ** 2), (0, 1))).lower(*LARGE)
+
+
+def test_sliding_window_scores_at_full_size() -> None:
+    fn = te.function(scores(65, before=32))
+    explained = fn.explain(*LARGE)
+    taken = {c.tensor: c.form for choices in explained.choices.values() for c in choices}
+    assert (taken["S_0"], taken["dq"], taken["dk"]) == ("block-skew",) * 3
+    lowered = both(fn)
+    assert not any(name in lowered.as_text() for name in INDEX_ARRAYS)
+    own = lowered.compile().memory_analysis().temp_size_in_bytes
+    assert own < 2.5e7
+    assert 10 * own < both(gathered).compile().memory_analysis().temp_size_in_bytes
+
+
+def test_short_windows_stay_slices() -> None:
+    shapes = [jax.ShapeDtypeStruct((1024, 3), jnp.float32), jax.ShapeDtypeStruct((1026, 64), jnp.float32)]
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        w = te.reduce_axis((0, 3), "w")
+        return te.compute((1024, 64), lambda i, d: te.sum(p[i, w] * v[i + w, d], axis=w), "O")
+
+    assert not re.search("einsum.*nij", te.function(build).source(*shapes).partition("def backward")[0])
+
+
+def test_conditions_that_are_no_columns_are_refused() -> None:
+    """A condition on rows only is not a range of columns; the product is still right."""
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        w = te.reduce_axis((0, 4), "w")
+        return te.compute((9, 2), lambda i, d: te.sum(p[i, w] * v[i + w, d], axis=w, where=i != 3), "O")
+
+    fn = te.function(build, forms=FORCED)
+    p, v = np.ones((9, 4), "float32"), np.ones((12, 2), "float32")
+    assert "block-skew" not in fn.explain(p, v).choices["forward"][0].form
+    np.testing.assert_allclose(fn(p, v), np.where(np.arange(9) == 3, 0.0, 4.0)[:, None] * np.ones((1, 2)))
