@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from jaxte.lower.scan import recognise_scan
 from jaxte.lower.scan_source import scan_source
 from jaxte.lower.specs import Refusal
 from jaxte.lower.window import UnrollSpec, recognise_window
-from jaxte.lower.window_source import window_source
+from jaxte.lower.window_source import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
 from jaxte.reductions import reduce_axis
 from jaxte.tensor import Compute, placeholder
 from tests.emitted import NAMES, check, feeds
@@ -66,10 +67,15 @@ def verify(tensor: Compute, recognise: Callable[..., Any], source: Callable[...,
     if isinstance(spec, (Refusal, UnrollSpec)):
         return
     names = NAMES[: len(spec.operands)]
-    written = source(spec, names, "Y") if recognise is recognise_window else source(spec, names)
     rng = np.random.default_rng(0)
     leaves: Sequence[Any] = tensor.inputs
-    check(tensor, written, spec, feeds(rng, *leaves), 1e-3)
+    arrays = feeds(rng, *leaves)
+    if recognise is not recognise_window:
+        check(tensor, source(spec, names), spec, arrays, 1e-3)
+        return
+    for form in (SLICES, SEPARABLE, DOUBLING, REDUCE_WINDOW):
+        fresh = itertools.chain(["Y"], (f"Y_{n}" for n in itertools.count(2)))
+        check(tensor, source(spec, names, lambda: next(fresh), form), spec, arrays, 1e-3)  # noqa: B023
 
 
 @given(indices(), indices(), conditions(), st.integers(1, 7), st.integers(1, 4))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,16 @@ from jaxte import reductions as r
 from jaxte.autodiff.reverse import differentiate
 from jaxte.compute import compute
 from jaxte.expr import Expr, Reduce
-from jaxte.lower.specs import Refusal
+from jaxte.lower.specs import Refusal, write_extent
 from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
-from jaxte.lower.window_source import window_source
+from jaxte.lower.window_source import (
+    DOUBLING,
+    REDUCE_WINDOW,
+    SEPARABLE,
+    SLICES,
+    WINDOW_FUNCTIONS,
+    window_source,
+)
 from jaxte.reductions import reduce_axis
 from jaxte.tensor import Compute, Tensor, placeholder, var
 from jaxte.text import text
@@ -25,13 +33,27 @@ X = placeholder((2, 12, 11), name="X")
 V = placeholder((100,), name="V")
 
 
-def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray]) -> list[str]:
+def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray], form: str = SLICES) -> list[str]:
     assert isinstance(tensor.body, Reduce)
     spec = recognise_window(tensor.axes, tensor.body)
     assert isinstance(spec, WindowSpec), spec
-    source = window_source(spec, NAMES[: len(spec.operands)], "Y")
+    forms = (
+        (SEPARABLE, DOUBLING, REDUCE_WINDOW)
+        if spec.reducer.name in WINDOW_FUNCTIONS
+        else (SEPARABLE, DOUBLING)
+    )
+    for other in forms:
+        check(tensor, written(spec, NAMES, other), spec, arrays, 1e-4)
+    source = written(spec, NAMES, form)
     check(tensor, source, spec, arrays, 1e-4)
     return source
+
+
+def written(
+    spec: WindowSpec, names: Sequence[str], form: str = SLICES, write: Any = write_extent
+) -> list[str]:
+    fresh = itertools.chain(["Y"], (f"Y_{n}" for n in itertools.count(2)))
+    return window_source(spec, names, lambda: next(fresh), form, write)
 
 
 def pool(reducer: Callable[..., Any], size: int, stride: int, pad: int = 0) -> Compute:
@@ -55,17 +77,30 @@ def test_a_pool_without_padding_is_slices(rng):
 
 def test_padding_is_the_identity(rng):
     assert verify(pool(r.max, 3, 2, 1), feeds(rng, X)) == [
-        "Y = jnp.pad(A, ((0, 0), (1, 0), (1, 1)), constant_values=-jnp.inf)",
+        "Y = lax.optimization_barrier(jnp.pad(A, ((0, 0), (1, 0), (1, 1)), constant_values=-jnp.inf))",
         "Y = functools.reduce(jnp.maximum, [Y[:, i:i + 11:2, j:j + 11:2] for i in range(3) for j in range(3)])",
     ]
 
 
-def test_larger_windows_go_one_dimension_after_the_other(rng):
-    source = verify(pool(r.sum, 5, 1, 2), feeds(rng, X))
-    assert source[1:] == [
-        "Y = sum(Y[:, i:i + 12] for i in range(5))",
+def test_one_dimension_after_the_other(rng):
+    assert verify(pool(r.sum, 5, 1, 2), feeds(rng, X), SEPARABLE) == [
+        "Y = lax.optimization_barrier(jnp.pad(A, ((0, 0), (2, 2), (0, 0))))",
+        "Y = lax.optimization_barrier(sum(Y[:, i:i + 12] for i in range(5)))",
+        "Y = lax.optimization_barrier(jnp.pad(Y, ((0, 0), (0, 0), (2, 2))))",
         "Y = sum(Y[:, :, i:i + 11] for i in range(5))",
     ]
+
+
+def test_windows_of_powers_of_two_side_by_side(rng):
+    k = reduce_axis((0, 7), "k")
+    for reducer, last in (
+        (r.sum, "Y_3[:90] + Y_2[4:94] + A[6:96]"),
+        (r.max, "jnp.maximum(Y_3[:90], Y_3[3:93])"),
+    ):
+        Y = compute((90,), lambda i: reducer(V[i + k], k))  # noqa: B023
+        source = verify(Y, feeds(rng, V), DOUBLING)
+        assert [line.split(" = ")[0] for line in source] == ["Y_2", "Y_3", "Y"]
+        assert source[-1] == f"Y = {last}"
 
 
 @pytest.mark.parametrize("reducer", [r.sum, r.prod, r.min, r.max])
@@ -81,8 +116,8 @@ def test_many_taps_are_a_reduce_window(rng, reducer: Callable[..., Any]):
     w = reduce_axis((0, 40), "w")
     inside = lambda i: (2 * i + 2 * w >= 20) & (2 * i + 2 * w < 120)  # noqa: E731
     Y = compute((30,), lambda i: reducer(V[2 * i + 2 * w - 20], w, where=inside(i)))
-    (line,) = verify(Y, feeds(rng, V))
-    assert line.startswith("Y = lax.reduce_window(A, jnp.float32(") and "window_dimensions=(40,)" in line
+    (line,) = verify(Y, feeds(rng, V), REDUCE_WINDOW)
+    assert line.startswith("Y = lax.reduce_window(A, ") and "window_dimensions=(40,)" in line
 
 
 def test_dilation_and_reversal(rng):
@@ -97,7 +132,7 @@ def test_bands_are_windows(rng):
     j = reduce_axis((0, 100), "j")
     band = compute((100,), lambda i: r.sum(V[j], j, where=(j <= i + 2) & (j >= i - 2)))
     assert verify(band, feeds(rng, V)) == [
-        "Y = jnp.pad(A, ((2, 2),))",
+        "Y = lax.optimization_barrier(jnp.pad(A, ((2, 2),)))",
         "Y = sum(Y[i:i + 100] for i in range(5))",
     ]
     prefix = compute((100,), lambda i: r.sum(V[j], j, where=j <= i))
@@ -168,9 +203,7 @@ def test_loops_do_not_hide_operands(rng):
     Y = pool(r.sum, 3, 1)
     spec = recognise_window(Y.axes, Y.body)
     assert isinstance(spec, WindowSpec)
-    assert window_source(spec, ["i"], "Y") == [
-        "Y = sum(i[:, j:j + 10, k:k + 9] for j in range(3) for k in range(3))"
-    ]
+    assert written(spec, ["i"]) == ["Y = sum(i[:, j:j + 10, k:k + 9] for j in range(3) for k in range(3))"]
 
 
 def test_what_is_no_window():
@@ -186,7 +219,7 @@ def test_symbolic_sizes():
     Y = compute((n,), lambda i: r.sum(W[i + k], k))
     spec = recognise_window(Y.axes, Y.body)
     assert isinstance(spec, WindowSpec)
-    assert window_source(spec, ["A"], "Y", text) == ["Y = A[:n] + A[1:n + 1] + A[2:n + 2]"]
+    assert written(spec, ["A"], SLICES, text) == ["Y = A[:n] + A[1:n + 1] + A[2:n + 2]"]
 
 
 def test_dtypes(rng):

@@ -25,7 +25,7 @@ from jaxte.lower.factors import Factor, product_of, split_outer
 from jaxte.lower.forms import Form, components, is_injective
 from jaxte.lower.operands import Operand, split_axis, two_operands
 from jaxte.lower.relation import relate
-from jaxte.lower.single_tap import is_bent, is_digit, relate_single
+from jaxte.lower.single_tap import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.specs import Refusal
 from jaxte.text import text
 from jaxte.walk import depends_on, free_axes, substitute
@@ -165,6 +165,8 @@ def _spatial(
     if not len(free) == len(reduced) == 1 == len(axes) - 1 or not len(x) == len(k) == 1:
         return Refusal(f"the indices that mix {names} are not those of one spatial dimension")
     relation = relate(free[0], reduced[0], x[0], k[0], guards)
+    if isinstance(relation, Refusal) and (is_bent(x[0]) or is_bent(k[0])):
+        relation = relate_bent(free[0], reduced[0], x[0], k[0], guards)
     if isinstance(relation, Refusal):
         return relation
     return Spatial(free[0], reduced[0], x[0], k[0], relation)

@@ -23,6 +23,7 @@ from jaxte.lower.written import assigned, operands_text, whole
 
 PER_GROUP = "convolution per group"
 ONE_PASS = "sums in one pass"
+_LANES = 16  # output features that are computed at the same time, whether there are as many or not
 
 
 def convolution_candidates(
@@ -55,7 +56,7 @@ def convolution_candidates(
     def write_sums(sums: TapSumsSpec = sums) -> Search:
         texts = yield from operands_text(body, sums.operands)
         body.note(ONE_PASS)
-        target = assigned(body, lambda to: tap_sums_source(sums, texts, to, body.sizes.text))
+        target = assigned(body, lambda names: tap_sums_source(sums, texts, names(), body.sizes.text))
         return Value(name(target), axes, (node.dtype, False))
 
     yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
@@ -69,14 +70,9 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     window = _window(spec)
     flops = 2.0 * points(axes) * prod(window.values()) / window["O"]
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
-        return Work(grouped_convolution=flops * _dilation(spec), kernel=1)
+        return Work(grouped_convolution=flops, kernel=1)
     copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
-    return Work(convolution=flops * _dilation(spec), stream=copied, kernel=1)
-
-
-def _dilation(spec: ConvolutionSpec) -> int:
-    """How many positions of a dilated lhs there are for each that is not a zero between two of its elements."""
-    return prod(spec.lhs_dilation)
+    return Work(convolution=flops * max(1.0, _LANES / window["O"]), stream=copied, kernel=1)
 
 
 def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:

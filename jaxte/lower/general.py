@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from jaxte.expr import Axis, Call, Const, Expr, Reduce
+from jaxte.expr import TRUE, Axis, Call, Const, Expr, Reduce
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.forms import Form, forms_of
 from jaxte.lower.work import Work, extent_of, points
@@ -15,6 +15,7 @@ from jaxte.operators import FLOOR_DIVIDE, MOD
 from jaxte.walk import free_axes, postorder
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
+_SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
 _NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 _CHEAP = frozenset(
     [
@@ -67,7 +68,12 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
     if shifted and points(a for a in node.axes if a not in shifted) > 1:  # each product is made, then summed
         own += Work(stream=4 * width * everywhere)
-    return own + Work(tap=everywhere, transcendental=calls)
+    elif (
+        shifted and node.where is not TRUE
+    ):  # zeros around what is read; else pieces of the result are put together
+        own += Work(stream=(2 if node.reducer.name == "sum" else 8) * width * points(axes))
+    slow = _SHORT_ROWS if _reduces_digits(axes, node) else 1
+    return own + Work(tap=slow * everywhere, transcendental=calls)
 
 
 def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float:
@@ -79,6 +85,17 @@ def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float
     sizes = [points(a for a in free_axes(f.expr) if a not in shifted) for f in inner]
     result = points(a for a in axes if a not in shifted)
     return points(shifted) * (3.0 * sum(sizes) + 3.0 * result)
+
+
+def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
+    """Whether reduced dimensions lie between others, so that the reduction is not one of rows or of whole slices."""
+    return any(
+        len(form.axes) > 1
+        and any(a in axes for a in form.axes)
+        and any(a in node.axes for a in form.axes)
+        and _are_digits(form)
+        for form in forms_of([*node.exprs])
+    )
 
 
 def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jaxte.affine import from_linear, linear, normal
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
+from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import constant, known, nonnegative
 from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions, usable
@@ -21,7 +21,7 @@ from jaxte.lower.selects import guarded
 from jaxte.lower.writing import broadcast, dtype_text, parenthesised, tuple_text
 from jaxte.operators import AND, MAXIMUM, MINIMUM, MULTIPLY, OR, POWER, SELECT, Op
 
-_FUNCTIONS: dict[str, tuple[str, Op]] = {
+FUNCTIONS: dict[str, tuple[str, Op]] = {
     "prod": ("jnp.prod", MULTIPLY),
     "max": ("jnp.max", MAXIMUM),
     "min": ("jnp.min", MINIMUM),
@@ -53,7 +53,7 @@ def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
     if node.reducer.name == "sum":
         assert isinstance(identity, Const)
         return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity))
-    if node.reducer.name in _FUNCTIONS:
+    if node.reducer.name in FUNCTIONS:
         return (yield from _simple(body, node, node.exprs[0], parts, inner, dims))
     if node.reducer.name in ("argmax", "argmin") and not parts and _counts_row_major(node):
         return (yield from _arg(body, node, inner, dims))
@@ -107,7 +107,7 @@ def _unrolled(
     dim: Axis,
 ) -> Task:
     """The reduction over a short overlapping dimension, one slice after the other."""
-    _, op = _FUNCTIONS[node.reducer.name]
+    _, op = FUNCTIONS[node.reducer.name]
     rest = tuple(d for d in dims if d is not dim)
     total: Value | None = None
     for position in range(known(dim.hi) or 0):
@@ -120,7 +120,7 @@ def _unrolled(
 
 
 def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[Axis, ...]) -> Value:
-    function, _ = _FUNCTIONS[node.reducer.name]
+    function, _ = FUNCTIONS[node.reducer.name]
     if value.literal:
         value = body.cast(value, node.dtype)
     lost = [d for d in dims if d not in value.dims]
@@ -207,6 +207,6 @@ def full(body: Body, value: Value, dims: Sequence[Axis]) -> Code:
             return body.cast(value, value.dtype).code
         return Code(f"jnp.full({shape}, {value.code.text}, {dtype_text(value.dtype)})")
     code = broadcast(value, dims)
-    if value.dims == tuple(dims):
+    if all(d in value.dims or d.hi is ONE for d in dims):
         return code
     return Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in dims])})")

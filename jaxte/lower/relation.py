@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd
+from math import gcd, inf
 
 from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.domain import IntegerSet, evaluate_index
@@ -134,7 +134,7 @@ def _exact(
     if x_range is None or k_range is None:
         return None
     relation = relation_on(*coefficients, x_range, k_range)
-    return relation if _same_points(t, z, x, k, guards, relation) else None
+    return relation if same_points(t, z, x, k, guards, relation) else None
 
 
 def slope(form: Linear, t: Axis) -> Fraction:
@@ -193,12 +193,13 @@ def hull(points: IntegerSet, form: Linear) -> Extents | None:
     return Extents(normal(-low), normal(high + 1))
 
 
-def _same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], relation: Relation) -> bool:
+def same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], relation: Relation) -> bool:
     """Whether the sum reaches exactly the points of the relation."""
     at_x = Axis("x", relation.x_range.lo, relation.x_range.hi)
     at_k = Axis("k", relation.k_range.lo, relation.k_range.hi)
     variables = (t, at_x, at_k)
-    position, index = (x, at_x) if abs(x.terms.coefficient(z)) <= abs(k.terms.coefficient(z)) else (k, at_k)
+    slopes = [abs(f.terms.coefficient(z)) or inf for f in (x, k)]
+    position, index = (x, at_x) if slopes[0] <= slopes[1] else (k, at_k)
     inverse = solved(position, z, index)
     reached = [
         at_x == substitute(from_linear(x.terms), {z: inverse}),

@@ -1,8 +1,13 @@
-"""Spatial dimensions in which one tap at most reaches each output, so that no reduced axis is left.
+"""Spatial dimensions whose equality is not written in the indices, because floors and remainders bend them.
+
+Where one tap at most reaches each output, no reduced axis is left.
 
 The adjoint of a convolution whose stride is at least its kernel reads ``H[t // 3]`` and ``W[t % 3]``: the points
 ``(t, x(t), k(t))`` of ``3 * x == t - k``. The equality is not written in the indices; it is the only linear relation between
 ``x``, ``k``, ``t`` and 1 that holds at all of the points, found by elimination and confirmed, as always, by isl.
+
+A transposed convolution as people write it down reads ``X[(t + z) // 2]`` and ``W[z]`` where ``(t + z) % 2 == 0``. There the tap that
+is read, ``z``, is still an axis; the relation, ``2 * x == t + k``, is found in the same way.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from jaxte.lower.relation import (
     lowest_terms,
     natural_range,
     relation_on,
+    same_points,
     shown,
     stand_in,
 )
@@ -43,6 +49,58 @@ def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation
         return refusal
     same_guards = tuple(substitute(guard, table) for guard in guards)
     return _relate(table[t], indices[0], x.lo, x.hi, indices[1], k.lo, k.hi, same_guards) or refusal
+
+
+def relate_bent(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
+    """The relation of a spatial dimension whose operands are read at ``x(t, z)`` and ``k(t, z)``, one of them bent."""
+    refusal = Refusal(f"{shown(x, k)} under their conditions are not the points of a convolution")
+    straight = next((f for f in (k, x) if not is_bent(f) and abs(f.terms.coefficient(z)) == 1), None)
+    if straight is None or not (is_bent(x) or is_bent(k)):
+        return refusal
+    table = {t: stand_in("t", t.lo, t.hi), z: stand_in("z", z.lo, z.hi)}
+    indices = [substitute(from_linear(f.terms), table) for f in (x, k)]
+    same_guards = tuple(substitute(guard, table) for guard in guards)
+    if any(isinstance(node, Var) for node in postorder(*indices, *same_guards)):
+        return refusal
+    ranges = (x.lo, x.hi, k.lo, k.hi)
+    return _relate_taps(table[t], table[z], indices[0], indices[1], ranges, same_guards) or refusal
+
+
+@lru_cache(maxsize=1024)
+def _relate_taps(
+    t: Axis,
+    z: Axis,
+    x_index: Expr,
+    k_index: Expr,
+    ranges: tuple[Expr | None, ...],
+    guards: tuple[Expr, ...],
+) -> Relation | None:
+    points = IntegerSet((t, z), guards)
+    rows = []
+    for n, m in islice(points.points(), _MOST_SAMPLES):
+        at: dict[Expr, int] = {t: n, z: m}
+        rows.append([evaluate_index(x_index, at), evaluate_index(k_index, at), n, 1])
+    x = Form(linear(x_index), (), *ranges[:2])
+    k = Form(linear(k_index), (), *ranges[2:])
+    found = _coefficients(rows)
+    if found is None:
+        return None
+    for both in ((natural_range(x), natural_range(k)), (hull(points, x.terms), hull(points, k.terms))):
+        if both[0] is None or both[1] is None:
+            continue
+        relation = relation_on(*found, both[0], both[1])
+        if same_points(t, z, x, k, guards, relation):
+            return relation
+    return None
+
+
+def _coefficients(rows: Sequence[Sequence[int]]) -> tuple[int, int, int, Expr] | None:
+    """``alpha, beta, gamma, c`` of the only relation between ``x``, ``k`` and ``t`` at the points ``(x, k, t, 1)``."""
+    solution = _only_relation(rows)
+    if solution is None or 0 in solution[:3]:
+        return None
+    a, b, p, c = solution
+    return lowest_terms(a, -b, -p, as_expr(-c))
 
 
 def is_bent(form: Form) -> bool:
@@ -71,11 +129,9 @@ def _relate(
         [evaluate_index(x_index, {t: n}), evaluate_index(k_index, {t: n}), n, 1]
         for (n,) in islice(points.points(), _MOST_SAMPLES)
     ]
-    solution = _only_relation(rows)
-    if solution is None or 0 in solution[:3]:
+    coefficients = _coefficients(rows)
+    if coefficients is None:
         return None
-    a, b, p, c = solution
-    coefficients = lowest_terms(a, -b, -p, as_expr(-c))
     x = Form(linear(x_index), (), x_lo, x_hi)
     k = Form(linear(k_index), (), k_lo, k_hi)
     for ranges in ((natural_range(x), natural_range(k)), (hull(points, x.terms), hull(points, k.terms))):

@@ -2,37 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
-from jaxte.expr import Axis, Reduce
+import numpy as np
+
+from jaxte.expr import ZERO, Axis, Read, Reduce
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
-from jaxte.lower.ops import Statement, Value
-from jaxte.lower.window import WindowSpec
-from jaxte.lower.window_source import window_source
-from jaxte.lower.work import Work, points
+from jaxte.lower.general import expensive_calls
+from jaxte.lower.ops import Value
+from jaxte.lower.scopes import Scope
+from jaxte.lower.specs import Refusal
+from jaxte.lower.unrolled import unrolled
+from jaxte.lower.window import UnrollSpec, WindowDim, WindowSpec
+from jaxte.lower.window_source import (
+    DOUBLING,
+    REDUCE_WINDOW,
+    SEPARABLE,
+    SLICES,
+    WINDOW_FUNCTIONS,
+    window_source,
+)
+from jaxte.lower.work import Work, extent_of, points
 from jaxte.lower.writing import name
-from jaxte.lower.written import operands_text
+from jaxte.lower.written import assigned, operands_text
+
+MOST_SLICES = 64  # slices in one statement
 
 
 def window_candidates(
     body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce
 ) -> Iterator[Candidate]:
-    """Shifted slices, or ``lax.reduce_window`` for large windows."""
+    """Shifted slices, all at once or one dimension after the other, doubling, and ``lax.reduce_window``."""
 
-    def write() -> Search:
+    def write(form: str) -> Search:
         texts = yield from operands_text(body, spec.operands)
-        body.note("window")
-        target = body.names.numbered(body.target)
-        for line in window_source(spec, texts, target, body.sizes.text):
-            left, _, right = line.partition(" = ")
-            body.statements.append(Statement(body.label, left, right))
+        body.note(form)
+        target = assigned(body, lambda names: window_source(spec, texts, names, form, body.sizes.text))
         return Value(name(target), axes, (node.dtype, False))
 
-    taps = (
-        sum(d.size for d in spec.dims)
-        if prod(d.size for d in spec.dims) > 9
-        else prod(d.size for d in spec.dims)
-    )
-    yield Candidate("window", Work(tap=0.5 * points(axes) * taps, kernel=1), write)
+    sizes = [d.size for d in spec.dims]
+    own = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
+    if prod(sizes) <= MOST_SLICES:
+        yield Candidate(SLICES, own + slices_work(spec, node), lambda: write(SLICES))
+    if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
+        yield Candidate(SEPARABLE, own + separable_work(spec, node), lambda: write(SEPARABLE))
+    if max(sizes) > 3:
+        yield Candidate(DOUBLING, own + doubling_work(spec, node), lambda: write(DOUBLING))
+    if spec.reducer.name in WINDOW_FUNCTIONS:
+        work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
+        yield Candidate(REDUCE_WINDOW, own + work, lambda: write(REDUCE_WINDOW))
+
+
+def unrolled_candidates(
+    body: Body, spec: UnrollSpec, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """A copy of the body for each position, on slices."""
+    written = unrolled(node, spec)
+    if isinstance(written, Refusal):
+        body.refuse(SLICES, written.reason)
+        return
+
+    def write() -> Search:
+        body.note(SLICES)
+        value = yield written, Scope(axes)
+        return body.cast(value, node.dtype)
+
+    everywhere = float(points(axes)) * len(spec.taps)
+    calls = everywhere * expensive_calls([*node.exprs, node.where])
+    yield Candidate(SLICES, Work(tap=everywhere, transcendental=calls, kernel=1), write)
+
+
+def slices_work(spec: WindowSpec, node: Reduce) -> Work:
+    """Every position of every window, and the array with what is around it once."""
+    before, after = _points(spec)[0], _points(spec)[-1]
+    own = _made(spec, spec.dims, before, node)
+    return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
+
+
+def separable_work(spec: WindowSpec, node: Reduce) -> Work:
+    """The windows of each dimension over what those before have left, which is written and read."""
+    total = Work()
+    counts = _points(spec)
+    for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
+        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
+        total += Work(tap=float(after) * d.size, kernel=1)
+    return total
+
+
+def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
+    """An array written and read for each power of two, and the powers that the window is made of combined."""
+    total = Work()
+    counts = _points(spec)
+    for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
+        steps, pieces = d.size.bit_length() - 1, d.size.bit_count()
+        moved = 2.0 * _width(node) * before * (steps + 1)
+        total += Work(tap=float(before) * 2 * steps + float(after) * pieces, stream=moved, kernel=steps + 1)
+    return total
+
+
+def _made(spec: WindowSpec, dims: Sequence[WindowDim], count: int, node: Reduce) -> Work:
+    """Writing and reading what is sliced, unless it is a tensor as it is."""
+    as_it_is = isinstance(spec.array.body, Read) and spec.array.body.indices == spec.array.axes
+    if as_it_is and all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
+        return Work()
+    return _copied(count, node)
+
+
+def _copied(count: int, node: Reduce) -> Work:
+    return Work(stream=2.0 * _width(node) * count, kernel=1)
+
+
+def _points(spec: WindowSpec) -> list[int]:
+    """How many elements the padded array has, and what is left of them after each dimension."""
+    extents = [extent_of(a.extent) for a in spec.array.axes]
+    for d in spec.dims:
+        reach = d.stride * (extent_of(d.length) - 1) + d.dilation * (d.size - 1) + 1
+        extents[d.axis] = max(extents[d.axis], reach)
+    found = [prod(extents)]
+    for d in spec.dims:
+        extents[d.axis] = extent_of(d.length)
+        found.append(prod(extents))
+    return found
+
+
+def _width(node: Reduce) -> int:
+    return np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize

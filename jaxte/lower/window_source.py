@@ -1,21 +1,31 @@
-"""The text of reductions over windows: shifted slices while they are few, else ``lax.reduce_window``."""
+"""The text of reductions over windows, in each of their forms.
+
+Slices of one array are combined in one pass, or one dimension after the other (a window of ``a * b`` is then one of ``a`` and one of
+``b``), or by doubling: windows of 1, 2, 4, 8, ... positions, each of them two of the one before, and the whole as two or more of
+these side by side, one of which may cover what another one covers where that makes no difference (a maximum). What is
+sliced is kept apart from what made it, which XLA would otherwise compute again for each slice. What lies around the array is
+put there for one dimension at a time: rows of their natural length are several times as fast as padded ones.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
-from math import prod
 
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Const, Expr
 from jaxte.lower.combiner import combined, combiner_source
 from jaxte.lower.specs import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
-from jaxte.lower.window import MOST_TAPS, WindowDim, WindowSpec
+from jaxte.lower.window import WindowDim, WindowSpec
 from jaxte.lower.writing import dtype_text, number
 
-_WINDOW_FUNCTIONS = {
+SLICES = "shifted slices"
+SEPARABLE = "separable slices"
+DOUBLING = "doubling slices"
+REDUCE_WINDOW = "reduce_window"
+WINDOW_FUNCTIONS = {
     "sum": "lax.add",
     "prod": "lax.mul",
     "max": "lax.max",
@@ -23,41 +33,82 @@ _WINDOW_FUNCTIONS = {
     "any": "lax.bitwise_or",
     "all": "lax.bitwise_and",
 }
-_TOGETHER = 9  # windows of more positions are reduced one dimension after the other
+_IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
 _WRITTEN_OUT = 4  # more slices are written as a loop
 
 
 def window_source(
-    spec: WindowSpec, operands: Sequence[str], target: str, write: Write = write_extent
+    spec: WindowSpec,
+    operands: Sequence[str],
+    names: Callable[[], str],
+    form: str,
+    write: Write = write_extent,
 ) -> list[str]:
-    """Statements that assign the result of ``spec`` on the texts of ``spec.operands`` to ``target``."""
-    if max(d.size for d in spec.dims) > MOST_TAPS and spec.reducer.name in _WINDOW_FUNCTIONS:
+    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``.
+
+    ``names`` gives a name that is not taken, each time that it is called.
+    """
+    target = names()
+    if form == REDUCE_WINDOW:
         return [f"{target} = {_finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
     value, lines = operands[0], []
-    padded = _padded(spec, value, write)
-    if padded is not None:
-        lines.append(f"{target} = {padded}")
+    for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
+        padded = _padded(spec, value, dims, write)
+        if padded is not None or not value.isidentifier():
+            lines.append(f"{target} = {padded or value}")
+            value = target
+        if form == DOUBLING:
+            steps, text = _doubled(spec, value, names, dims[0], write)
+            lines += steps
+        else:
+            text = _slices(spec, value, dims, write)
+        lines.append(f"{target} = {text}")
         value = target
-    elif not value.isidentifier():
-        lines.append(f"{target} = {value}")
-        value = target
-    passes = [spec.dims] if prod(d.size for d in spec.dims) <= _TOGETHER else [(d,) for d in spec.dims]
-    for number_of_pass, dims in enumerate(passes):
-        value_text = _slices(spec, value, dims, write)
-        if number_of_pass + 1 == len(passes):
-            value_text = _finished(spec, value_text, operands, write)
-        lines.append(f"{target} = {value_text}")
-        value = target
-    return lines
+    *before, last = [line.partition(" = ") for line in lines]
+    apart = [f"{name} = lax.optimization_barrier({text})" for name, _, text in before]
+    return [*apart, f"{target} = {_finished(spec, last[2], operands, write)}"]
 
 
-def _padded(spec: WindowSpec, value: str, write: Write) -> str | None:
-    """The array among identities; None where the windows do not leave it."""
-    if all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in spec.dims):
+def _doubled(
+    spec: WindowSpec, value: str, names: Callable[[], str], d: WindowDim, write: Write
+) -> tuple[list[str], str]:
+    """Statements that make windows of 2, 4, 8, ... positions, and the text of the whole window made of them."""
+    powers = [1 << n for n in range(d.size.bit_length())]
+    extent = normal(d.stride * (d.length - 1) + d.dilation * (d.size - 1) + 1)
+    made = {1: value}
+    lines: list[str] = []
+    for half, size in itertools.pairwise(powers):
+        made[size] = names()
+        reach = normal(extent - d.dilation * (size - 1))
+        parts = [_cut(spec, made[half], d.axis, start, reach, write) for start in (0, half * d.dilation)]
+        lines.append(f"{made[size]} = {combined(spec.reducer, parts)}")
+    pieces = [(powers[-1], 0)]
+    if d.size > powers[-1] and spec.reducer.name in _IDEMPOTENT:
+        pieces.append((powers[-1], d.size - powers[-1]))
+    else:
+        start = powers[-1]
+        for size in reversed(powers[:-1]):
+            if d.size & size:
+                pieces.append((size, start))
+                start += size
+    ndim = len(spec.array.axes)
+    texts = [f"{made[p]}[{_entries(ndim, {d.axis: _shifted(d, at, write)})}]" for p, at in pieces]
+    return lines, combined(spec.reducer, texts)
+
+
+def _cut(spec: WindowSpec, value: str, axis: int, start: int, reach: Expr, write: Write) -> str:
+    stop = write(normal(reach + start))
+    entry = f"{start}:{stop}" if start else f":{stop}"
+    return f"{value}[{_entries(len(spec.array.axes), {axis: entry})}]"
+
+
+def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str | None:
+    """The array among identities in the dimensions ``dims``; None where the windows do not leave it."""
+    if all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
         return None
     widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(spec.array.axes)
     gaps = [0] * len(widths)
-    for d in spec.dims:
+    for d in dims:
         widths[d.axis], gaps[d.axis] = d.padding, d.spacing - 1
     fill = _identity(spec)
     if any(gaps):
@@ -127,8 +178,8 @@ def _reduce_window(spec: WindowSpec, value: str, write: Write) -> str:
     dims = [by_axis.get(n) for n in range(len(spec.array.axes))]
     arguments = [
         value,
-        f"{dtype_text(spec.array.dtype)}({_identity(spec)})",
-        _WINDOW_FUNCTIONS[spec.reducer.name],
+        _start(spec),
+        WINDOW_FUNCTIONS[spec.reducer.name],
         f"window_dimensions={tuple_text(str(d.size if d else 1) for d in dims)}",
         f"window_strides={tuple_text(str(d.stride if d else 1) for d in dims)}",
         f"padding={tuple_text(tuple_text(map(write, d.padding)) if d else '(0, 0)' for d in dims)}",
@@ -138,6 +189,13 @@ def _reduce_window(spec: WindowSpec, value: str, write: Write) -> str:
     if any(d.dilation > 1 for d in spec.dims):
         arguments.append(f"window_dilation={tuple_text(str(d.dilation if d else 1) for d in dims)}")
     return f"lax.reduce_window({', '.join(arguments)})"
+
+
+def _start(spec: WindowSpec) -> str:
+    """The identity, as a plain number where it has the right dtype: JAX then knows the derivative, under jit as well."""
+    if spec.array.dtype in ("float32", "float64"):
+        return _identity(spec)
+    return f"{dtype_text(spec.array.dtype)}({_identity(spec)})"
 
 
 def _finished(spec: WindowSpec, result: str, operands: Sequence[str], write: Write) -> str:

@@ -29,12 +29,11 @@ def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, 
     return texts
 
 
-def assigned(body: Body, lines: Callable[[str], list[str]]) -> str:
-    """Writes statements ``target = ...``, all of them to one fresh name, and returns it."""
-    target = body.names.numbered(body.target)
-    for line in lines(target):
-        left, _, right = line.partition(" = ")
-        body.statements.append(Statement(body.label, left, right))
+def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str:
+    """Writes statements ``name = ...`` to names that they ask for, and returns the name of the last one."""
+    for line in lines(lambda: body.names.numbered(body.target)):
+        target, _, source = line.partition(" = ")
+        body.statements.append(Statement(body.label, target, source))
     return target
 
 

@@ -1,0 +1,75 @@
+"""Reductions over a few positions of which each reads other slices: written out, one copy of the body for each position.
+
+A window of one array is one array, sliced (see ``window``). Where the body mixes the positions of a window with the output in
+another way, as in ``min over k of select(X[2*i + k] == M[i], k, none)``, it is written out: each copy is elementwise code on slices,
+and XLA makes one loop of all of them.
+
+A least number among those of the positions at which a condition holds is the number of the first such position, if the numbers
+increase: ``where(c0, 0, where(c1, 1, none))`` instead of the minimum of ``where(c0, 0, none)`` and ``where(c1, 1, none)``. The
+position of the winner of a maximum is such a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from jaxte.affine import is_index, linear
+from jaxte.expr import TRUE, Call, Const, Expr, Reduce, call
+from jaxte.lower.reduces import FUNCTIONS
+from jaxte.lower.specs import Refusal
+from jaxte.lower.window import UnrollSpec
+from jaxte.operators import AND, SELECT
+from jaxte.walk import substitute
+
+MOST_COPIES = 64
+
+
+def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:
+    """``node`` without its reduction, as one expression of the output axes."""
+    if node.reducer.name not in FUNCTIONS:
+        return Refusal(f"{node.reducer.label} is not written out position by position")
+    if len(spec.axes) < len(node.axes):
+        return Refusal(f"it runs over {next(a.name for a in node.axes if a not in spec.axes)} besides")
+    tables = spec.tables()
+    first = _first(node, tables)
+    if first is not None:
+        return first
+    identity = node.reducer.identity[0]
+    copies = [_copy(node.exprs[0], node.where, identity, table) for table in tables]
+    _, op = FUNCTIONS[node.reducer.name]
+    return reduce(lambda a, b: call(op, a, b), copies)
+
+
+def _copy(body: Expr, where: Expr, identity: Expr, table: dict[Expr, Expr]) -> Expr:
+    value, condition = substitute(body, table), substitute(where, table)
+    return value if condition is TRUE else call(SELECT, condition, value, identity)
+
+
+def _first(node: Reduce, tables: Sequence[dict[Expr, Expr]]) -> Expr | None:
+    """The number of the first position at which the condition holds, where that is the least number."""
+    body, identity = node.exprs[0], node.reducer.identity[0]
+    match body:
+        case Call(op, (condition, number, Const() as none)) if op is SELECT and node.reducer.name == "min":
+            pass
+        case _:
+            return None
+    numbers = [_number(substitute(number, table)) for table in tables]
+    known = [n for n in numbers if n is not None]
+    if none is not identity or len(known) < len(numbers) or sorted(set(known)) != known:
+        return None
+    result: Expr = identity
+    for table, own in zip(reversed(tables), reversed(known), strict=True):
+        test = call(AND, substitute(node.where, table), substitute(condition, table))
+        result = call(SELECT, test, Const(own, node.dtype), result)
+    return result
+
+
+def _number(expr: Expr) -> int | None:
+    """The whole number that an index expression, or a cast of one, is."""
+    while isinstance(expr, Call) and expr.op.name == "cast":
+        expr = expr.args[0]
+    if not is_index(expr):
+        return None
+    form = linear(expr)
+    return form.constant if form.is_constant else None
