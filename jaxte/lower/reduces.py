@@ -207,6 +207,6 @@ def full(body: Body, value: Value, dims: Sequence[Axis]) -> Code:
             return body.cast(value, value.dtype).code
         return Code(f"jnp.full({shape}, {value.code.text}, {dtype_text(value.dtype)})")
     code = broadcast(value, dims)
-    if all(d in value.dims or d.hi is ONE for d in dims):
+    if value.dims == tuple(dims) or (value.dims and all(d in value.dims or d.hi is ONE for d in dims)):
         return code
     return Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in dims])})")
