@@ -32,10 +32,11 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
         body.note(FORM)
         return whole(band_source(spec, texts, assign), axes, node)
 
-    yield Candidate(FORM, _work(spec, 4), write)
+    yield Candidate(FORM, band_work(spec), write)
 
 
-def _work(spec: BandSpec, width: int) -> Work:
+def band_work(spec: BandSpec, width: int = 4) -> Work:
+    """The work of ``spec`` in elements of ``width`` bytes."""
     blocks = blocks_of(spec)
     sizes = {
         role: int(a.hi)

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lower.band_forms import band_work
+from jaxte.lower.bands import BandSpec, recognise_band
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.general import expensive_calls, general_work
 from jaxte.lower.policy import ANY, Policy
@@ -17,7 +19,8 @@ from jaxte.walk import free_axes, postorder, reads_of
 
 TILES = "tiles"
 GENERAL = "general"
-RATIO = 4  # how many times as large as what it is made from an intermediate is that is computed again
+MEMORY_WORTH = 3
+RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
 
 
 def width_of(dtype: str) -> int:
@@ -35,7 +38,7 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 
 def work_of(tensor: Compute) -> Work:
-    """The work of all of ``tensor``, by the general path."""
+    """The work of all of ``tensor``: that of a band, where it is one, else that of the general path."""
     reduces = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
     total = Work(
         stream=2 * width_of(tensor.dtype) * points(tensor.axes),
@@ -43,7 +46,8 @@ def work_of(tensor: Compute) -> Work:
         kernel=1,
     )
     for node in reduces:
-        total = total + general_work(tensor.axes, node)
+        band = recognise_band(tensor.axes, node)
+        total = total + (band_work(band) if isinstance(band, BandSpec) else general_work(tensor.axes, node))
     return total
 
 
@@ -109,8 +113,8 @@ def wanted(policy: Policy, names: Iterable[str]) -> str | None:
 class Large:
     """Which intermediates are too large to exist in whole.
 
-    A tensor is large if it is above the memory budget, or above the cache and ``RATIO`` times as large as all that it
-    is made from (through other large tensors).
+    A tensor is large if it is above the memory budget, or above the cache and ``RATIO`` times as large as each tensor
+    that it is made from (through other large ones). Windows and convolutions are large for a budget only: their rows overlap.
     """
 
     def __init__(self, order: Sequence[Tensor], given: Container[Tensor], policy: Policy) -> None:
@@ -139,7 +143,8 @@ class Large:
             return True
         if form == GENERAL or TILES in policy.without:
             return False
-        return size > policy.rates.cache and size >= RATIO * self.source_bytes(tensor)
+        small = size <= policy.rates.cache or size < RATIO * self.largest_source(tensor)
+        return not small and not overlaps(tensor)
 
     def is_over_budget(self, tensor: Tensor) -> bool:
         size, budget = bytes_of(tensor), self.policy.max_memory
@@ -149,16 +154,19 @@ class Large:
         """Whether ``tensor`` must not exist in whole, whatever it costs to compute it again."""
         return self.is_over_budget(tensor) or wanted(self.policy, [tensor.name]) == TILES
 
-    def source_bytes(self, tensor: Tensor) -> int:
-        return sum(bytes_of(t) or 0 for t in self.sources[tensor])
+    def largest_source(self, tensor: Tensor) -> int:
+        return max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)
 
     def again(self, tensor: Tensor, times: int) -> float:
-        """Seconds to compute ``tensor`` so many times more, less those to write it to memory and read it back."""
+        """Seconds to compute ``tensor`` so many times more, less what its memory is worth.
+
+        That is ``MEMORY_WORTH`` times as long as it takes to write it and to read it back.
+        """
         rates = self.policy.rates
         if not isinstance(tensor, Compute):
             return 0.0
         work = replace(work_of(tensor), stream=0, temporaries=0)  # in a tile it stays in the cache
-        return times * work.seconds(rates) - 2 * (bytes_of(tensor) or 0) / rates.spill
+        return times * work.seconds(rates) - 2 * MEMORY_WORTH * (bytes_of(tensor) or 0) / rates.spill
 
 
 def _names_of_readers(order: Sequence[Tensor]) -> dict[Tensor, list[str]]:

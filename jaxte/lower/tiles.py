@@ -129,7 +129,7 @@ class _Planner:
             return True
         if form == TILES:
             return bool(tensor.axes)
-        sources = sum(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
+        sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
         return size > self.policy.rates.cache and size >= RATIO * sources
 
     def _keep(self, tensor: Tensor, reason: str) -> None:
