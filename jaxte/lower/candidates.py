@@ -51,6 +51,9 @@ def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
         for c in offers
     ]
     chosen = _index(policy, body.tensor_name, estimates)
+    if policy.max_memory is not None and estimates[chosen].temporaries > policy.max_memory:
+        held = f"{estimates[chosen].form} holds {estimates[chosen].temporaries:,.0f} bytes, no form less"
+        body.refuse("within max_memory", held)
     body.estimates += [replace(e, chosen=n == chosen, key=key) for n, e in enumerate(estimates)]
     return offers[chosen]
 
