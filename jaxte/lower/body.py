@@ -15,11 +15,11 @@ from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.guarded_reads import guarded_reads
-from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.names import Names
 from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.policy import Policy
+from jaxte.lower.roots import root_power
 from jaxte.lower.scopes import Scope, Widths
 from jaxte.lower.specs import Refusal
 from jaxte.lower.views import reorder
@@ -75,14 +75,12 @@ class Body:
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
-        self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
 
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""
-        self.guarded = guarded_reads(root)
         self.guarded = guarded_reads(root)
         self._survey(root)
         stack = [self._task(root, scope)]
@@ -145,6 +143,10 @@ class Body:
             case _ if node.weak and node.dtype == "int32" and is_index(node):
                 return self.index_value(scope.index(node), scope, "int32")
         assert isinstance(node, Call), node
+        roots = root_power(node)
+        if roots is not None:
+            self._survey(roots)
+            return (yield roots, scope)
         operands = []
         for arg in node.args:
             operands.append((yield arg, scope))

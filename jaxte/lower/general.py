@@ -71,7 +71,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     elif (
         shifted and node.where is not TRUE
     ):  # zeros around what is read; else pieces of the result are put together
-        own += Work(stream=(2 if node.reducer.name == "sum" else 8) * width * points(axes))
+        own += Work(stream=(3 if node.reducer.name == "sum" else 8) * width * points(axes))
     slow = _SHORT_ROWS if _reduces_digits(axes, node) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
 

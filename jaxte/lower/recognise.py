@@ -9,6 +9,7 @@ from jaxte.lower.band_forms import band_candidates
 from jaxte.lower.bands import BandSpec, recognise_band
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import GENERAL, Candidate, Search, choose
+from jaxte.lower.common_factors import with_common_factors
 from jaxte.lower.convolution import match_convolution
 from jaxte.lower.convolution_forms import convolution_candidates
 from jaxte.lower.factors import product_of, split_outer
@@ -32,6 +33,7 @@ def recognised(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr] = ()
     current = substitute(node, dict(scope.table))
     if not isinstance(current, Reduce):
         return None
+    current = with_common_factors(current)
     guards = [substitute(g, dict(scope.table)) for g in guards]
     free = free_axes(current) | {a: None for g in guards for a in free_axes(g)}
     axes = tuple(d for d in scope.order if d in free)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 from jaxte.affine import normal
-from jaxte.expr import ZERO, Const, Expr
+from jaxte.expr import ZERO, Const, Expr, Read
 from jaxte.lower.combiner import combined, combiner_source
 from jaxte.lower.specs import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
 from jaxte.lower.window import WindowDim, WindowSpec
@@ -54,7 +54,8 @@ def window_source(
     value, lines = operands[0], []
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
         padded = _padded(spec, value, dims, write)
-        if padded is not None or not value.isidentifier():
+        computed = value == operands[0] and not isinstance(spec.array.body, Read)
+        if padded is not None or computed or not value.isidentifier():
             lines.append(f"{target} = {padded or value}")
             value = target
         if form == DOUBLING:

@@ -1,0 +1,127 @@
+"""Each form of a convolution against the interpreter, and which of them is chosen for what."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte import ops
+from jaxte.interpret import interpret
+from jaxte.lower.emit import module_text
+from jaxte.lower.plan import lower
+from jaxte.lower.policy import Policy
+from jaxte.tensor import Placeholder, topological_order
+from tests.lowered import arrays_for, program_of
+
+FORMS = ("convolution", "convolution per group", "sums in one pass", "general")
+BACK = "lax.conv_general_dilated"
+
+
+def graph(shape, kernel, **options) -> list[te.Tensor]:
+    x, w = te.placeholder(shape, name="x"), te.placeholder(kernel, name="w")
+    y = ops.conv2d(x, w, **options)
+    return [y, *te.differentiate(y, (x, w), head=te.placeholder(y.shape, name="H"))]
+
+
+def forms_of(tensors: list[te.Tensor]) -> list[str]:
+
+    inputs = [t for t in topological_order(tensors) if isinstance(t, Placeholder)]
+    return [choice.form for choice in lower("f", inputs, tensors).choices]
+
+
+def agree(tensors: list[te.Tensor], form: str) -> str:
+    """The text in which ``form`` is taken wherever it is offered, checked against the interpreter."""
+
+    inputs = [t for t in topological_order(tensors) if isinstance(t, Placeholder)]
+    program = lower("f", inputs, tensors, Policy(forms={"*": form}))
+    arrays = arrays_for(program)
+    expected = interpret(tensors, {t: a for (_, t), a in zip(program.params, arrays, strict=True)})
+    namespace: dict[str, object] = {}
+    text = module_text([program])
+    exec(compile(text, "<emitted>", "exec"), namespace)
+    for found, wanted in zip(jax.jit(namespace["f"])(*arrays), expected, strict=True):
+        assert found.shape == wanted.shape and found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+    return text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"strides": 2, "padding": 1}, {"dilation": 2}])
+def test_every_form_of_grouped_convolutions(form: str, groups: int, options) -> None:
+    agree(graph((2, 4, 7, 6), (8, 4 // groups, 3, 2), groups=groups, **options), form)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_random_depthwise_convolutions(data: st.DataObject) -> None:
+    channels, size = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    options = {
+        "strides": data.draw(st.integers(1, 3)),
+        "padding": data.draw(st.sampled_from([0, 1, "SAME", ((0, 2), (1, 0))])),
+        "dilation": data.draw(st.integers(1, 2)),
+        "groups": channels,
+    }
+    agree(graph((2, channels, 6, 8), (channels, 1, size, 2), **options), data.draw(st.sampled_from(FORMS)))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_groups_are_convolutions_side_by_side(layout: str) -> None:
+    shapes = {"NCHW": ((2, 32, 8, 8), (32, 8, 3, 3)), "NHWC": ((2, 8, 8, 32), (3, 3, 8, 32))}[layout]
+    tensors = graph(*shapes, groups=4, padding=1, layout=layout)
+    assert forms_of(tensors) == ["convolution per group"] * 3
+    text = agree(tensors, "convolution per group")
+    assert text.count(BACK) == 3 and "feature_group_count" not in text and "jnp.split(" in text
+
+
+def test_the_weights_of_a_depthwise_convolution_are_sums_in_one_pass() -> None:
+    tensors = graph((4, 16, 16, 16), (16, 1, 3, 3), groups=16, padding=1)
+    assert forms_of(tensors) == ["shift-and-add", "shift-and-add", "sums in one pass"]
+
+    program = program_of(tensors[2])
+
+    namespace: dict[str, object] = {}
+    exec(module_text([program]), namespace)
+    compiled = jax.jit(namespace["forward"]).lower(*arrays_for(program)).compile()
+    hlo = compiled.as_text()
+    assert (
+        "convolution(" not in hlo
+        and " while(" not in hlo
+        and " scatter(" not in hlo
+        and " gather(" not in hlo
+    )
+    # the padded image and little more: neither slices nor products exist
+    assert compiled.memory_analysis().temp_size_in_bytes < 1.5 * 4 * 4 * 16 * 18 * 18
+
+
+def test_dense_convolutions_are_xla_s() -> None:
+    for options in ({"padding": 1}, {"strides": 2, "padding": 1}, {"dilation": 2, "padding": 2}):
+        tensors = graph((8, 32, 16, 16), (32, 32, 3, 3), **options)
+        assert forms_of(tensors) == ["convolution"] * 3
+
+
+def transposed(x: te.Tensor, w: te.Tensor, stride: int) -> te.Tensor:
+    """Y[n, o, i] = sum of x[n, c, (i + p - 2) / stride] * w[o, c, p] where that is a whole number inside x."""
+    c, p = te.reduce_axis((0, x.shape[1]), "c"), te.reduce_axis((0, w.shape[2]), "p")
+    length = x.shape[2]
+
+    def body(n, o, i):
+        at = i + p - 2
+        here = (at % stride == 0) & (at >= 0) & (at < stride * length)
+        return te.sum(x[n, c, at // stride] * w[o, c, p], axis=[c, p], where=here)
+
+    return te.compute((x.shape[0], w.shape[0], stride * length), body, "Y")
+
+
+@pytest.mark.parametrize(("stride", "taps"), [(2, 4), (2, 3), (3, 4), (3, 2)])
+def test_transposed_convolutions_as_they_are_written_down(stride: int, taps: int) -> None:
+    x, w = te.placeholder((2, 3, 5), name="x"), te.placeholder((4, 3, taps), name="w")
+    y = transposed(x, w, stride)
+    tensors = [y, *te.differentiate(y, (x, w), head=te.placeholder(y.shape, name="H"))]
+    text = agree(tensors, "convolution")
+    assert text.count(BACK) == 3 and f"lhs_dilation=({stride},)" in text
+    agree(tensors, "general")

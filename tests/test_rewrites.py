@@ -1,0 +1,55 @@
+"""Powers in quarters and common factors: what is written instead, and that it has the same value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.expr import Reduce
+from jaxte.lower.common_factors import with_common_factors
+from jaxte.lower.emit import module_text
+from jaxte.lower.plan import lower
+from jaxte.lower.policy import Policy
+from jaxte.lower.roots import root_power
+from tests.lowered import check, program_of, run, sources
+
+X = te.placeholder((4, 9), name="X")
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.25, 1.75, -0.25, -0.5, -0.75, -1.5])
+def test_powers_in_quarters_are_roots(exponent: float) -> None:
+    Y = te.compute((4, 9), lambda i, j: (X[i, j] * X[i, j] + 0.5) ** exponent, "Y")
+    source = "\n".join(check(Y, tolerance=1e-5))
+    assert "**" not in source and "sqrt(" in source
+    Z = te.compute((5,), lambda i: te.placeholder((5,), name="V")[i] ** exponent, "Z")
+    edges = np.array([0.0, np.inf, -1.0, np.nan, 1e-20], np.float32)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(run(program_of(Z), [edges])[0], edges ** np.float32(exponent), rtol=1e-5)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 0.3, 3, 2.25])
+def test_other_powers_stay(exponent: float) -> None:
+    Y = te.compute((4, 9), lambda i, j: X[i, j] ** exponent, "Y")
+    assert root_power(Y.body) is None
+    assert not any("sqrt(" in source for source in sources(Y))
+
+
+def test_equal_terms_become_one() -> None:
+    S, k = te.placeholder((7,), name="S"), te.reduce_axis((0, 3), "k")
+    Y = te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] * S[j] + X[i, j + k] * S[j], axis=k), "Y")
+    assert isinstance(Y.body, Reduce)
+    assert with_common_factors(Y.body) is not Y.body
+    check(Y)
+    text = module_text([lower("f", [X, S], [Y], Policy(forms={"*": "shifted slices"}))])
+    assert "lax.optimization_barrier(" in text
+    assert "S[None, :], (4, 7)) * (" in text
+
+
+def test_different_terms_keep_their_signs_and_divisors() -> None:
+    S, k = te.placeholder((7,), name="S"), te.reduce_axis((0, 3), "k")
+    Y = te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] / S[j] - te.exp(X[i, j + k]) / S[j], axis=k), "Y")
+    check(Y)
+    T = te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] * S[j] + X[i, j + k] * X[i, j], axis=k), "T")
+    assert isinstance(T.body, Reduce) and with_common_factors(T.body) is T.body
+    check(T)
