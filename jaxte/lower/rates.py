@@ -24,6 +24,7 @@ class Rates:
         tap: elements combined by slices, shifted and added in one fused loop.
         window: elements met by ``lax.reduce_window``.
         scan: elements of cumulative reductions.
+        step: iterations of a loop over few elements.
         transcendental: evaluations of exp, log, tanh and their like.
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
@@ -39,6 +40,7 @@ class Rates:
     tap: float
     window: float
     scan: float
+    step: float
     transcendental: float
     gather: float
     scatter: float
@@ -55,7 +57,8 @@ RATES = {
         stream=1e10,
         tap=1e10,
         window=1.5e9,
-        scan=8e7,
+        scan=2e8,
+        step=2e8,
         transcendental=2e9,
         gather=3e8,
         scatter=4e8,
@@ -71,6 +74,7 @@ RATES = {
         tap=1e12,
         window=2e11,
         scan=5e10,
+        step=2e5,
         transcendental=4e12,
         gather=2e11,
         scatter=5e10,
@@ -86,6 +90,7 @@ RATES = {
         tap=5e11,
         window=2e11,
         scan=1e10,
+        step=1e6,
         transcendental=1e12,
         gather=1e10,
         scatter=5e9,

@@ -17,14 +17,13 @@ from jaxte.lower.general import general_work
 from jaxte.lower.indexing import recognise_scatter
 from jaxte.lower.indexing_forms import scatter_candidates
 from jaxte.lower.scan import recognise_scan
-from jaxte.lower.scan_source import scan_source
+from jaxte.lower.scan_forms import scan_candidates
 from jaxte.lower.scopes import Scope
 from jaxte.lower.signatures import signature
 from jaxte.lower.specs import Refusal
 from jaxte.lower.unrolled import MOST_COPIES
 from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.window_forms import unrolled_candidates, window_candidates
-from jaxte.lower.written import operands_text, whole
 from jaxte.walk import free_axes, reads_of, substitute
 
 
@@ -121,6 +120,5 @@ def _scan(body: Body, node: Reduce, axes: tuple[Axis, ...]) -> Search:
     if isinstance(spec, Refusal):
         body.refuse("scan", spec.reason)
         return None
-    texts = yield from operands_text(body, spec.operands)
-    body.note("scan")
-    return whole(scan_source(spec, texts, body.sizes.text), axes, node)
+    chosen = choose(body, list(scan_candidates(body, spec, axes, node)), signature(axes, node))
+    return None if chosen.write is None else (yield from chosen.write())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jaxte.affine import normal
@@ -10,12 +10,22 @@ from jaxte.expr import ZERO, Expr
 from jaxte.lower.combiner import combiner_source, identity_text
 from jaxte.lower.scan import Scan, ScanSpec
 from jaxte.lower.specs import Write, as_factor, reshaped, subscripted, tuple_text, write_extent
+from jaxte.lower.writing import dtype_text
 
-_CUMULATIVE = {"sum": "cumsum", "prod": "cumprod", "max": "cummax", "min": "cummin"}
+Run = Callable[[ScanSpec, Scan, Sequence[str]], str]
+CUMULATIVE = {"sum": "cumsum", "prod": "cumprod", "max": "cummax", "min": "cummin"}
+_OPERATORS = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 
 
-def scan_source(spec: ScanSpec, operands: Sequence[str], write: Write = write_extent) -> str:
-    """The Python expression of ``spec`` on the texts of ``spec.operands``."""
+def scan_source(
+    spec: ScanSpec, operands: Sequence[str], write: Write = write_extent, run: Run | None = None
+) -> str:
+    """The Python expression of ``spec`` on the texts of ``spec.operands``.
+
+    ``run`` writes one pass over an axis; the cumulative function of the reducer where there is one, else
+    ``lax.associative_scan``, if it is not given.
+    """
+    run = run or cumulative
     arity, ndim = spec.reducer.arity, len(spec.arrays[0].axes)
     values = list(operands[:arity])
     result = ""
@@ -24,7 +34,7 @@ def scan_source(spec: ScanSpec, operands: Sequence[str], write: Write = write_ex
             _padded(value, scan, ndim, identity_text(spec.reducer, n), write)
             for n, value in enumerate(values)
         ]
-        result = _taken(_scanned(spec, scan, padded), scan, ndim, write)
+        result = _taken(run(spec, scan, padded), scan, ndim, write)
         values = [result]
     return _finished(spec, result, operands[arity:], write)
 
@@ -38,12 +48,19 @@ def _padded(value: str, scan: Scan, ndim: int, identity: str, write: Write) -> s
     return f"jnp.pad({value}, {tuple_text(widths)}{fill})"
 
 
-def _scanned(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
-    name = _CUMULATIVE.get(spec.reducer.name)
+def cumulative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+    """The cumulative function of the reducer, where it has one."""
+    name = CUMULATIVE.get(spec.reducer.name)
+    if name is None:
+        return associative(spec, scan, values)
     backwards = ", reverse=True" if scan.reverse else ""
-    if name is not None:
-        module = "jnp" if name in ("cumsum", "cumprod") and not scan.reverse else "lax"
-        return f"{module}.{name}({values[0]}, axis={scan.axis}{backwards})"
+    module = "jnp" if name in ("cumsum", "cumprod") and not scan.reverse else "lax"
+    return f"{module}.{name}({values[0]}, axis={scan.axis}{backwards})"
+
+
+def associative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+    """``lax.associative_scan``."""
+    backwards = ", reverse=True" if scan.reverse else ""
     elements = values[0] if len(values) == 1 else tuple_text(values)
     # Backwards, lax.associative_scan passes later elements first; compositions of maps do not commute.
     reducer = spec.reducer
@@ -51,6 +68,41 @@ def _scanned(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
         reducer = replace(reducer, lhs=reducer.rhs, rhs=reducer.lhs)
     result = f"lax.associative_scan({combiner_source(reducer)}, {elements}, axis={scan.axis}{backwards})"
     return result if len(values) == 1 else f"{result}[{spec.position}]"
+
+
+def step_lines(spec: ScanSpec, scan: Scan) -> tuple[str, ...]:
+    """The body of a function ``(total, x)``, one step of ``lax.scan``."""
+    own, other = ("x", "total") if scan.reverse else ("total", "x")
+    operator = _OPERATORS.get(spec.reducer.name)
+    if operator is not None:
+        text = f"{own} {operator} {other}"
+    else:
+        combiner = combiner_source(spec.reducer)
+        text = f"{combiner if combiner.startswith('jnp.') else f'({combiner})'}({own}, {other})"
+    kept = "total" if spec.reducer.arity == 1 else f"total[{spec.position}]"
+    return (f"total = {text}", f"return total, {kept}")
+
+
+def sequential(
+    spec: ScanSpec, scan: Scan, values: Sequence[str], step: str, write: Write = write_extent
+) -> str:
+    """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
+    shape = [write(e) for n, e in enumerate(spec.arrays[0].shape) if n != scan.axis]
+    starts = [
+        _filled(shape, identity_text(spec.reducer, n), array.dtype) for n, array in enumerate(spec.arrays)
+    ]
+    moved = [value if scan.axis == 0 else f"jnp.moveaxis({value}, {scan.axis}, 0)" for value in values]
+    start = starts[0] if len(starts) == 1 else tuple_text(starts)
+    elements = moved[0] if len(moved) == 1 else tuple_text(moved)
+    backwards = ", reverse=True" if scan.reverse else ""
+    result = f"lax.scan({step}, {start}, {elements}{backwards})[1]"
+    return result if scan.axis == 0 else f"jnp.moveaxis({result}, 0, {scan.axis})"
+
+
+def _filled(shape: Sequence[str], number: str, dtype: str) -> str:
+    if not shape:
+        return f"{dtype_text(dtype)}({number})"
+    return f"jnp.full({tuple_text(shape)}, {number}, {dtype_text(dtype)})"
 
 
 def _taken(value: str, scan: Scan, ndim: int, write: Write) -> str:

@@ -24,6 +24,7 @@ class Work:
     tap: float = 0
     window: float = 0
     scan: float = 0
+    step: float = 0
     transcendental: float = 0
     gather: float = 0
     scatter: float = 0

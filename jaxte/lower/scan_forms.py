@@ -1,0 +1,71 @@
+"""The forms of a cumulative reduction, with what each costs.
+
+- scan: ``jnp.cumsum`` and its like, which XLA computes in a logarithmic number of passes;
+- associative scan: ``lax.associative_scan``, the same by slices of whole arrays; the only one beside the next for reducers
+  that have no cumulative function;
+- sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
+  its memory; a GPU starts kernels in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2, prod
+
+from jaxte.expr import Axis, Reduce
+from jaxte.lower.body import Body
+from jaxte.lower.candidates import Candidate, Search
+from jaxte.lower.ops import Statement
+from jaxte.lower.scan import Scan, ScanSpec
+from jaxte.lower.scan_source import (
+    CUMULATIVE,
+    Run,
+    associative,
+    cumulative,
+    scan_source,
+    sequential,
+    step_lines,
+)
+from jaxte.lower.work import Work, extent_of
+from jaxte.lower.written import operands_text, whole
+
+_NARROW = 16  # values side by side that share a line of the cache when the axis is moved to the front
+
+
+def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """The ways to run through the axes of ``spec``, the library's own first."""
+
+    def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+        step = body.names.new(f"{body.target}_step")
+        body.statements.append(Statement(body.label, f"{step}(total, x)", "", step_lines(spec, scan)))
+        return sequential(spec, scan, values, step, body.sizes.text)
+
+    def candidate(form: str, run: Run) -> Candidate:
+        def write() -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            return whole(scan_source(spec, texts, body.sizes.text, run), axes, node)
+
+        return Candidate(form, _work(spec, form), write)
+
+    if spec.reducer.name in CUMULATIVE:
+        yield candidate("scan", cumulative)
+    yield candidate("associative scan", associative)
+    yield candidate("sequential scan", in_steps)
+
+
+def _work(spec: ScanSpec, form: str) -> Work:
+    shape = [extent_of(e) for e in spec.arrays[0].shape]
+    total = Work()
+    for scan in spec.scans:
+        length = shape[scan.axis]
+        elements = prod(shape) * spec.reducer.arity
+        if form == "scan":
+            own = Work(scan=elements, kernel=2)
+        elif form == "associative scan":
+            own = Work(scan=0.6 * elements, kernel=2 * log2(length + 1))
+        else:
+            wide = elements // max(1, length) > _NARROW
+            own = Work(scan=0.15 * elements, step=length, stream=(24 if wide else 8) * elements, kernel=6)
+        total = total + own
+    return total

@@ -1,0 +1,150 @@
+"""The forms of cumulative reductions: each against the interpreter, and the one that is taken by size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte.tensor import Tensor
+
+FORMS = ("scan", "associative scan", "sequential scan")
+Builder = Callable[[Tensor], Tensor]
+
+
+def prefix(
+    reduce: Callable[..., Any], shift: int = 0, suffix: bool = False, mirrored: bool = False
+) -> Builder:
+    """Reduces along the last axis, up to (or from) the position ``i + shift``."""
+
+    def build(x: Tensor) -> Tensor:
+        n = x.shape[1]
+        j = te.reduce_axis((0, n), "j")
+
+        def body(b: Any, i: Any) -> Any:
+            end = (n - 1 - i if mirrored else i) + shift
+            return reduce(x[b, j], axis=j, where=j >= end if suffix else j <= end)
+
+        return te.compute(x.shape, body, "P")
+
+    return build
+
+
+def affine(x: Tensor) -> Tensor:
+    """Compositions of maps, which do not commute."""
+    compose = te.comm_reducer(
+        lambda f, g: (f[0] * g[0], f[1] * g[0] + g[1]),
+        lambda a, b: (te.const(1.0, a), te.const(0.0, b)),
+        "compose",
+    )
+    j = te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute(x.shape, lambda b, i: compose((x[b, j], x[b, j] + 1.0), axis=j, where=j <= i)[1], "P")
+
+
+def affine_backwards(x: Tensor) -> Tensor:
+    compose = te.comm_reducer(
+        lambda f, g: (f[0] * g[0], f[1] * g[0] + g[1]),
+        lambda a, b: (te.const(1.0, a), te.const(0.0, b)),
+        "compose",
+    )
+    j = te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute(x.shape, lambda b, i: compose((x[b, j], x[b, j] + 1.0), axis=j, where=j >= i)[1], "P")
+
+
+def both_axes(x: Tensor) -> Tensor:
+    a, j = te.reduce_axis((0, x.shape[0]), "a"), te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute(x.shape, lambda b, i: te.sum(x[a, j], axis=[a, j], where=(a <= b) & (j < i)), "P")
+
+
+def single(x: Tensor) -> Tensor:
+    """No axis beside the one that is scanned."""
+    j = te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute((x.shape[1],), lambda i: te.max(x[0, j], axis=j, where=j <= i), "P")
+
+
+CASES: dict[str, Builder] = {
+    "sum": prefix(te.sum),
+    "exclusive sum": prefix(te.sum, -1),
+    "sum ahead": prefix(te.sum, 2),
+    "suffix sum": prefix(te.sum, suffix=True),
+    "mirrored sum": prefix(te.sum, mirrored=True),
+    "product": prefix(te.prod),
+    "maximum": prefix(te.max),
+    "suffix minimum": prefix(te.min, 1, suffix=True),
+    "maps": affine,
+    "maps backwards": affine_backwards,
+    "both axes": both_axes,
+    "single": single,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", CASES)
+def test_each_form_beside_the_interpreter(name: str, form: str) -> None:
+    agree(CASES[name], (3, 7), form)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.sampled_from(FORMS),
+    st.sampled_from([te.sum, te.prod, te.max, te.min]),
+    st.integers(-2, 2),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(1, 9),
+)
+def test_random_prefixes(
+    form: str, reduce: Any, shift: int, suffix: bool, mirrored: bool, rows: int, length: int
+) -> None:
+    agree(prefix(reduce, shift, suffix, mirrored), (rows, length), form)
+
+
+def agree(build: Builder, shape: tuple[int, int], form: str) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    variable = te.placeholder(shape, name="x")
+    expected = te.interpret(build(variable), {variable: x})
+    found = te.function(build, forms={"*": form})(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def form_of(build: Builder, *shape: int, platform: str = "cpu") -> str:
+    fn = te.function(build, platform=platform)
+    return fn.explain(jax.ShapeDtypeStruct(shape, jnp.float32)).choices["forward"][0].form
+
+
+def test_the_form_by_size_and_platform() -> None:
+    """Long ones run step by step on a CPU, where a step is cheap, and never so on a GPU."""
+    for name in ("sum", "product", "maximum"):
+        assert form_of(CASES[name], 8, 100_000) == "sequential scan"
+        assert form_of(CASES[name], 8, 100) == "scan"
+        assert form_of(CASES[name], 8, 100_000, platform="gpu") == "scan"
+    assert form_of(affine, 8, 100_000) == "sequential scan"
+    assert form_of(affine, 8, 100_000, platform="gpu") == "associative scan"
+
+
+def test_a_step_reads_as_it_would_be_written() -> None:
+    text = te.function(prefix(te.sum)).source(jax.ShapeDtypeStruct((8, 100_000), jnp.float32))
+    assert "def P_step(total, x):\n            total = total + x\n            return total, total\n" in text
+    moved = "jnp.moveaxis(x, 1, 0)"
+    assert f"P = jnp.moveaxis(lax.scan(P_step, jnp.full((8,), 0.0, jnp.float32), {moved})[1], 0, 1)" in text
+
+
+def test_steps_keep_no_more_than_the_cumulative_function() -> None:
+    shape = jax.ShapeDtypeStruct((8, 100_000), jnp.float32)
+    temporaries = [
+        jax.jit(fn).lower(shape).compile().memory_analysis().temp_size_in_bytes
+        for fn in (te.function(prefix(te.sum)), lambda x: lax_associative(x))
+    ]
+    assert temporaries[0] <= temporaries[1]
+
+
+def lax_associative(x: Any) -> Any:
+    return jax.lax.associative_scan(jnp.add, x, axis=1)
