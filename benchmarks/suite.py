@@ -30,7 +30,7 @@ from harness.table import report
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- suite -->", "<!-- /suite -->"
-LIMITS = {"full": 300.0, "quick": 25.0, "tiny": 60.0}
+LIMITS = {"full": 600.0, "quick": 25.0, "tiny": 60.0}
 
 
 def measured(chosen: list[str], size: str, limit: float, rounds: int) -> Iterator[dict[str, Any]]:

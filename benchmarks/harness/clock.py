@@ -49,13 +49,13 @@ def seconds(call: Call) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(calls: Mapping[str, Call], budget: Budget) -> dict[str, Taken]:
-    """The times of each of ``calls``.
+def interleaved(calls: Mapping[str, Call], once: Mapping[str, float], budget: Budget) -> dict[str, Taken]:
+    """The times of each of ``calls``, which took ``once`` when they were made before.
 
     Slow calls make fewer rounds; they are spread over those of the fast ones, so that all sides meet the same changes of
-    the machine's pace. The first call of each warms up and sets the number of rounds.
+    the machine's pace.
     """
-    rounds = {name: budget.rounds(seconds(call)) for name, call in calls.items()}
+    rounds = {name: budget.rounds(once[name]) for name in calls}
     longest = max(rounds.values(), default=0)
     times: dict[str, list[float]] = {name: [] for name in calls}
     for now in range(longest):

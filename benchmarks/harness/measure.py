@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ def measure(
         result["passes"][which] = figures
         ready = _prepared(case, which, sides, args, h, figures, lambda stage: note(result, stage))
         note(result, f"timing {which}")
-        for side, taken in _times(ready, budget).items():
+        for side, taken in _times(ready, figures["sides"], budget).items():
             figures["sides"][side] |= {
                 "seconds": taken.median,
                 "least_seconds": taken.least,
@@ -51,11 +52,12 @@ def measure(
     return result
 
 
-def _times(ready: Mapping[str, Ready], budget: Budget) -> dict[str, Taken]:
+def _times(ready: Mapping[str, Ready], figures: Mapping[str, Result], budget: Budget) -> dict[str, Taken]:
     """JAX's sides in turn; then PyTorch by itself, whose threads spin for a while after each call and would slow the others."""
     calls = {side: r.call for side, r in ready.items()}
+    once = {side: figures[side]["first_seconds"] for side in calls}
     apart = {side: calls.pop(side) for side in (TORCH,) if side in calls}
-    return interleaved(calls, budget) | interleaved(apart, budget)
+    return interleaved(calls, once, budget) | interleaved(apart, once, budget)
 
 
 def left_out(case: Case, size: str) -> dict[str, str]:
@@ -84,7 +86,9 @@ def _prepared(
         note(f"{which} of {side}")
         try:
             made = prepare(case, side, which, args, h)
+            start = time.perf_counter()
             found = made.results()
+            first = time.perf_counter() - start
             off = 0.0 if reference is None else difference(reference, found)
             if not off < case.tolerance:
                 raise ArithmeticError(f"differs by {off:.1e} from {next(iter(ready))}")
@@ -93,7 +97,12 @@ def _prepared(
             figures["sides"][side] = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
             continue
         reference = found if reference is None else reference
-        figures["sides"][side] = {"difference": off, "compile_seconds": made.compile_seconds, **made.counts}
+        figures["sides"][side] = {
+            "difference": off,
+            "first_seconds": first,
+            "compile_seconds": made.compile_seconds,
+            **made.counts,
+        }
         ready[side] = made
     return ready
 
