@@ -74,7 +74,10 @@ def probes(large: int) -> Iterator[Probe]:
     )
     yield _probe("scan", 8 * 100_000, lambda x: jnp.cumsum(x, axis=1), _random(8, 100_000))
     yield _probe(
-        "step", 100_000, lambda x: lax.scan(lambda t, e: (t + e, t + e), 0.0, x)[1], _random(100_000)
+        "step",
+        100_000,
+        lambda x: lax.scan(lambda t, e: (t + e, t + e), 0.0, x, unroll=4)[1],
+        _random(100_000),
     )
     yield _probe("transcendental", 1e6, lambda x: jnp.exp(x), _random(1_000_000))
     at = jnp.asarray(np.random.default_rng(1).integers(0, 1_000_000, 1_000_000), "int32")

@@ -134,7 +134,10 @@ def test_a_step_reads_as_it_would_be_written() -> None:
     text = te.function(prefix(te.sum)).source(jax.ShapeDtypeStruct((8, 100_000), jnp.float32))
     assert "def P_step(total, x):\n            total = total + x\n            return total, total\n" in text
     moved = "jnp.moveaxis(x, 1, 0)"
-    assert f"P = jnp.moveaxis(lax.scan(P_step, jnp.full((8,), 0.0, jnp.float32), {moved})[1], 0, 1)" in text
+    assert (
+        f"P = jnp.moveaxis(lax.scan(P_step, jnp.full((8,), 0.0, jnp.float32), {moved}, unroll=4)[1], 0, 1)"
+        in text
+    )
 
 
 def test_steps_keep_no_more_than_the_cumulative_function() -> None:

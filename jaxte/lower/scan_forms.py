@@ -66,6 +66,6 @@ def _work(spec: ScanSpec, form: str) -> Work:
             own = Work(scan=0.6 * elements, kernel=2 * log2(length + 1))
         else:
             wide = elements // max(1, length) > _NARROW
-            own = Work(scan=0.15 * elements, step=length, stream=(24 if wide else 8) * elements, kernel=6)
+            own = Work(scan=0.15 * elements, step=length, stream=(16 if wide else 8) * elements, kernel=6)
         total = total + own
     return total

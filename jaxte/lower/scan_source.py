@@ -14,6 +14,7 @@ from jaxte.lower.writing import dtype_text
 
 Run = Callable[[ScanSpec, Scan, Sequence[str]], str]
 CUMULATIVE = {"sum": "cumsum", "prod": "cumprod", "max": "cummax", "min": "cummin"}
+_UNROLLED = 4  # steps of a loop that are written one after the other
 _OPERATORS = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 
 
@@ -95,7 +96,7 @@ def sequential(
     start = starts[0] if len(starts) == 1 else tuple_text(starts)
     elements = moved[0] if len(moved) == 1 else tuple_text(moved)
     backwards = ", reverse=True" if scan.reverse else ""
-    result = f"lax.scan({step}, {start}, {elements}{backwards})[1]"
+    result = f"lax.scan({step}, {start}, {elements}{backwards}, unroll={_UNROLLED})[1]"
     return result if scan.axis == 0 else f"jnp.moveaxis({result}, 0, {scan.axis})"
 
 
