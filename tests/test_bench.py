@@ -285,7 +285,10 @@ def test_ratios_means_and_goals() -> None:
         "0.25 of by hand",
         "temporaries above idiomatic",
     ]
+    for result in (good, bad):
+        result["holds_back"] = f"a reason for {result['title']}"
     text = report({"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [good, bad]})
+    assert "a reason for bad" in text and "a reason for good" not in text
     assert "| good | 1e+03 ms | 8 |  | 1 |" in text and "| bad | 1e+03 ms | **0.50** |  | **0.25** |" in text
     assert "| geometric mean |  | **2** |  | **0.50** |" in text
     assert "1 of 2 cases reach 0.95 of the idiomatic form" in text

@@ -9,6 +9,7 @@ from harness.inputs import normal
 TITLE = "average pool 3x3, stride 2"
 SIZES = {"full": dict(n=16, c=32, h=56), "quick": dict(n=2, c=16, h=28), "tiny": dict(n=1, c=2, h=5)}
 SPELLINGS = {"by hand": "slices along one axis after the other, adjoints by residue classes"}
+HOLDS_BACK = "lax.reduce_window holds nothing; passes along one axis after the other hold what is between them, and are 2 to 80 times faster"
 
 
 def inputs(n, c, h):

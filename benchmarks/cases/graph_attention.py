@@ -27,6 +27,7 @@ def inputs(n, degree, d):
 
 
 def expression(v, left, right, row, col):
+    te.assume(row, te.facts.sorted())
     n, edges = v.shape[0], row.shape[0]
 
     def edge(name):

@@ -16,7 +16,7 @@ own where that is part of it) and ``torch(torch, x)`` (on torch tensors, the mod
     SPELLINGS = {"indexed": "jnp.roll"}                 what a side is, where its name does not say it
     WITH_RESPECT_TO = (0,)                              arguments to differentiate; else all floating ones
     TOLERANCE = 1e-3                                    norm of the difference over the norm; else 1e-4
-    HOLDS_BACK = "..."                                  what keeps the case from a goal, for the table
+    HOLDS_BACK = "..."                                  why the case misses a goal; shown while it does
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def remarks(results: Sequence[Result]) -> list[str]:
                     found.append(f"{title}, {which} of {side}: {figures['error']}")
             if goals := f.missed(result, which):
                 found.append(f"{title}, {which}: {'; '.join(goals)}")
-        if result.get("holds_back"):
+        if result.get("holds_back") and any(f.missed(result, which) for which in PASSES):
             found.append(f"{title}: {result['holds_back']}")
     return found
 
