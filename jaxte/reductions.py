@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from jaxte import dtypes
+from jaxte import dtypes, functions
 from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
 from jaxte.expr import TRUE, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
@@ -268,14 +268,12 @@ def argmin(expr: Any, axis: Any, where: Any = None) -> Expr:
     return _arg("argmin", expr, axis, where)
 
 
-def comm_reducer(
-    combine: Callable[..., Any], identity: Callable[..., Any], name: str = "reduce"
-) -> Callable[..., Any]:
+def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Callable[..., Any]:
     """A reduction with a combiner of one's own.
 
     Args:
         combine: ``combine(x, y)`` of two scalar expressions, or of two tuples of them; associative and commutative.
-        identity: ``identity(dtype, ...)`` returns what changes nothing: one value, or a tuple of them.
+        identity: what changes nothing: a number, or a tuple of them, or ``identity(dtype, ...)`` that returns such.
         name: label in printed formulas.
 
     Returns:
@@ -301,12 +299,12 @@ def comm_reducer(
 
 
 def _custom_reducer(
-    combine: Callable[..., Any], identity: Callable[..., Any], name: str, kinds: tuple[str, ...], single: bool
+    combine: Callable[..., Any], identity: Any, name: str, kinds: tuple[str, ...], single: bool
 ) -> Reducer:
     lhs = tuple(Symbol(f"x{n}", dtype) for n, dtype in enumerate(kinds))
     rhs = tuple(Symbol(f"y{n}", dtype) for n, dtype in enumerate(kinds))
     combined = combine(lhs[0], rhs[0]) if single else combine(lhs, rhs)
-    start = identity(*kinds)
+    start = identity(*kinds) if callable(identity) else identity
     results = _results(combined, kinds, f"the combiner of {name}")
     return Reducer(
         "custom", name, "even", lhs, rhs, results, _results(start, kinds, f"the identity of {name}")
@@ -319,4 +317,11 @@ def _results(values: Any, kinds: tuple[str, ...], what: str) -> tuple[Expr, ...]
         raise DefinitionError(
             f"{what} returns {len(listed)} values for {len(kinds)} expressions; return one for each"
         )
-    return tuple(cast(as_expr(v), dtype) for v, dtype in zip(listed, kinds, strict=True))
+    return tuple(_typed(as_expr(v), dtype) for v, dtype in zip(listed, kinds, strict=True))
+
+
+def _typed(value: Expr, dtype: str) -> Expr:
+    """``value`` as ``dtype``; a plain number becomes a constant of that type."""
+    if isinstance(value, Const) and value.weak and (dtypes.is_inexact(dtype) or isinstance(value.value, int)):
+        return functions.const(value.value, dtype)
+    return cast(value, dtype)

@@ -231,3 +231,14 @@ def test_nested_sums_in_one_body() -> None:
     inner = builtin_reducer("sum", "float32")
     guarded = call(SELECT, axis < 4, Reduce(inner, [A[axis, p] * b[p]], [p], TRUE), 0.0)
     check_view(Compute("Y", [axis], guarded + Reduce(inner, [S[axis, q]], [q], TRUE) * H[1]))
+
+
+@pytest.mark.parametrize("start", [-1e30, lambda t: -1e30, lambda t: te.const(-1e30, t)])
+def test_identities_that_are_plain_numbers(start, rng: np.random.Generator) -> None:
+    log_sum_exp = te.comm_reducer(lambda a, b: te.log(te.exp(a) + te.exp(b)), start, name="lse")
+    x, k = te.placeholder((4, 5), name="X"), te.reduce_axis((0, 5), "k")
+    y = te.compute((4,), lambda i: log_sum_exp(x[i, k], axis=k), "Y")
+    value = rng.standard_normal((4, 5)).astype("float32")
+    expected = np.log(np.exp(value).sum(1))
+    np.testing.assert_allclose(te.evaluate(y, {x: value}), expected, rtol=1e-5)
+    np.testing.assert_allclose(te.interpret(y, {x: value}), expected, rtol=1e-5)
