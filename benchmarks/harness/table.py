@@ -141,7 +141,9 @@ def remarks(results: Sequence[Result]) -> list[str]:
 
 
 def milliseconds(seconds: float) -> str:
-    return f"{1e3 * seconds:,.3g} ms" if seconds < 10 else f"{seconds:,.3g} s"
+    if seconds >= 10:
+        return f"{seconds:,.3g} s"
+    return f"{1e3 * seconds:,.0f} ms" if seconds >= 0.1 else f"{1e3 * seconds:.3g} ms"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
