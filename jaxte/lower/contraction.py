@@ -26,6 +26,7 @@ from jaxte.lower.selects import guarded, keeps_in_range
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.walk import postorder, reads_of
 
+_FEW = 4  # positions of a sum that are written out
 _MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 
 
@@ -226,6 +227,7 @@ def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
 def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     """Unrolls a short reduced dimension that shares an index with another one without being a digit of it."""
     dim = overlapping([f.expr for f in job.factors], job.reduced, scope, job.budget)
+    dim = _short(job, scope) if dim is None else dim
     if dim is None:
         outer = [d for d in scope.order if d not in job.reduced]
         small = overlapping([f.expr for f in job.factors], outer, scope, job.budget) if job.reduced else None
@@ -242,6 +244,23 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
             continue
         total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
     return total if total is not None else (yield job.zero, scope)
+
+
+def _short(job: Job, scope: Scope) -> Axis | None:
+    """A reduced dimension of a few positions in a product that is as large as one of its factors.
+
+    Such a product is no matrix product: added up position by position it is one fused loop.
+    """
+    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    every = frozenset().union(*dims)
+    if every not in dims:
+        return None
+    for dim in job.reduced:
+        count = known(dim.hi)
+        shared = sum(dim in own for own in dims) > 1
+        if shared and count is not None and 1 < count <= min(_FEW, job.budget):
+            return dim
+    return None
 
 
 def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
