@@ -1,0 +1,113 @@
+"""What is emitted for each benchmark case at full size: operations that tell forms apart, and the forms of all tensors."""
+
+from __future__ import annotations
+
+EXPECTED: dict[str, tuple[dict[str, int], str]] = {
+    "attention_window_long": (
+        {"while": 2, "dot_general": 8},
+        "inside the tiles of dtotal and dq and dkeys and dvalues, inside the tiles of largest and total and o, tiles of 1 i0: block-skew, tiles of 1 i0: einsum, tiles of 1 i0: max, tiles of 1 i0: sum",
+    ),
+    "attention_window_output": ({"dot_general": 3}, "block-skew"),
+    "attention_window_scores": ({"dot_general": 3}, "block-skew"),
+    "avg_pool_3_2": ({}, "shift-and-add"),
+    "batch_norm": ({}, "sum"),
+    "batched_matmul": ({"dot_general": 3}, "einsum"),
+    "bilateral_filter": ({}, "shift-and-add"),
+    "bilinear_resize": ({}, "shift-and-add"),
+    "box_blur_15": ({}, "separable slices"),
+    "box_blur_5": ({}, "separable slices"),
+    "conv1d": ({"convolution": 3}, "convolution"),
+    "conv1d_depthwise": ({}, "shift-and-add, sums in one pass"),
+    "conv2d": ({"convolution": 3}, "convolution"),
+    "conv2d_depthwise": ({}, "shift-and-add, sums in one pass"),
+    "conv2d_dilation_2": ({"convolution": 3}, "convolution"),
+    "conv2d_groups_4": ({"convolution": 12}, "convolution per group"),
+    "conv2d_stride_2": ({"convolution": 3}, "convolution"),
+    "conv2d_transposed": ({"convolution": 3}, "convolution"),
+    "conv3d": ({"convolution": 3}, "convolution"),
+    "conv_per_example_gradients": ({"convolution": 48}, "convolution per group"),
+    "cost_volume": ({"dot_general": 27}, "einsum + stacked sums, shift-and-add + einsum"),
+    "cross_entropy": ({}, "max, sum"),
+    "deformable_conv": (
+        {"scatter": 4, "gather": 16, "dot_general": 3},
+        "einsum, gather, gather + sum, scatter-add",
+    ),
+    "dense": ({"dot_general": 3}, "einsum, sum"),
+    "embedding": ({"scatter": 1, "gather": 1}, "gather, scatter-add"),
+    "gather_permutation": ({"gather": 2}, "gather"),
+    "gaussian_sum_100000": (
+        {"while": 3, "dot_general": 4},
+        "inside the tiles of dx, inside the tiles of dy and db, inside the tiles of s, tiles of 1 j: einsum, tiles of 2 i: einsum",
+    ),
+    "gaussian_sum_4096": (
+        {"while": 3, "dot_general": 4},
+        "inside the tiles of dx, inside the tiles of dy and db, inside the tiles of s, tiles of 32 i: einsum, tiles of 32 j: einsum, tiles of 64 i: einsum",
+    ),
+    "global_avg_pool": ({}, "sum"),
+    "global_max_pool": ({}, "max, min"),
+    "graph_attention": (
+        {"scatter": 9, "gather": 28},
+        "gather, gather + scatter-add, gather + sum, scatter-add, scatter-max",
+    ),
+    "group_norm": ({"dot_general": 1}, "einsum, sum, sum + shifted slices"),
+    "l2_normalize": ({}, "sum"),
+    "layer_norm": ({}, "sum"),
+    "log_softmax": ({}, "max, sum"),
+    "lrn": ({}, "shifted slices"),
+    "max_pool_2_2": ({}, "shifted slices"),
+    "max_pool_3_1": ({}, "shift-and-add, shifted slices"),
+    "max_pool_3_2": ({}, "shift-and-add, shifted slices"),
+    "max_pool_7_1": ({}, "separable slices, shift-and-add, shifted slices"),
+    "mesh_convolution": ({"gather": 3, "dot_general": 12}, "einsum, gather, gather + sum + einsum, sum"),
+    "nearest_upsampling": ({}, "shifted slices"),
+    "prefix_maximum": ({"while": 3}, "sequential scan"),
+    "prefix_product": ({"while": 3}, "sequential scan"),
+    "prefix_sum": ({"while": 2}, "sequential scan"),
+    "product_reduction": ({"while": 2}, "prod, sequential scan"),
+    "reshape_heads": ({}, ""),
+    "reshape_transpose": ({}, ""),
+    "rms_norm": ({}, "sum"),
+    "soft_rasteriser": (
+        {"while": 4},
+        "inside the tiles of dcolumns, inside the tiles of dlength and dside and dcorners, inside the tiles of drows, tiles of 1 i: sum, tiles of 1 j: sum, tiles of 4 i: min, tiles of 8 f: sum, tiles of 8 f: sum + concatenate",
+    ),
+    "softmax": ({}, "max, sum"),
+    "stencil_25_point": ({}, ""),
+    "stencil_5_point_padded": ({}, ""),
+    "stencil_5_point_rolled": ({}, ""),
+    "toeplitz": ({"convolution": 2, "dot_general": 1}, "convolution, einsum"),
+    "trace_of_product": ({}, "sum"),
+}
+
+# What the backward pass holds beyond the idiomatic form's temporaries, at most this many times as much, and why.
+_PADDED = (
+    "the operand with zeros around it, once, where reduce_window tests positions and is ten times slower"
+)
+MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
+    "avg_pool_3_2": (5.5, _PADDED),
+    "box_blur_15": (3.3, _PADDED),
+    "box_blur_5": (3.2, _PADDED),
+    "bilateral_filter": (1.9, "weights are recomputed for each of the 25 shifts"),
+    "bilinear_resize": (1.05, _PADDED),
+    "conv1d_depthwise": (46, _PADDED),
+    "conv2d_depthwise": (1.2, _PADDED),
+    "conv2d_groups_4": (
+        1.8,
+        "the groups of each operand apart, and their results before they are put together",
+    ),
+    "conv_per_example_gradients": (
+        1.6,
+        "the groups of each operand apart, and their results before they are put together",
+    ),
+    "cost_volume": (2.3, "81 shifted products before they are added"),
+    "deformable_conv": (1.5, "four gathers of the samples, which the idiomatic form fuses into one"),
+    "log_softmax": (520, "the shifted logits are kept; the idiomatic form computes them again"),
+    "lrn": (1.1, _PADDED),
+    "prefix_maximum": (1.2, "states of the scan and of its adjoint"),
+    "prefix_product": (1.2, "states of the scan and of its adjoint"),
+    "prefix_sum": (2.8, "a loop over rows takes the transposed array; it is 1.5 times faster"),
+    "product_reduction": (
+        2.8,
+        "products before and after each element, which are exact also where elements are zero",
+    ),
+}
