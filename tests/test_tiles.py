@@ -291,3 +291,18 @@ def test_budgets_on_random_sizes(name: str, n: int, m: int, d: int, seed: int) -
 def test_numbers_are_drawn() -> None:
     """The tests above see numbers, not zeros."""
     assert np.abs(draw_numbers(np.random.default_rng(0), te.placeholder((3,), name="x"))).min() > 0
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [(te.argmin, np.argmin), (te.argmax, np.argmax)])
+def test_the_nearest_point_in_tiles(
+    reduce: Callable[..., Any], expected: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    def position(x: Tensor, y: Tensor) -> Tensor:
+        j = te.reduce_axis((0, y.shape[0]), "j")
+        return te.compute((x.shape[0],), lambda i: reduce(squared_distance(x, y, i, j), axis=j), "N")
+
+    x, y = (rng.standard_normal((n, 3)).astype("float32") for n in (200, 300))
+    fn = te.function(position, max_memory=40_000)
+    assert "tiles" in fn.explain(x, y).forms["N"]
+    distances = ((x[:, None] - y[None]) ** 2).sum(-1)
+    np.testing.assert_array_equal(fn(x, y), expected(distances, axis=1))
