@@ -112,7 +112,7 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
     kept = []
     if isinstance(operands, Refusal):
         kept = [f for f in outer if free_axes(f.expr)]
-        operands = two_operands([f for f in product.factors if f not in kept])
+        operands = two_operands(tuple(f for f in product.factors if f not in kept))
     if isinstance(operands, Refusal):
         return operands
     roles = _roles(axes, node.axes, *operands)

@@ -257,7 +257,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
         return None
     for dim in job.reduced:
         count = known(dim.hi)
-        shared = sum(dim in own for own in dims) > 1
+        shared = any(dim in own and own != every for own in dims)
         if shared and count is not None and 1 < count <= min(_FEW, job.budget):
             return dim
     return None

@@ -19,7 +19,7 @@ from jaxte.lower.writing import product_text
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.walk import free_axes, reads_of
 
-_MOST_UNROLLED = 64
+_MOST_UNROLLED = 100
 _FEW = 4  # terms that a sum in tiles is written out into
 
 

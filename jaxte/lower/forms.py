@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 
 from jaxte.affine import Linear, from_linear, is_index, linear, normal
@@ -68,6 +69,11 @@ def decompose(index: Expr) -> Use | None:
 
 def forms_of(exprs: Sequence[Expr]) -> list[Form]:
     """The forms through which ``exprs`` depend on axes, in order of appearance."""
+    return list(_forms_of(tuple(exprs)))
+
+
+@lru_cache(maxsize=256)  # several recognisers ask for those of the same product
+def _forms_of(exprs: tuple[Expr, ...]) -> tuple[Form, ...]:
     found: dict[Key, Form] = {}
     for use, extent in _uses(exprs):
         if (opposite := found.get(_negated(use.form.key))) is not None:
@@ -77,7 +83,7 @@ def forms_of(exprs: Sequence[Expr]) -> list[Form]:
         if known is not None:
             lo, hi = _meet(known.lo, lo, largest=True), _meet(known.hi, hi, largest=False)
         found[use.form.key] = Form(use.form.terms, use.form.axes, lo, hi)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _negated(key: Key) -> Key:

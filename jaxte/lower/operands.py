@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.affine import Linear, normal
 from jaxte.expr import ONE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
@@ -45,7 +46,8 @@ def operand_of(factors: Sequence[Factor]) -> Operand:
     return Operand(tuple(factors), forms, frozenset(axis for form in forms for axis in form.axes))
 
 
-def two_operands(factors: Sequence[Factor]) -> tuple[Operand, Operand] | Refusal:
+@lru_cache(maxsize=64)  # more than one recogniser asks for those of a product
+def two_operands(factors: tuple[Factor, ...]) -> tuple[Operand, Operand] | Refusal:
     """``factors`` in exactly two operands: those on the same forms together, then those on fewer forms with them."""
     constants = [f for f in factors if not free_axes(f.expr)]
     groups: list[Operand] = []

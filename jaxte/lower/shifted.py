@@ -13,8 +13,9 @@ behind a condition or not makes no difference: a read is treated as if its tenso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Expr, Read, Reduce, as_expr
@@ -30,7 +31,8 @@ _BY_THEMSELVES = ("lax.conv_", "lax.reduce", "lax.map", "lax.optimization_barrie
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
-def paddings(root: Expr) -> dict[Tensor, Widths]:
+@lru_cache(maxsize=64)  # asked for by each tensor, and by all of them together
+def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
     reduced = _reduced(root)
