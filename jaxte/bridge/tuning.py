@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from statistics import median
 from typing import Any
 
 import jax
@@ -196,4 +195,4 @@ def _interleaved(calls: Mapping[str, Callable[[], Any]], seconds: float) -> dict
             start = time.perf_counter()
             jax.block_until_ready(call())
             taken[form].append(time.perf_counter() - start)
-    return {form: median(times) for form, times in taken.items()}
+    return {form: float(np.median(times)) for form, times in taken.items()}
