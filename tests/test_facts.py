@@ -240,3 +240,25 @@ def test_positions_known_to_be_in_range_are_not_tested() -> None:
         assert f'mode="{mode}"' in te.source(y)
         (dx,) = te.differentiate(y, [x], h)
         assert te.explain(dx).scatters
+
+
+@pytest.mark.parametrize(("shape", "is_sorted"), [("b a", True), ("a b", False)])
+def test_sorted_rows_are_sorted_positions_only_where_rows_come_first(shape: str, is_sorted: bool) -> None:
+    rows = te.placeholder((4, N), "int32", "P", facts=[te.facts.sorted(), te.facts.unique()])
+    h, i = te.placeholder((4, N), name="H"), te.reduce_axis((0, N), "i")
+
+    def summed(b: te.Axis, a: te.Axis) -> te.Expr:
+        return te.sum(h[b, i], axis=i, where=rows[b, i] == a)
+
+    if is_sorted:
+        y = te.compute((4, 30), summed, "Y")
+    else:
+        y = te.compute((30, 4), lambda a, b: summed(b, a), "Y")
+    assert ("indices_are_sorted=True" in te.source(y)) == is_sorted
+    assert "unique_indices=True" in te.source(y)
+    rng = np.random.default_rng(4)
+    feeds = {
+        rows: np.sort(np.stack([rng.permutation(30)[:N] for _ in range(4)]), 1).astype("int32"),
+        h: rng.standard_normal((4, N)).astype("float32"),
+    }
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)

@@ -56,6 +56,22 @@ def test_the_fastest_form_is_used(monkeypatch: pytest.MonkeyPatch, winner: str) 
     assert ("conv_general_dilated" in fn.source(X, W)) == (winner == "convolution")
 
 
+def test_tensors_of_one_name_are_timed_apart() -> None:
+    def twice(x: Tensor) -> Tensor:
+        k, m = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 5), "m")
+        first = te.compute((20,), lambda i: te.sum(x[i + k], axis=k), "y")
+        return te.compute((16,), lambda i: te.sum(first[i + m] ** 2, axis=m), "y")
+
+    report = te.autotune(twice, np.ones(22, "float32"), seconds=0.001)
+    told = [tuned.definition for tuned in report.reductions.values() if tuned.tensor == "y"]
+    assert len(told) == 2 and any("k in" in d for d in told) and any("m in" in d for d in told)
+
+
+def test_a_backend_without_rates_takes_the_forms_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "abacus")
+    assert te.explain(conv, X, W).platform == "gpu"
+
+
 def test_the_clock_runs() -> None:
     report = te.autotune(conv, X, W, seconds=0.01)
     assert all(0 < s < 10 for tuned in report.reductions.values() for s in tuned.seconds.values())

@@ -10,6 +10,7 @@ import jax
 
 from jaxte.bridge.measured import measurements
 from jaxte.lower.policy import Policy
+from jaxte.lower.rates import is_known
 from jaxte.tensor import Tensor
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -27,8 +28,12 @@ class Options:
     debug: bool = False
 
     def policy(self) -> Policy:
-        """How forms are chosen from now on, with what was measured so far."""
-        platform = self.platform or jax.default_backend()
+        """How forms are chosen from now on, with what was measured so far.
+
+        A backend that no rates are known of is an accelerator of some kind: forms are those for a GPU, as ``te.explain`` says.
+        """
+        backend = jax.default_backend()
+        platform = self.platform or (backend if is_known(backend) else "gpu")
         return Policy(platform, self.max_memory, self.forms, measured=measurements())
 
 

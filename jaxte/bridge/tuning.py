@@ -135,17 +135,28 @@ def _program(program: Program, values: Arrays, policy: Policy, seconds: float) -
     for choice in program.choices:
         for key in dict.fromkeys(e.key for e in choice.estimates):
             forms = [e.form for e in choice.estimates if e.key == key]
-            tensor = tensors.get(choice.tensor)
-            if len(forms) > 1 and key not in found and tensor is not None:
+            if len(forms) < 2 or key in found:
+                continue
+            tensor = next((t for t in tensors.get(choice.tensor, ()) if _has(t, key, policy)), None)
+            if tensor is not None:
                 timed = _timed(tensor, key, forms, values, policy, seconds)
                 found[key] = Tuned(choice.tensor, _shortened(repr(tensor)), timed)
     return found
 
 
-def _computed(program: Program, given: Sequence[Tensor]) -> dict[str, Compute]:
-    """The tensors that a program computes, by name."""
-    order = topological_order(list(program.tensors))
-    return {t.name: t for t in order if isinstance(t, Compute) and t not in given}
+def _computed(program: Program, given: Sequence[Tensor]) -> dict[str, list[Compute]]:
+    """The tensors that a program computes, by name; several may have the same."""
+    found: dict[str, list[Compute]] = {}
+    for tensor in topological_order(list(program.tensors)):
+        if isinstance(tensor, Compute) and tensor not in given:
+            found.setdefault(tensor.name, []).append(tensor)
+    return found
+
+
+def _has(tensor: Compute, key: str, policy: Policy) -> bool:
+    """Whether the reduction ``key`` is one of ``tensor``, computed alone."""
+    program = lower("one", tensor.inputs, [tensor], policy)
+    return any(estimate.key == key for choice in program.choices for estimate in choice.estimates)
 
 
 def _shortened(text: str) -> str:

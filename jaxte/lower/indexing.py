@@ -304,5 +304,7 @@ def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Ax
     if any(a not in axes for a in index.indices[:-1]):
         return ()
     kinds = {Sorted: "indices_are_sorted", Unique: "unique_indices", Permutation: "unique_indices"}
-    known = [kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds]
-    return tuple(dict.fromkeys(known))
+    known = dict.fromkeys(kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds)
+    if any(axes.index(a) > axes.index(targets[0].axis) for a in index.indices[:-1]):  # type: ignore[arg-type]
+        known.pop(kinds[Sorted], None)  # rows are sorted, positions that begin with a value of a row are not
+    return tuple(known)

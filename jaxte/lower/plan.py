@@ -81,10 +81,7 @@ def lower(
             choices.append(Choice(tensor.name, "extern"))
             continue
         if not isinstance(tensor, Compute):
-            raise LoweringError(
-                f"{name}: {tensor.name} is needed but is none of the parameters "
-                f"{', '.join(p.name for p in params)}; pass it in"
-            )
+            raise _missing(name, tensor, params)
         target = names.new(tensor.name)
         body = make_body(target, target, tensor.name, idents)
         if tensor in planned.refused:
@@ -105,6 +102,11 @@ def lower(
         tuple(functions),
         tuple(results),
     )
+
+
+def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:
+    given = ", ".join(p.name for p in params)
+    return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
 
 
 def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:

@@ -102,6 +102,11 @@ RATES = {
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 
 
+def is_known(platform: str) -> bool:
+    """Whether there is a row for ``platform``."""
+    return _ALIASES.get(platform, platform) in RATES
+
+
 def rates_of(platform: str) -> Rates:
     """The row of a platform, by the name that JAX gives it.
 
