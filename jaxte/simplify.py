@@ -1,7 +1,7 @@
 """Rules that make an adjoint simpler without changing it.
 
 ``simplify_reads`` normalises index expressions; ``factors_outside`` moves what does not depend on the reduction
-axes out of a sum; ``collect`` adds equal terms up.
+axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice of two by the same data.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from jaxte.affine import axis_bounds, from_linear, linear, resolved
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import Axis, Call, Const, Expr, Read, call
-from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
-from jaxte.walk import free_axes, postorder, rewrite
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
+from jaxte.walk import free_axes, postorder, reads_of, rewrite
 
 Wrap = Callable[[Expr], Expr]
 
@@ -97,8 +97,38 @@ def collect(terms: Sequence[Expr]) -> Expr:
         if result is None:
             result = size if count > 0 else call(NEGATIVE, size)
         else:
-            result = call(ADD if count > 0 else SUBTRACT, result, size)
+            result = added(result, size, ADD if count > 0 else SUBTRACT)
     return Const(0.0) if result is None else result
+
+
+def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
+    """``a + b`` (or ``a - b``); ``select(c, x, 0) + select(c, 0, y)`` as ``select(c, x, y)`` where ``c`` is about data."""
+    if isinstance(a, Call) and a.op is ADD is op and _same_choice(a.args[1], b):
+        return call(ADD, a.args[0], added(a.args[1], b))
+    if not _same_choice(a, b):
+        return call(op, a, b)
+    assert isinstance(a, Call) and isinstance(b, Call)
+    taken, other = (_total(x, y, op) for x, y in zip(a.args[1:], b.args[1:], strict=True))
+    return call(SELECT, a.args[0], taken, other)
+
+
+def _same_choice(a: Expr, b: Expr) -> bool:
+    """Whether both are choices by one condition that is no matter of positions, which lowering takes apart better."""
+    if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
+        return False
+    return a.args[0] is b.args[0] and a.dtype == b.dtype and bool(reads_of(a.args[0]))
+
+
+def _total(a: Expr, b: Expr, op: Op) -> Expr:
+    if _is_zero(b):
+        return a
+    if _is_zero(a):
+        return b if op is ADD else call(NEGATIVE, b)
+    return added(a, b, op)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
 
 
 def _sign_and_core(term: Expr) -> tuple[float, Expr]:

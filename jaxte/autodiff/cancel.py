@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeGuard
 
-from jaxte.autodiff.data import data_equation
+from jaxte.autodiff.data import data_equation, data_readings
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.operators import SELECT
 from jaxte.reductions import builtin_reducer
 from jaxte.tensor import Compute, Tensor
-from jaxte.walk import free_axes, postorder, substitute
+from jaxte.walk import depends_on, free_axes, postorder, substitute
 
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]
@@ -145,6 +145,13 @@ class _Expansion:
                 term = self.polynomial(substitute(rest, {axis: value}))
                 inside = self._indicators(conjunction([axis.lo <= value, value < axis.hi]))
                 return self._sum(self._multiply(term, inside), [a for a in axes if a is not axis], TRUE)
+        for factor, _ in factors:  # data that a guard equates with something takes its value
+            table = _data_values(factor.args[0], axes) if _is_indicator(factor) else {}
+            others = tuple(f for f in factors if f[0] is not factor)
+            if table and any(node in table for f, _ in others for node in postorder(f)):
+                product = self._expression({others: Fraction(1)})
+                term = self.polynomial(substitute(product, table))
+                return self._sum(self._multiply(term, {((factor, 1),): Fraction(1)}), axes, TRUE)
         bound = tuple(f for f in factors if any(a in free_axes(f[0]) for a in axes))
         outside = [f for f in factors if f not in bound]
         if not axes:
@@ -199,6 +206,15 @@ class _Expansion:
 
 def _is_indicator(factor: Expr) -> TypeGuard[Call]:
     return isinstance(factor, Call) and factor.op is SELECT
+
+
+def _data_values(condition: Expr, axes: Sequence[Axis]) -> dict[Expr, Expr]:
+    """What data that depends on ``axes`` equals by an equation with something that does not."""
+    return {
+        read: value
+        for read, value in data_readings(condition)
+        if depends_on(read, axes) and not depends_on(value, axes)
+    }
 
 
 def _nesting(root: Expr) -> int:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.affine import from_linear, linear, normal
-from jaxte.conditions import prune
+from jaxte.conditions import nonnegative_forms, prune
 from jaxte.domains import Domain
 from jaxte.elimination import mentions
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import Axis, Call, Expr, Read, as_expr, call
+from jaxte.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts
 from jaxte.facts import Permutation, SymmetricAdjacency, find, values_in
-from jaxte.operators import EQUAL
+from jaxte.operators import EQUAL, SELECT
 from jaxte.solve import simplify_domain
 from jaxte.tensor import Tensor
 from jaxte.walk import free_axes, postorder, reads_of, rewrite, substitute
@@ -107,7 +107,7 @@ def _turned(points: Points, done: set[Expr]) -> Iterator[Points]:
         if condition in done:
             continue
         done.add(condition)
-        for read, value in _readings(condition):
+        for read, value in data_readings(condition):
             if not mentions(read, points.axes):
                 continue
             if (fact := find(read.tensor, Permutation)) is not None and fact.inverse is not None:
@@ -120,7 +120,7 @@ def _turned(points: Points, done: set[Expr]) -> Iterator[Points]:
                 yield turned
 
 
-def _readings(condition: Expr) -> Iterator[tuple[Read, Expr]]:
+def data_readings(condition: Expr) -> Iterator[tuple[Read, Expr]]:
     """``(read, value)`` for each way in which an equation is ``read == value``."""
     if not (isinstance(condition, Call) and condition.op is EQUAL):
         return
@@ -197,6 +197,44 @@ def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> P
         tuple(dict.fromkeys(map(composed, [*rest, *limits]))),
         composed(substitute(points.value, table)),
     )
+
+
+# --- what equations with data imply
+
+
+def without_implied(points: Points) -> Points:
+    """The points without the conditions, also of choices in the value, that equations ``I[...] == value`` imply.
+
+    Where ``I[e] == i`` holds for an ``i`` in ``[0, n)``, so does ``0 <= I[e] < n``.
+    """
+    known = {
+        read: value
+        for condition in points.conditions
+        for read, value in data_readings(condition)
+        if not reads_of(value) and not mentions(value, points.axes)
+    }
+    if not known:
+        return points
+
+    def holds(condition: Expr) -> bool:
+        if not any(read in known for read in reads_of(condition)):
+            return False
+        replaced = substitute(condition, known)
+        return bool(nonnegative_forms(replaced)) and not prune([replaced], tuple(free_axes(replaced)))
+
+    equations = [c for c in points.conditions if any(True for _ in data_readings(c))]
+    left = [c for c in points.conditions if c in equations or not holds(c)]
+
+    def rule(node: Expr) -> Expr:
+        if not (isinstance(node, Call) and node.op is SELECT):
+            return node
+        tests = conjuncts(node.args[0])
+        rest = [test for test in tests if not holds(test)]
+        if len(rest) == len(tests):
+            return node
+        return call(SELECT, conjunction(rest), *node.args[1:]) if rest else node.args[1]
+
+    return Points(points.axes, tuple(left), rewrite(points.value, rule))
 
 
 def _stop(read: Expr) -> Expr | int:

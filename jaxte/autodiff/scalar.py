@@ -18,6 +18,7 @@ from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call
 from jaxte.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import OPS
+from jaxte.simplify import added
 from jaxte.walk import postorder, substitute
 
 _FOLDS: dict[str, Callable[..., Any]] = {
@@ -256,7 +257,7 @@ def negate(expr: Expr) -> Expr:
 def plus(a: Expr, b: Expr) -> Expr:
     if is_zero(a):
         return b
-    return a if is_zero(b) else call(ADD, a, b)
+    return a if is_zero(b) else added(a, b)
 
 
 def is_differentiable(node: Expr) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte import dtypes
 from jaxte.autodiff.scalar import guard
 from jaxte.domain import is_decidable
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.operators import NEGATIVE, NOT_EQUAL, SELECT
 from jaxte.tensor import Compute, Tensor
-from jaxte.walk import postorder, substitute
+from jaxte.walk import postorder, reads_of, substitute
 
 # Functions whose slope is finite wherever the operand is; a slope of any other one may be inf or NaN at points that
 # a guard excludes, so the guard has to be known when the slope is multiplied.
@@ -67,14 +68,15 @@ class Adjoint(Compute):
     Attributes:
         guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
             one multiplies; such zeros must stay zero whatever they are multiplied by later.
+        passed_on: whether an adjoint that this one is made of is ``guarded``.
     """
 
-    __slots__ = ("guarded",)
+    __slots__ = ("guarded", "passed_on")
 
     def __init__(self, name: str, axes: Sequence[Axis], body: Expr, heads: Sequence[Tensor]) -> None:
         super().__init__(name, axes, body)
-        passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
-        self.guarded: bool = _has_data_guard(body) or (passed_on and not _has_sum(body))
+        self.passed_on: bool = any(isinstance(head, Adjoint) and head.guarded for head in heads)
+        self.guarded: bool = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
 
 
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
@@ -82,7 +84,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
 
     A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
     tensor is made for it. A guarded head is put in place where the reader's slope may not be finite; where that
-    cannot be (the head is a sum), elements of the head that are zero pass on nothing.
+    cannot be (the head is a sum), its elements pass on nothing where a condition on positions that are data excludes
+    them, or where they are zero if that is not known from such a condition.
     """
     element: Expr = Read(head, tuple(at))
     if not isinstance(head, Compute):
@@ -95,7 +98,21 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     if _has_data_guard(head.body) and not _has_sum(head.body):
         return substitute(head.body, table)
     guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
-    return guard(call(NOT_EQUAL, element, 0), element) if guarded else element
+    if not guarded:
+        return element
+    known = _whole_guard(head)
+    return guard(call(NOT_EQUAL, element, 0) if known is None else substitute(known, table), element)
+
+
+def _whole_guard(head: Compute) -> Expr | None:
+    """The only condition on data that makes elements of ``head`` zero, if it is one on positions around the whole."""
+    if not isinstance(head, Adjoint) or head.passed_on:
+        return None
+    match head.body:
+        case Call(op, (condition, taken, Const(0))) if op is SELECT:
+            positions = not any(dtypes.is_inexact(read.dtype) for read in reads_of(condition))
+            return condition if positions and not _has_data_guard(taken) else None
+    return None
 
 
 def _has_sum(body: Expr) -> bool:

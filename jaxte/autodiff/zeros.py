@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jaxte.autodiff.data import Points, solve_data
+from jaxte.autodiff.data import Points, solve_data, without_implied
 from jaxte.autodiff.scalar import Contribution, guard, is_zero, times
 from jaxte.domain import is_decidable
 from jaxte.domains import Domain
@@ -87,7 +87,7 @@ def eliminate(points: Points) -> Expr | None:
         (*transformation.new.conditions, *on_data),
         simplify_reads(substitute(points.value, table)),
     )
-    solved = solve_data(left)
+    solved = without_implied(solve_data(left))
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
     return sum_over(axes, solved.conditions, solved.value)
 
