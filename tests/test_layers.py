@@ -48,6 +48,7 @@ LAYERS = (
     "autodiff.scalar",
     "autodiff.data",
     "autodiff.zeros",
+    "autodiff.prefixes",
     "autodiff.scans",
     "autodiff.reductions",
     "autodiff.seeds",

@@ -135,9 +135,60 @@ def test_a_step_reads_as_it_would_be_written() -> None:
     assert "def P_step(total, x):\n            total = total + x\n            return total, total\n" in text
     moved = "jnp.moveaxis(x, 1, 0)"
     assert (
-        f"P = jnp.moveaxis(lax.scan(P_step, jnp.full((8,), 0.0, jnp.float32), {moved}, unroll=4)[1], 0, 1)"
+        f"P = jnp.moveaxis(lax.scan(P_step, jnp.zeros((8,), jnp.float32), {moved}, unroll=4)[1], 0, 1)"
         in text
     )
+
+
+def test_a_step_hands_on_only_what_is_read_later() -> None:
+    """The slope of a composition is made from slopes alone, the offset from both."""
+    x = jax.ShapeDtypeStruct((8, 7), jnp.float32)
+    offsets = te.function(affine_backwards, forms={"*": "sequential scan"}).source(x)
+    assert "total = total * x[0]" not in offsets and "total = (" in offsets
+    product = te.function(prefix(te.prod), forms={"*": "sequential scan"}).source(x)
+    assert "total = x[1] + x[0] * total" in product
+
+
+@pytest.mark.parametrize("suffix, mirrored", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("reduce, plain", [(te.prod, jnp.cumprod), (te.max, jax.lax.cummax)])
+def test_the_output_stands_for_the_states(reduce: Any, plain: Any, suffix: bool, mirrored: bool) -> None:
+    """The adjoint reads the cumulative values that the forward pass has made."""
+    fn = te.function(prefix(reduce, suffix=suffix, mirrored=mirrored))
+    x = jax.random.uniform(jax.random.key(0), (3, 7), minval=0.5, maxval=1.5)
+    backward = fn.source(x).split("def backward")[1]
+    assert backward.startswith("(x, P, H)") and " state_P =" not in backward
+    flip = (lambda a: a[:, ::-1]) if suffix else (lambda a: a)
+    turn = (lambda a: a[:, ::-1]) if mirrored else (lambda a: a)
+
+    def expected(x: jax.Array) -> jax.Array:
+        return turn(flip(plain(flip(x), axis=1)))
+
+    seed = jnp.cos(jnp.arange(21.0)).reshape(3, 7)
+    np.testing.assert_allclose(
+        jax.vjp(fn, x)[1](seed)[0], jax.vjp(expected, x)[1](seed)[0], rtol=2e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("shift", [-1, 2])
+def test_states_that_the_output_lacks_are_made_again(shift: int) -> None:
+    fn = te.function(prefix(te.prod, shift))
+    x = jax.random.uniform(jax.random.key(0), (3, 7), minval=0.5, maxval=1.5)
+    assert " state_P =" in fn.source(x).split("def backward")[1]
+
+
+def test_products_of_gathered_elements() -> None:
+    """Elements at positions that are data are read where a later one stands, behind the end nowhere."""
+
+    def build(x: Tensor, at: Tensor) -> Tensor:
+        j = te.reduce_axis((0, at.shape[0]), "j")
+        return te.compute(at.shape, lambda i: te.prod(x[at[j]], axis=j, where=j <= i), "P")
+
+    x = jax.random.uniform(jax.random.key(0), (5,), minval=0.5, maxval=1.5)
+    at = jnp.array([4, 0, 0, 2, 3, 1, 4, 2], jnp.int32)
+    seed = jnp.cos(jnp.arange(8.0))
+    found = jax.vjp(lambda x: te.function(build)(x, at), x)[1](seed)[0]
+    expected = jax.vjp(lambda x: jnp.cumprod(x[at]), x)[1](seed)[0]
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
 
 
 def test_steps_keep_no_more_than_the_cumulative_function() -> None:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 
 from jaxte import dtypes
 from jaxte.affine import normal
+from jaxte.autodiff.prefixes import as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
-from jaxte.autodiff.scans import as_scan, scan_contributions
+from jaxte.autodiff.scans import scan_contributions
 from jaxte.errors import DifferentiationError
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.operators import AND, DIVIDE, EQUAL, GREATER, LESS, SELECT, Op

@@ -12,100 +12,31 @@ A suffix, ``k >= j + c``, is a prefix of the reversed sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
-from jaxte.affine import Linear, from_linear, linear, normal
+from jaxte.affine import from_linear, linear, normal
+from jaxte.autodiff.prefixes import Scan
 from jaxte.autodiff.scalar import Contribution, contributions, is_zero, plus, times
 from jaxte.autodiff.zeros import summands
-from jaxte.domain import is_decidable
-from jaxte.elimination import mentions
-from jaxte.errors import IndexExpressionError
 from jaxte.expr import (
     Axis,
-    Call,
     Const,
     Expr,
     Read,
     Reduce,
     Reducer,
     Symbol,
+    as_expr,
     call,
     cast,
     conjunction,
     conjuncts,
 )
-from jaxte.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM, MINIMUM, SELECT
+from jaxte.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.simplify import collect
 from jaxte.tensor import Compute
 from jaxte.walk import combine, free_axes, substitute
 
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """``tensor[.., j, ..] = reduce over the first at(j) + 1 elements``, ``element`` an expression of ``step``.
-
-    Attributes:
-        node: the reduction, its operands in terms of ``step``, which runs from 0.
-        at: how far the prefix reaches, an expression of ``j``; below 0 it is empty.
-        moving: ``j``.
-    """
-
-    node: Reduce
-    step: Axis
-    at: Expr
-    moving: Axis
-
-
-def as_scan(tensor: Compute) -> Scan | None:
-    """The cumulative reduction that the body of ``tensor`` is, if it is one."""
-    node = tensor.body
-    if not isinstance(node, Reduce) or len(node.axes) != 1:
-        return None
-    (axis,) = node.axes
-    limits = [
-        c
-        for c in conjuncts(node.where)
-        if mentions(c, [axis]) and mentions(c, tensor.axes) and is_decidable(c)
-    ]
-    if len(limits) != 1:
-        return None
-    found = _limit(limits[0], axis, tensor.axes)
-    if found is None:
-        return None
-    moving, end, forward = found
-    others = [c for c in conjuncts(node.where) if c is not limits[0]]
-    if any(mentions(e, [moving]) for e in (*node.exprs, *others)):
-        return None
-    step = Axis(axis.name, 0, axis.extent, reduction=True)
-    position = step + axis.lo if forward else axis.hi - 1 - step
-    at = end - axis.lo if forward else axis.hi - 1 - end
-    table: dict[Expr, Expr] = {axis: normal(position)}
-    exprs = [substitute(e, table) for e in node.exprs]
-    where = conjunction([substitute(c, table) for c in others])
-    # Compositions of maps do not commute: read backwards, the arguments of the combiner change places.
-    reducer = node.reducer if forward else replace(node.reducer, lhs=node.reducer.rhs, rhs=node.reducer.lhs)
-    return Scan(Reduce(reducer, exprs, (step,), where, node.position), step, normal(at), moving)
-
-
-def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> tuple[Axis, Expr, bool] | None:
-    """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
-    if not (isinstance(condition, Call) and condition.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)):
-        return None
-    left, right = condition.args
-    if condition.op in (GREATER, GREATER_EQUAL):
-        left, right = right, left
-    try:
-        form = linear(right) - linear(left)
-    except IndexExpressionError:
-        return None
-    if condition.op in (LESS, GREATER):
-        form = form - Linear({}, 1)
-    own = form.coefficient(axis)
-    moving = [a for a in outer if a in form.terms]
-    rest = form.without(axis)
-    if abs(own) != 1 or len(moving) != 1 or rest.terms[moving[0]] != -own or len(rest.terms) != 1:
-        return None
-    return moving[0], from_linear(rest if own == -1 else rest * -1), own == -1
+Value = Callable[[Expr], Expr]  # an element of a sequence at a position
 
 
 def scan_contributions(
@@ -116,11 +47,12 @@ def scan_contributions(
     outer = [a for a in tensor.axes if a is not scan.moving]
     states = _states(tensor, scan, outer)
     head = _head_of_state(tensor, scan, states[scan.node.position], seed, prefix, outer)
-    totals = _totals(tensor, scan, states, head, prefix, outer)
+    values = _values(tensor, scan, states, outer)
+    totals = _totals(tensor, scan, values, head, prefix, outer)
     at = [Read(t, (*prefix, *outer, scan.step)) for t in totals]
     found: list[Contribution] = []
     for position, expr in enumerate(scan.node.exprs):
-        value = _flow(scan, _before(scan, states, outer), at, rhs=position)
+        value = _flow(scan, _before(scan, values), at, rhs=position)
         if not is_zero(value):
             inner = contributions(expr, (*outer, scan.step), value, None, wanted)
             found += [
@@ -145,6 +77,34 @@ def _states(tensor: Compute, scan: Scan, outer: Sequence[Axis]) -> list[Compute]
         node = Reduce(scan.node.reducer, exprs, (scan.step,), where, position)
         states.append(Compute(f"state_{tensor.name}", (*axes, last), node))
     return states
+
+
+def _values(tensor: Compute, scan: Scan, states: Sequence[Compute], outer: Sequence[Axis]) -> list[Value]:
+    """``F[.., m]`` as functions of ``m``: elements of ``tensor`` itself where it has all of them."""
+
+    def read(state: Compute) -> Value:
+        return lambda m: Read(state, (*outer, m))
+
+    values = [read(state) for state in states]
+    place = _place_in(tensor, scan)
+    if place is not None:
+        values[scan.node.position] = lambda m: Read(
+            tensor, [normal(place(m)) if a is scan.moving else a for a in tensor.axes]
+        )
+    return values
+
+
+def _place_in(tensor: Compute, scan: Scan) -> Value | None:
+    """Where along ``moving`` the tensor holds ``F[m]``, if it holds all of them: ``at`` solved for ``moving``."""
+    form = linear(scan.at)
+    sign, offset = form.coefficient(scan.moving), from_linear(form.without(scan.moving))
+
+    def place(m: Expr) -> Expr:
+        return m - offset if sign == 1 else offset - m
+
+    ends = [place(as_expr(0)), place(scan.step.hi - 1)]
+    margins = [normal(ends[sign < 0]), normal(scan.moving.hi - 1 - ends[sign > 0])]
+    return place if all(isinstance(m, Const) and int(m) >= 0 for m in margins) else None
 
 
 def _head_of_state(
@@ -183,17 +143,17 @@ def _identity(reducer: Reducer, position: int) -> Expr:
 def _totals(
     tensor: Compute,
     scan: Scan,
-    states: Sequence[Compute],
+    values: Sequence[Value],
     head: Compute,
     prefix: Sequence[Axis],
     outer: Sequence[Axis],
 ) -> list[Compute]:
     """``T[.., m]`` for each state: the solution of the linear recurrence, as a reduction of affine maps."""
-    arity = len(states)
-    dtype = states[scan.node.position].dtype
+    arity = len(values)
+    dtype = tensor.dtype
     reducer = _affine_maps(arity, dtype)
     later = Axis(scan.step.name, 0, scan.step.hi, reduction=True)
-    slopes = _slopes(scan, states, outer, later)
+    slopes = _slopes(scan, values, later)
     own_head = Read(head, (*prefix, *outer, later))
     offsets = [own_head if p == scan.node.position else Const(0.0, dtype) for p in range(arity)]
     totals = []
@@ -206,15 +166,15 @@ def _totals(
     return totals
 
 
-def _slopes(scan: Scan, states: Sequence[Compute], outer: Sequence[Axis], at: Axis) -> list[Expr]:
+def _slopes(scan: Scan, values: Sequence[Value], at: Axis) -> list[Expr]:
     """``A[p][q] = d F_q[at + 1] / d F_p[at]``, row by row; 0 at the end."""
-    after: dict[Expr, Expr] = {scan.step: call(MINIMUM, at + 1, at.hi - 1)}
-    values = [Read(s, (*outer, at)) for s in states]
+    after: dict[Expr, Expr] = {scan.step: at + 1}
+    states = [value(at) for value in values]
     elements = [substitute(e, after) for e in _masked(scan)]
     table = []
     for p in range(len(states)):
         for q in range(len(states)):
-            slope = _partial(scan.node.reducer, q, values, elements, lhs=p)
+            slope = _partial(scan.node.reducer, q, states, elements, lhs=p)
             table.append(call(SELECT, at + 1 < at.hi, slope, Const(0.0)))
     return table
 
@@ -227,12 +187,12 @@ def _masked(scan: Scan) -> list[Expr]:
     return [call(SELECT, scan.node.where, e, identity) for e, identity in pairs]
 
 
-def _before(scan: Scan, states: Sequence[Compute], outer: Sequence[Axis]) -> list[Expr]:
+def _before(scan: Scan, values: Sequence[Value]) -> list[Expr]:
     """``F[m - 1]`` at ``m = step``, the identity at the start."""
-    index = call_max(scan.step - 1)
+    index = scan.step - 1
     return [
-        call(SELECT, scan.step >= 1, Read(s, (*outer, index)), _identity(scan.node.reducer, n))
-        for n, s in enumerate(states)
+        call(SELECT, scan.step >= 1, value(index), _identity(scan.node.reducer, n))
+        for n, value in enumerate(values)
     ]
 
 

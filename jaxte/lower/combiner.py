@@ -30,6 +30,23 @@ def combiner_source(reducer: Reducer) -> str:
     return f"lambda x, y: {results[0]}" if reducer.arity == 1 else f"lambda x, y: ({', '.join(results)})"
 
 
+def needed_values(reducer: Reducer, position: int, carried: Sequence[Symbol]) -> list[int]:
+    """The values of ``carried``, one side's symbols, that value ``position`` of the combiner depends on, itself first.
+
+    Combined step by step with that side carried on, the others are never read.
+    """
+    found = [position]
+    for value in found:
+        symbols = {node for node in postorder(reducer.results[value]) if isinstance(node, Symbol)}
+        found += [n for n, symbol in enumerate(carried) if symbol in symbols and n not in found]
+    return found
+
+
+def combined_values(reducer: Reducer, values: Sequence[int], names: dict[Symbol, str]) -> list[str]:
+    """The texts of ``values`` of the combiner, its symbols called ``names``."""
+    return [_written(reducer.results[value], names) for value in values]
+
+
 def combined(reducer: Reducer, parts: Sequence[str]) -> str:
     """``parts``, texts that bind like calls, combined by a reducer of one value."""
     if reducer.name in _SIGNS:

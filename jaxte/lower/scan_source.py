@@ -6,8 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jaxte.affine import normal
-from jaxte.expr import ZERO, Expr
-from jaxte.lower.combiner import combiner_source, identity_text
+from jaxte.expr import ZERO, Expr, Symbol
+from jaxte.lower.combiner import (
+    combined_values,
+    combiner_source,
+    identity_text,
+    needed_values,
+    symbol_names,
+)
 from jaxte.lower.scan import Scan, ScanSpec
 from jaxte.lower.specs import Write, as_factor, reshaped, subscripted, tuple_text, write_extent
 from jaxte.lower.writing import dtype_text
@@ -73,15 +79,29 @@ def associative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
 
 def step_lines(spec: ScanSpec, scan: Scan) -> tuple[str, ...]:
     """The body of a function ``(total, x)``, one step of ``lax.scan``."""
+    reducer = spec.reducer
     own, other = ("x", "total") if scan.reverse else ("total", "x")
-    operator = _OPERATORS.get(spec.reducer.name)
+    operator = _OPERATORS.get(reducer.name)
     if operator is not None:
-        text = f"{own} {operator} {other}"
-    else:
-        combiner = combiner_source(spec.reducer)
-        text = f"{combiner if combiner.startswith('jnp.') else f'({combiner})'}({own}, {other})"
-    kept = "total" if spec.reducer.arity == 1 else f"total[{spec.position}]"
-    return (f"total = {text}", f"return total, {kept}")
+        return (f"total = {own} {operator} {other}", "return total, total")
+    if reducer.name in CUMULATIVE:
+        return (f"total = {combiner_source(reducer)}({own}, {other})", "return total, total")
+    names = symbol_names(reducer, own, other)
+    values = _carried(spec, scan)
+    totals = [f"total[{n}]" for n in range(len(values))] if len(values) > 1 else ["total"]
+    names |= {_carrying(spec, scan)[v]: name for v, name in zip(values, totals, strict=True)}
+    texts = combined_values(reducer, values, names)
+    return (f"total = {texts[0] if len(texts) == 1 else tuple_text(texts)}", f"return total, {totals[0]}")
+
+
+def _carrying(spec: ScanSpec, scan: Scan) -> Sequence[Symbol]:
+    """The side of the combiner that holds what the steps before have made."""
+    return spec.reducer.rhs if scan.reverse else spec.reducer.lhs
+
+
+def _carried(spec: ScanSpec, scan: Scan) -> list[int]:
+    """The values that a step hands on, the one that is asked for first."""
+    return needed_values(spec.reducer, spec.position, _carrying(spec, scan))
 
 
 def sequential(
@@ -90,7 +110,7 @@ def sequential(
     """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
     shape = [write(e) for n, e in enumerate(spec.arrays[0].shape) if n != scan.axis]
     starts = [
-        _filled(shape, identity_text(spec.reducer, n), array.dtype) for n, array in enumerate(spec.arrays)
+        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype) for n in _carried(spec, scan)
     ]
     moved = [value if scan.axis == 0 else f"jnp.moveaxis({value}, {scan.axis}, 0)" for value in values]
     start = starts[0] if len(starts) == 1 else tuple_text(starts)
@@ -103,6 +123,8 @@ def sequential(
 def _filled(shape: Sequence[str], number: str, dtype: str) -> str:
     if not shape:
         return f"{dtype_text(dtype)}({number})"
+    if number in ("0", "0.0"):
+        return f"jnp.zeros({tuple_text(shape)}, {dtype_text(dtype)})"
     return f"jnp.full({tuple_text(shape)}, {number}, {dtype_text(dtype)})"
 
 

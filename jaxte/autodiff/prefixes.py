@@ -1,0 +1,83 @@
+"""Which reductions are cumulative: over all elements up to a position that moves with one axis of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.affine import Linear, from_linear, linear, normal
+from jaxte.domain import is_decidable
+from jaxte.elimination import mentions
+from jaxte.errors import IndexExpressionError
+from jaxte.expr import Axis, Call, Expr, Reduce, conjunction, conjuncts
+from jaxte.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
+from jaxte.tensor import Compute
+from jaxte.walk import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """``tensor[.., j, ..] = reduce over the first at(j) + 1 elements``, ``element`` an expression of ``step``.
+
+    Attributes:
+        node: the reduction, its operands in terms of ``step``, which runs from 0.
+        at: how far the prefix reaches, an expression of ``j``; below 0 it is empty.
+        moving: ``j``.
+    """
+
+    node: Reduce
+    step: Axis
+    at: Expr
+    moving: Axis
+
+
+def as_scan(tensor: Compute) -> Scan | None:
+    """The cumulative reduction that the body of ``tensor`` is, if it is one."""
+    node = tensor.body
+    if not isinstance(node, Reduce) or len(node.axes) != 1:
+        return None
+    (axis,) = node.axes
+    limits = [
+        c
+        for c in conjuncts(node.where)
+        if mentions(c, [axis]) and mentions(c, tensor.axes) and is_decidable(c)
+    ]
+    if len(limits) != 1:
+        return None
+    found = _limit(limits[0], axis, tensor.axes)
+    if found is None:
+        return None
+    moving, end, forward = found
+    others = [c for c in conjuncts(node.where) if c is not limits[0]]
+    if any(mentions(e, [moving]) for e in (*node.exprs, *others)):
+        return None
+    step = Axis(axis.name, 0, axis.extent, reduction=True)
+    position = step + axis.lo if forward else axis.hi - 1 - step
+    at = end - axis.lo if forward else axis.hi - 1 - end
+    table: dict[Expr, Expr] = {axis: normal(position)}
+    exprs = [substitute(e, table) for e in node.exprs]
+    where = conjunction([substitute(c, table) for c in others])
+    # Compositions of maps do not commute: read backwards, the arguments of the combiner change places.
+    reducer = node.reducer if forward else replace(node.reducer, lhs=node.reducer.rhs, rhs=node.reducer.lhs)
+    return Scan(Reduce(reducer, exprs, (step,), where, node.position), step, normal(at), moving)
+
+
+def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> tuple[Axis, Expr, bool] | None:
+    """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
+    if not (isinstance(condition, Call) and condition.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)):
+        return None
+    left, right = condition.args
+    if condition.op in (GREATER, GREATER_EQUAL):
+        left, right = right, left
+    try:
+        form = linear(right) - linear(left)
+    except IndexExpressionError:
+        return None
+    if condition.op in (LESS, GREATER):
+        form = form - Linear({}, 1)
+    own = form.coefficient(axis)
+    moving = [a for a in outer if a in form.terms]
+    rest = form.without(axis)
+    if abs(own) != 1 or len(moving) != 1 or len(rest.terms) != 1 or abs(rest.coefficient(moving[0])) != 1:
+        return None
+    return moving[0], from_linear(rest if own == -1 else rest * -1), own == -1
