@@ -47,7 +47,7 @@ class Pair:
 
 
 PAIRS = (
-    Pair("stencil_5_point_rolled", IDIOMATIC, "`jnp.roll`"),
+    Pair("nearest_upsampling", IDIOMATIC, "`jax.image.resize`"),
     Pair("conv1d_depthwise", INDEXED, "`x[:, i + k]`"),
     Pair("max_pool_2_2", IDIOMATIC, "`lax.reduce_window`"),
     Pair("conv2d_depthwise", IDIOMATIC, "`lax.conv`"),

@@ -23,10 +23,11 @@ import suite
 from harness import figures, processes
 from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case, load, names
 from harness.clock import Budget, interleaved
+from harness.counts import operations
 from harness.inputs import draw, normal
 from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
-from harness.sides import function, heads, with_gradients
+from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
 from harness.table import report
 
 ROOT = Path(__file__).parent.parent
@@ -94,6 +95,39 @@ def test_sides_of_a_case_agree(name: str) -> None:
     for side, results in found.items():
         assert len(results) == len(h) + len(argnums)
         assert difference(found[IDIOMATIC], results) < case.tolerance, side
+
+
+# cases whose definition has no index arithmetic, whose idiomatic form is advanced indexing already, or whose index form
+# would be a mask over all pairs
+WITHOUT_INDEXED = {
+    *("batch_norm", "batched_matmul", "cross_entropy", "dense", "gaussian_sum_100000", "gaussian_sum_4096"),
+    *("global_avg_pool", "global_max_pool", "l2_normalize", "layer_norm", "log_softmax", "product_reduction"),
+    *("rms_norm", "softmax"),
+    *("embedding", "gather_permutation", "graph_attention", "mesh_convolution"),
+    *("prefix_maximum", "prefix_product"),
+}
+
+
+def test_cases_with_index_arithmetic_have_an_index_form_that_gathers() -> None:
+    cases = [load(name) for name in names()]
+    assert {case.name for case in cases if INDEXED not in case.sides} == WITHOUT_INDEXED
+    for case in cases:
+        if INDEXED in case.sides:
+            args = draw(case.inputs_at("tiny"))
+            found = operations(jax.jit(case.sides[INDEXED]).lower(*args).as_text())
+            # the triangle of a prefix sum is a comparison of index arrays
+            assert found.get("gather") or case.name == "prefix_sum", case.name
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", [name for name in names() if TORCH in load(name).sides])
+def test_torch_agrees(name: str) -> None:
+    case = load(name)
+    args = draw(case.inputs_at("tiny"))
+    h = heads(case, IDIOMATIC, args)
+    expected, found = (prepare(case, side, BOTH, args, h).results() for side in (IDIOMATIC, TORCH))
+    assert len(found) == len(h) + len(case.differentiated(args))
+    assert difference(expected, found) < case.tolerance
 
 
 def test_cases_state_what_they_are_and_refer_to_sides_that_exist() -> None:

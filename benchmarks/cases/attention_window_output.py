@@ -1,9 +1,10 @@
 """o[h,i,d] = sum_k p[h,i,k] values[h,i+k,d], k below 65, values padded by 32 on both sides"""
 
+import jax
 import jax.numpy as jnp
 
 import jaxte as te
-from forms.bands import weighted
+from forms.bands import scores, shifted, shifted_back
 from harness.inputs import normal
 
 TITLE = "sliding-window attention output"
@@ -12,7 +13,11 @@ SIZES = {
     "quick": dict(heads=2, n=512, d=32, window=65),
     "tiny": dict(heads=2, n=6, d=3, window=3),
 }
-SPELLINGS = {"idiomatic": "the window gathered, values[:, i + k]", "by hand": "block-skew"}
+SPELLINGS = {
+    "idiomatic": "a slice of the values for each k, summed",
+    "indexed": "the window gathered, values[:, i + k]",
+    "by hand": "slices summed, and the gradient of p by block-skew",
+}
 
 
 def inputs(heads, n, d, window):
@@ -27,12 +32,26 @@ def expression(p, values):
 
 
 def idiomatic(p, values):
+    n = p.shape[1]
+    return sum(p[:, :, k, None] * values[:, k : k + n] for k in range(p.shape[2]))
+
+
+def indexed(p, values):
     at = jnp.arange(p.shape[1])[:, None] + jnp.arange(p.shape[2])
     return jnp.einsum("hik,hikd->hid", p, values[:, at])
 
 
+@jax.custom_vjp
 def by_hand(p, values):
-    return weighted(p, values, min(64, p.shape[1]))
+    return shifted(p, values)
+
+
+def _backward(saved, h):
+    p, values = saved
+    return scores(h, values, p.shape[2], min(64, p.shape[1])), shifted_back(p, h)
+
+
+by_hand.defvjp(lambda p, values: (shifted(p, values), (p, values)), _backward)
 
 
 def torch(torch, p, values):

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 import jaxte as te
+from forms.indices import windows
 from harness.inputs import normal
 
 TITLE = "bilateral filter 5x5"
@@ -43,12 +44,8 @@ def idiomatic(x):
 
 
 def indexed(x):
-    _n, h, w = x.shape
-    rows = jnp.arange(SIZE)[:, None] + jnp.arange(h - SIZE + 1)
-    columns = jnp.arange(SIZE)[:, None] + jnp.arange(w - SIZE + 1)
-    taps = x[:, rows[:, None, :, None], columns[:, None]]
-    far = ((jnp.arange(SIZE) - BEFORE) ** 2) / 8
-    k = jnp.exp(
-        -(far[:, None] + far)[:, :, None, None] - 2 * (taps - taps[:, BEFORE, BEFORE][:, None, None]) ** 2
-    )
-    return jnp.sum(k * taps, (1, 2)) / jnp.sum(k, (1, 2))
+    taps = windows(x, SIZE)
+    far = (jnp.arange(SIZE) - BEFORE) ** 2 / 8
+    centre = taps[..., BEFORE, BEFORE][..., None, None]
+    k = jnp.exp(-(far[:, None] + far) - 2 * (taps - centre) ** 2)
+    return jnp.sum(k * taps, (3, 4)) / jnp.sum(k, (3, 4))

@@ -5,12 +5,14 @@ a_0(i) = 1/4 for even i and 3/4 for odd ones, a_1(i) = 1 - a_0(i): the bilinear 
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 import jaxte as te
 from harness.inputs import normal
 
 TITLE = "bilinear resize, twice the size"
 SIZES = {"full": dict(n=8, c=16, h=64), "quick": dict(n=2, c=8, h=32), "tiny": dict(n=1, c=2, h=3)}
+SPELLINGS = {"by hand": "even and odd places from pairs of neighbours, forward and backward"}
 
 
 def inputs(n, c, h):
@@ -50,6 +52,7 @@ def indexed(x):
     return along(along(x, 2), 3)
 
 
+@jax.custom_vjp
 def by_hand(x):
     """Even and odd places each from one pair of neighbours, interleaved."""
 
@@ -60,6 +63,23 @@ def by_hand(x):
         return both.reshape([2 * e if a == axis else e for a, e in enumerate(x.shape)])
 
     return along(along(x, 2), 3)
+
+
+def _backward(_, h):
+    """Each place gathers from the even and the odd result of its own, and from one of each neighbour."""
+
+    def along(h, axis):
+        n = h.shape[axis] // 2
+        even, odd = (lax.slice_in_dim(h, r, 2 * n, 2, axis) for r in range(2))
+        first, last = lax.slice_in_dim(even, 0, 1, axis=axis), lax.slice_in_dim(odd, n - 1, n, axis=axis)
+        after = jnp.concatenate([lax.slice_in_dim(even, 1, n, axis=axis), last], axis)
+        before = jnp.concatenate([first, lax.slice_in_dim(odd, 0, n - 1, axis=axis)], axis)
+        return 0.75 * (even + odd) + 0.25 * (after + before)
+
+    return (along(along(h, 3), 2),)
+
+
+by_hand.defvjp(lambda x: (by_hand(x), None), _backward)
 
 
 def torch(torch, x):

@@ -1,8 +1,10 @@
 """y[n,o,i,j] = sum_cpq x[n,c,i+2p-2,j+2q-2] w[o,c,p,q]"""
 
+import jax.numpy as jnp
 from jax import lax
 
 import jaxte as te
+from forms.indices import windows
 from harness.inputs import normal
 
 TITLE = "conv2d 3x3, dilation 2"
@@ -25,6 +27,10 @@ def idiomatic(x, w):
     return lax.conv_general_dilated(
         x, w, (1, 1), ((2, 2), (2, 2)), rhs_dilation=(2, 2), dimension_numbers=("NCHW", "OIHW", "NCHW")
     )
+
+
+def indexed(x, w):
+    return jnp.einsum("ncijpq,ocpq->noij", windows(x, 3, padding=2, dilation=2), w)
 
 
 def torch(torch, x, w):

@@ -1,8 +1,10 @@
 """y[n,o,d,i,j] = sum_crpq x[n,c,d+r-1,i+p-1,j+q-1] w[o,c,r,p,q]"""
 
+import jax.numpy as jnp
 from jax import lax
 
 import jaxte as te
+from forms.indices import places
 from harness.inputs import normal
 
 TITLE = "conv3d 3x3x3"
@@ -19,6 +21,13 @@ def expression(x, w):
 
 def idiomatic(x, w):
     return lax.conv_general_dilated(x, w, (1, 1, 1), "SAME", dimension_numbers=("NCDHW", "OIDHW", "NCDHW"))
+
+
+def indexed(x, w):
+    x = jnp.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1), (1, 1)))
+    d, i, j = (places(length, 3) for length in x.shape[2:])
+    taps = x[:, :, d[:, None, None, :, None, None], i[:, None, None, :, None], j[:, None, None]]
+    return jnp.einsum("ncdijrpq,ocrpq->nodij", taps, w)
 
 
 def torch(torch, x, w):

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxte as te
+from forms.indices import places
 from harness.inputs import normal
 
 TITLE = "LRN across 5 channels"
@@ -25,6 +26,12 @@ def expression(x):
 
 def idiomatic(x):
     s = lax.reduce_window(x * x, 0.0, lax.add, (1, 5, 1, 1), (1, 1, 1, 1), "SAME")
+    return x * (2.0 + ALPHA * s) ** -0.75
+
+
+def indexed(x):
+    squares = jnp.pad(x * x, ((0, 0), (2, 2), (0, 0), (0, 0)))
+    s = jnp.sum(squares[:, places(squares.shape[1], 5)], 2)
     return x * (2.0 + ALPHA * s) ** -0.75
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxte as te
+from forms.indices import windows
 from harness.inputs import normal
 
 TITLE = "max-pool 2x2, stride 2"
@@ -21,6 +22,10 @@ def expression(x):
 
 def idiomatic(x):
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+
+def indexed(x):
+    return jnp.max(windows(x, 2, stride=2), (4, 5))
 
 
 @jax.custom_vjp

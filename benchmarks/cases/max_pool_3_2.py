@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxte as te
+from forms.indices import windows
 from forms.pooling import max_pool
 from harness.inputs import normal
 
@@ -24,6 +25,10 @@ def expression(x):
 def idiomatic(x):
     pads = ((0, 0), (0, 0), (1, 1), (1, 1))
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), pads)
+
+
+def indexed(x):
+    return jnp.max(windows(x, 3, stride=2, padding=1, fill=-jnp.inf), (4, 5))
 
 
 def by_hand(x):

@@ -1,5 +1,7 @@
 """y[b,h,t,d] = x[b,t,D h + d], the heads of attention"""
 
+import jax.numpy as jnp
+
 import jaxte as te
 from harness.inputs import normal
 
@@ -21,6 +23,11 @@ def expression(x):
 def idiomatic(x):
     b, t, d = x.shape
     return x.reshape(b, t, HEADS, d // HEADS).transpose(0, 2, 1, 3)
+
+
+def indexed(x):
+    t, size = jnp.arange(x.shape[1])[:, None], x.shape[2] // HEADS
+    return x[:, t, size * jnp.arange(HEADS)[:, None, None] + jnp.arange(size)]
 
 
 def torch(torch, x):

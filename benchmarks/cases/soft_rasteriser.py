@@ -36,7 +36,14 @@ def expression(rows, columns, corners):
 
 
 def idiomatic(rows, columns, corners):
-    side = jnp.roll(corners, -1, 1) - corners
+    return distances(rows, columns, corners, jnp.roll(corners, -1, 1) - corners)
+
+
+def indexed(rows, columns, corners):
+    return distances(rows, columns, corners, corners[:, (jnp.arange(3) + 1) % 3] - corners)
+
+
+def distances(rows, columns, corners, side):
     pixels = jnp.stack(jnp.meshgrid(rows, columns, indexing="ij"), -1)
     away = pixels[:, :, None, None] - corners
     t = jnp.clip(jnp.sum(away * side, -1) / jnp.sum(side * side, -1), 0.0, 1.0)

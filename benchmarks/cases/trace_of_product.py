@@ -7,6 +7,7 @@ from harness.inputs import normal
 
 TITLE = "trace of a product"
 SIZES = {"full": dict(n=1024), "quick": dict(n=256), "tiny": dict(n=4)}
+SPELLINGS = {"idiomatic": "jnp.einsum, which forms no product of matrices"}
 TOLERANCE = 1e-3  # one number, a sum of a million terms of both signs
 
 
@@ -20,12 +21,13 @@ def expression(a, b):
 
 
 def idiomatic(a, b):
-    return jnp.trace(a @ b)
+    return jnp.einsum("ij,ji->", a, b)
 
 
-def by_hand(a, b):
-    return jnp.sum(a * b.T)
+def indexed(a, b):
+    i, j = jnp.arange(len(a))[:, None], jnp.arange(len(b))
+    return jnp.sum(a * b[j, i])
 
 
 def torch(torch, a, b):
-    return torch.trace(a @ b)
+    return torch.einsum("ij,ji->", a, b)

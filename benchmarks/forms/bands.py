@@ -32,11 +32,16 @@ def scores(q: Any, keys: Any, window: int, rows: int = 64) -> Any:
     return flat.reshape(heads, n // rows, rows, width + 1)[..., :window].reshape(heads, n, window)
 
 
-def weighted(p: Any, values: Any, rows: int = 64) -> Any:
-    """o[h,i,d] = sum_k p[h,i,k] values[h,i+k,d] for values padded to n + window - 1 rows."""
-    heads, n, window = p.shape
-    width = rows + window
-    wide = jnp.pad(p.reshape(heads, n // rows, rows, window), ((0, 0), (0, 0), (0, 0), (0, rows + 1)))
-    dense = wide.reshape(heads, n // rows, rows * (width + 1))[..., : rows * width]
-    dense = dense.reshape(heads, n // rows, rows, width)
-    return jnp.einsum("hbrk,hbkd->hbrd", dense, blocks(values, rows, window)).reshape(heads, n, -1)
+def shifted(p: Any, values: Any) -> Any:
+    """o[h,i,d] = sum_k p[h,i,k] values[h,i+k,d] for values padded to n + window - 1 rows: a slice for each k, and one loop over all."""
+    n = p.shape[1]
+    return sum(p[:, :, k, None] * values[:, k : k + n] for k in range(p.shape[2]))
+
+
+def shifted_back(p: Any, h: Any) -> Any:
+    """The gradient of :func:`shifted` for its values: sum_k p[:,j-k,k] h[:,j-k,:] at row j."""
+    window = p.shape[2]
+    rows = p.shape[1] + window - 1
+    p, h = (jnp.pad(x, ((0, 0), (window - 1, window - 1), (0, 0))) for x in (p, h))
+    starts = [(window - 1 - k, k) for k in range(window)]
+    return sum(p[:, s : s + rows, k, None] * h[:, s : s + rows] for s, k in starts)
