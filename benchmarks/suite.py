@@ -13,11 +13,12 @@ own. It measures on the device that JAX sees: JAX_PLATFORMS=cpu or cuda chooses 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tqdm import tqdm
 
 from harness import chart
 from harness.case import names
-from harness.processes import run
+from harness.processes import run, run_case
 from harness.table import report
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -33,28 +34,44 @@ BEGIN, END = "<!-- suite -->", "<!-- /suite -->"
 LIMITS = {"full": 600.0, "quick": 25.0, "tiny": 60.0}
 
 
-def measured(chosen: list[str], size: str, limit: float, rounds: int) -> Iterator[dict[str, Any]]:
+def machine_now(size: str) -> dict[str, Any]:
+    """The machine and its ceilings."""
+    found = run("machine", "-", size, 120.0)
+    if "error" in found:
+        raise SystemExit(f"the machine could not be measured: {found['error']}")
+    return found
+
+
+def measured(
+    machine: dict[str, Any], chosen: list[str], size: str, limit: float, rounds: int
+) -> Iterator[dict[str, Any]]:
     """The figures of the ``chosen`` cases with the machine and its ceilings, again after each case.
 
     The ceilings are measured before the cases and after them; the higher ones stand, since a busy machine can only lower them.
     """
-    data = run("machine", "-", size, 120.0) | {"size": size, "cases": []}
+    data = {"size": size, "cases": []} | machine
     progress = tqdm(chosen, unit="case", file=sys.stderr, disable=not sys.stderr.isatty())
     for name in progress:
         progress.set_description(name)
-        data["cases"].append({"name": name, "title": name} | run("case", name, size, limit, rounds))
+        data["cases"].append({"name": name, "title": name} | run_case(name, size, limit, rounds))
         yield data
-    after = run("machine", "-", size, 120.0)["ceilings"]
+    after = machine_now(size)["ceilings"]
     data["ceilings"] = {rate: max(value, after[rate]) for rate, value in data["ceilings"].items()}
     yield data
 
 
+def check_same(old: dict[str, Any], size: str, machine: dict[str, Any]) -> None:
+    """Figures stand beside each other only if they are of the same sizes, processor and device."""
+    was, now = ((s, m["processor"], m["device"]) for s, m in ((old["size"], old["machine"]), (size, machine)))
+    if was != now:
+        raise SystemExit(
+            f"the figures in --out are of another machine or of other sizes: {', '.join(was)} sizes"
+            f"; these are {', '.join(now)}. Choose another --out"
+        )
+
+
 def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """``old`` with the cases of ``new``; the higher ceilings stand here too."""
-    if (old["size"], old["machine"]["processor"]) != (new["size"], new["machine"]["processor"]):
-        raise SystemExit(
-            "the figures in --out are of another machine or of other sizes; choose another --out"
-        )
     cases = {case["name"]: case for case in (*old["cases"], *new["cases"])}
     rates = {rate: max(value, old["ceilings"][rate]) for rate, value in new["ceilings"].items()}
     return new | {"ceilings": rates, "cases": [cases[name] for name in sorted(cases)]}
@@ -80,13 +97,33 @@ def write_document(text: str, folder: Path) -> None:
         shutil.copyfile(folder / f"suite{suffix}", DOCUMENT.with_suffix(suffix))
 
 
-def main() -> int:
+def case_name(text: str) -> str:
+    """``text`` as it is, if a case is called so."""
+    if text in names():
+        return text
+    close = " or ".join(difflib.get_close_matches(text, names(), 3, 0.4))
+    hint = f"did you mean {close}?" if close else f"the cases are {', '.join(names())}"
+    raise argparse.ArgumentTypeError(f"there is no case {text!r}; {hint}")
+
+
+def figures_of(path: Path) -> dict[str, Any]:
+    """The figures that the suite wrote to ``path``."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError) as error:
+        raise SystemExit(f"{path} holds no figures of the suite: {error}") from None
+    if not {"machine", "size", "cases", "ceilings"} <= set(found):
+        raise SystemExit(f"{path} holds no figures of the suite")
+    return found
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
     parser.add_argument("--size", choices=LIMITS, help="sizes of the cases; tiny is for tests")
-    parser.add_argument("--case", nargs="+", metavar="NAME", choices=names(), help="only these cases")
+    parser.add_argument("--case", nargs="+", metavar="NAME", type=case_name, help="only these cases")
     parser.add_argument(
         "--rounds", type=int, default=0, help="timed calls of each side; by default as time allows"
     )
@@ -95,15 +132,23 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--update", action="store_true", help="keep the figures of other cases in --out")
     parser.add_argument("--from", dest="saved", type=Path, help="report the figures of this suite.json again")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments()
     # so that a terminated suite ends the worker of the moment too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    size = args.size or ("quick" if args.quick else "full")
-    kept = json.loads((args.out / "suite.json").read_text(encoding="utf-8")) if args.update else None
+    kept = figures_of(args.out / "suite.json") if args.update else None
     if args.saved:
-        runs: Iterable[dict[str, Any]] = [json.loads(args.saved.read_text(encoding="utf-8"))]
+        start = figures_of(args.saved)
+        size, runs = start["size"], iter([start])
     else:
-        runs = measured(args.case or names(), size, args.limit or LIMITS[size], args.rounds)
+        size = args.size or ("quick" if args.quick else "full")
+        start = machine_now(size)
+        runs = measured(start, args.case or names(), size, args.limit or LIMITS[size], args.rounds)
+    if kept:
+        check_same(kept, size, start["machine"])
     for found in runs:
         data = updated(kept, found) if kept else found
         # after each case, so that what is measured stands even if the run is stopped

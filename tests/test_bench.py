@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -214,8 +215,10 @@ def test_new_figures_replace_those_of_the_same_cases_on_the_same_machine() -> No
         ("c", "new"),
     ]
     assert both["ceilings"] == {"bytes_per_second": 2.0}
-    with pytest.raises(SystemExit, match="another machine"):
-        suite.updated(run("abacus", 1.0), run("slide rule", 1.0))
+    suite.check_same(both, "full", {**MACHINE, "processor": "abacus"})
+    for size, processor in (("full", "slide rule"), ("quick", "abacus")):
+        with pytest.raises(SystemExit, match="another machine or of other sizes: full, abacus"):
+            suite.check_same(both, size, {**MACHINE, "processor": processor})
 
 
 # --- the harness
@@ -263,6 +266,66 @@ def test_arguments_of_integers_are_not_differentiated() -> None:
 )
 def test_a_process_that_ends_badly_says_how(name: str, limit: float, said: str) -> None:
     assert said in processes.run("case", name, "tiny", limit)["error"]
+
+
+ENDS_ITS_PROCESS = '''"""y[i] = 2 x[i]"""
+
+import os
+
+import jaxte as te
+from harness.inputs import normal
+
+TITLE = "one side ends its process"
+SIZES = {size: {"n": 10} for size in ("full", "quick", "tiny")}
+
+
+def inputs(n):
+    return (normal(n),)
+
+
+def expression(x):
+    return te.compute(x.shape, lambda i: 2 * x[i], "y")
+
+
+def idiomatic(x):
+    os.kill(os.getpid(), 9)
+
+
+def by_hand(x):
+    return 2 * x
+'''
+
+
+def test_a_side_that_ends_its_process_costs_its_own_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "ends_its_process.py").write_text(ENDS_ITS_PROCESS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    result = processes.run_case("ends_its_process", "tiny", 120.0, 1)
+    assert "error" not in result and "stage" not in result
+    for which in (FORWARD, BOTH):
+        sides = figures.sides(result, which)
+        assert sides[IDIOMATIC] == {"error": "killed, most likely for want of memory"}
+        assert sides[JAXTE]["seconds"] > 0 and sides[BY_HAND]["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--case", "conv22d"), "there is no case 'conv22d'; did you mean conv2d"),
+        (("--case", "zzz"), "there is no case 'zzz'; the cases are attention_window_long, "),
+        (("--update", "--out", "nowhere"), "nowhere/suite.json holds no figures"),
+        (("--from", "nowhere.json"), "nowhere.json holds no figures"),
+    ],
+)
+def test_what_the_suite_cannot_do_is_said_at_once(
+    options: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["suite.py", *options])
+    with pytest.raises(SystemExit) as stopped:
+        suite.main()
+    assert said in f"{stopped.value}{capsys.readouterr().err}"
 
 
 def test_slow_calls_make_fewer_rounds() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,18 +13,27 @@ import numpy as np
 from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case
 from harness.clock import Budget, Taken, interleaved
 from harness.inputs import draw
-from harness.passes import BOTH, PASSES
+from harness.passes import BOTH, FORWARD, PASSES, stage
 from harness.sides import HAS_TORCH, Ready, heads, prepare
 
 Result = dict[str, Any]
+# the error of each side of each pass
+Lost = Mapping[str, Mapping[str, str]]
 # the others are compared with the first of these that runs
 REFERENCES = (IDIOMATIC, BY_HAND, INDEXED, JAXTE)
 
 
 def measure(
-    case: Case, size: str, budget: Budget, note: Callable[[Result, str], None] = lambda result, stage: None
+    case: Case,
+    size: str,
+    budget: Budget,
+    note: Callable[[Result, str], None] = lambda result, at: None,
+    lost: Lost | None = None,
 ) -> Result:
-    """All figures of ``case``; ``note`` gets what is known so far and what comes next, before each step."""
+    """All figures of ``case``; ``note`` gets what is known so far and what comes next, before each step.
+
+    ``lost`` has the errors of the sides that ended earlier workers; they are not run again.
+    """
     result: Result = {
         "name": case.name,
         "title": case.title,
@@ -36,12 +46,16 @@ def measure(
     }
     args = draw(case.inputs_at(size))
     sides = [side for side in (*REFERENCES, TORCH) if side in case.sides and side not in result["left_out"]]
-    h = heads(case, sides[0], args)
+    say = partial(note, result)
+    h = _heads(case, [side for side in sides if side not in _lost(lost, FORWARD)], args, say)
     for which in PASSES if h else PASSES[:1]:
-        figures: Result = {"bytes_at_least": _bytes_at_least(case, which, args, h), "sides": {}}
+        errors = _lost(lost, which)
+        figures: Result = {"bytes_at_least": _bytes_at_least(case, which, args, h)}
+        figures["sides"] = {side: {"error": error} for side, error in errors.items()}
         result["passes"][which] = figures
-        ready = _prepared(case, which, sides, args, h, figures, lambda stage: note(result, stage))
-        note(result, f"timing {which}")
+        left = [side for side in sides if side not in errors]
+        ready = _prepared(case, which, left, args, h, figures["sides"], say)
+        say(f"timing {which}")
         for side, taken in _times(ready, figures["sides"], budget).items():
             figures["sides"][side] |= {
                 "seconds": taken.median,
@@ -70,20 +84,40 @@ def left_out(case: Case, size: str) -> dict[str, str]:
     return found
 
 
+def _lost(lost: Lost | None, which: str) -> Mapping[str, str]:
+    """The errors of a pass. What fails forward is not tried with its gradients either."""
+    lost = lost or {}
+    return dict(lost.get(FORWARD, {})) | dict(lost.get(which, {}))
+
+
+def _heads(
+    case: Case, sides: Sequence[str], args: Sequence[np.ndarray], say: Callable[[str], None]
+) -> list[np.ndarray]:
+    """Heads by the shapes of the first side that can be traced."""
+    for side in sides:
+        say(stage(FORWARD, side))
+        # it fails again where its error is kept
+        try:
+            return heads(case, side, args)
+        except Exception:
+            continue
+    return []
+
+
 def _prepared(
     case: Case,
     which: str,
     sides: Sequence[str],
     args: Sequence[np.ndarray],
     h: Sequence[np.ndarray],
-    figures: Result,
-    note: Callable[[str], None],
+    figures: dict[str, Result],
+    say: Callable[[str], None],
 ) -> dict[str, Ready]:
-    """The sides that compile, run and agree with the first of them."""
+    """The sides that compile, run and agree with the first of them; what is known of each goes to ``figures``."""
     reference: list[np.ndarray] | None = None
     ready = {}
     for side in sides:
-        note(f"{which} of {side}")
+        say(stage(which, side))
         try:
             made = prepare(case, side, which, args, h)
             start = time.perf_counter()
@@ -94,10 +128,11 @@ def _prepared(
                 raise ArithmeticError(f"differs by {off:.1e} from {next(iter(ready))}")
         # the row of the table says what went wrong, whatever it was, and the other sides are measured
         except Exception as error:
-            figures["sides"][side] = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
+            said = next(iter(str(error).splitlines()), "no message")
+            figures[side] = {"error": f"{type(error).__name__}: {said[:200]}"}
             continue
         reference = found if reference is None else reference
-        figures["sides"][side] = {
+        figures[side] = {
             "difference": off,
             "first_seconds": first,
             "compile_seconds": made.compile_seconds,

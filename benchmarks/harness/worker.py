@@ -39,7 +39,7 @@ def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (total * 3 // 4, resource.RLIM_INFINITY))
 
 
-def main(what: str, name: str, size: str, out: str, rounds: str = "0") -> None:
+def main(what: str, name: str, size: str, out: str, rounds: str = "0", lost: str = "{}") -> None:
     path = Path(out)
     limit_memory()
     # some platforms round the factors of float32 products by default; no side is to win or to fail by that
@@ -50,8 +50,8 @@ def main(what: str, name: str, size: str, out: str, rounds: str = "0") -> None:
     budget = FULL if size == "full" else QUICK
     if int(rounds):
         budget = replace(budget, seconds=0.0, least=int(rounds), most=int(rounds))
-    note = lambda result, stage: write(path, {**result, "stage": stage})  # noqa: E731
-    write(path, measure(load(name), size, budget, note))
+    note = lambda result, at: write(path, {**result, "stage": at})  # noqa: E731
+    write(path, measure(load(name), size, budget, note, json.loads(lost)))
 
 
 if __name__ == "__main__":
