@@ -159,6 +159,24 @@ def test_cheap_intermediates_are_computed_again(rng) -> None:
         te.testing.check_grads(f, [x, with_a])
 
 
+def test_small_residuals_stand_for_large_ones(rng) -> None:
+    """Logits less the maximum of their row: the maxima are kept, not the differences."""
+    x = normal(rng, 3, 40)
+    found = {s.tensor.name: s.bytes for s in te.explain(te.ops.log_softmax, x).saved}
+    assert found == {"x": 480, "largest": 12, "total": 12}
+    te.testing.check_grads(te.ops.log_softmax, [x])
+
+
+def test_reads_at_positions_that_are_data_are_kept(rng) -> None:
+    def f(table, rows):
+        a = te.compute(rows.shape, lambda e: te.tanh(table[rows[e]]), "a")
+        return te.compute(rows.shape, lambda e: a[e] * a[e], "out")
+
+    table, rows = normal(rng, 4), np.array([3, 0, 0, 2, 1], "int32")
+    assert "a" in {s.tensor.name for s in te.explain(f, table, rows).saved}
+    te.testing.check_grads(f, [table, rows])
+
+
 def test_explain_of_tensors_has_no_backward_pass(graph) -> None:
     *_, Y, _ = graph
     found = te.explain(Y)

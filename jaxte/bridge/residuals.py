@@ -7,9 +7,10 @@ from math import prod
 
 import numpy as np
 
-from jaxte.expr import Axis, Expr, Reduce, Var
+from jaxte.expr import Axis, Expr, Read, Reduce, Var
 from jaxte.lower.policy import DEFAULT, Policy
 from jaxte.lower.tile_sizes import Large
+from jaxte.lower.work import extent_of
 from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
 from jaxte.walk import postorder
 
@@ -23,8 +24,10 @@ def saved_tensors(
     """The residuals: what the backward pass reads, less what it gets from the others at the price of a view.
 
     A tensor that has no reduction and reads nothing but residuals, inputs and tensors computed again is itself
-    computed again: that costs no more than reading it from memory, and XLA fuses it into its readers. Outputs of
-    the function are in memory anyway, so they are kept.
+    computed again: that costs no more than reading it from memory, and XLA fuses it into its readers. So is one
+    that would be so with residuals that are smaller than itself, such as the maximum of each row for the logits
+    less that maximum. Reads at positions that are data cost more than a stream, so what has them is kept. Outputs
+    of the function are in memory anyway, so they are kept.
 
     So is a tensor that is too large to exist in whole (see ``lower.tile_sizes``), which both passes compute in tiles,
     as long as computing it once more costs less than writing and reading it, or a budget asks for it.
@@ -39,11 +42,12 @@ def saved_tensors(
         if tensor in again:
             own.append(tensor)
             saved.update((t, None) for t in tensor.inputs if t not in again)
-        elif tensor in kept_anyway or not _is_cheap(tensor, available):
+        elif tensor in kept_anyway or (sources := _sources(tensor, available)) is None:
             saved[tensor] = None
         else:
             own.append(tensor)
-            saved.update((t, None) for t in tensor.inputs if isinstance(t, Placeholder))
+            saved.update(dict.fromkeys(sources))
+            available.update(sources)
         available.add(tensor)
     _add_sizes(saved, own, [*inputs, *outputs], outputs)
     return [t for t in forward if t in saved]
@@ -86,10 +90,28 @@ def _made_again(
     return [t for t in forward if t in needed]
 
 
-def _is_cheap(tensor: Tensor, available: set[Tensor]) -> bool:
-    if not isinstance(tensor, Compute) or not all(t in available for t in tensor.inputs):
-        return False
-    return not any(isinstance(node, Reduce) for node in postorder(tensor.body))
+def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
+    """The residuals that ``tensor`` can be computed again from, None if that costs more than to keep it."""
+    if not isinstance(tensor, Compute) or not _is_stream(tensor):
+        return None
+    missing = [t for t in tensor.inputs if t not in available]
+    if missing and sum(map(_size, missing)) >= _size(tensor):
+        return None
+    return [t for t in tensor.inputs if t in missing or isinstance(t, Placeholder)]
+
+
+def _is_stream(tensor: Compute) -> bool:
+    """Whether each element takes a few operations on elements at positions that are known beforehand."""
+    nodes = list(postorder(tensor.body))
+    positions = [i for node in nodes if isinstance(node, Read) for i in node.indices]
+    return not any(isinstance(node, Reduce) for node in nodes) and not any(
+        isinstance(node, Read) for node in postorder(*positions)
+    )
+
+
+def _size(tensor: Tensor) -> int:
+    """The bytes of ``tensor``, a guess where it depends on symbolic sizes."""
+    return prod(map(extent_of, tensor.shape)) * _width(tensor)
 
 
 def _add_sizes(
@@ -129,5 +151,9 @@ def bytes_of(tensor: Tensor) -> int | None:
     """The memory of ``tensor``; None where it depends on symbolic sizes."""
     if sizes_of(tensor):
         return None
-    width = 2 if tensor.dtype == "bfloat16" else np.dtype(tensor.dtype).itemsize
-    return prod(e for e in tensor.shape if isinstance(e, int)) * width
+    return prod(e for e in tensor.shape if isinstance(e, int)) * _width(tensor)
+
+
+def _width(tensor: Tensor) -> int:
+    """The bytes of an element."""
+    return 2 if tensor.dtype == "bfloat16" else np.dtype(tensor.dtype).itemsize
