@@ -75,7 +75,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "stencil_25_point": ({}, ""),
     "stencil_5_point_padded": ({}, ""),
     "stencil_5_point_rolled": ({}, ""),
-    "toeplitz": ({"convolution": 2, "dot_general": 1}, "convolution, einsum"),
+    "toeplitz": ({"convolution": 1, "dot_general": 2}, "Toeplitz matrix, convolution, sums along diagonals"),
     "trace_of_product": ({}, "sum"),
 }
 

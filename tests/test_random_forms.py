@@ -74,6 +74,8 @@ def windowed(draw: st.DrawFn) -> Tensor:
     channels, groups, batch = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
     sizes = [draw(st.integers(4, 9)) for _ in range(rank)]
     taps = [draw(st.integers(1, 4)) for _ in range(rank)]
+    if rank == 1 and draw(st.booleans()):  # long enough for what is only offered for long kernels
+        sizes, taps, channels, groups = [draw(st.integers(16, 40))], [draw(st.integers(5, 22))], 1, 1
     options = {name: [draw(st.integers(1, 3)) for _ in range(rank)] for name in ("strides", "dilation")}
     padding = [(draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(rank)]
     sizes = [max(n, (k - 1) * d + 1) for n, k, d in zip(sizes, taps, options["dilation"], strict=True)]

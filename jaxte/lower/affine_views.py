@@ -156,14 +156,15 @@ def _span(terms: Sequence[tuple[Axis, int]]) -> Linear:
 def _sheared(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> View | Refusal:
     """Overlapping dimensions: one row for each value of the shortest, each shifted by its multiple.
 
-    Rows of ``length`` elements, read as rows of ``length + stride``, begin ``stride`` further on in each row.
+    Rows of ``length`` elements, read as rows of ``length + stride``, begin ``stride`` further on in each row. Where the
+    extents are known, ``length`` is a power of two: XLA finds the place of each element by division and remainder.
     """
     number = min(
         range(len(terms)), key=lambda n: (known(terms[n][0].hi) is None, known(terms[n][0].hi) or 0, -n)
     )
     dim, stride = terms[number]
     rest = [term for n, term in enumerate(terms) if n != number]
-    length = from_linear(_span(terms))
+    length = _row_length(from_linear(_span(terms)))
     total, wide = times(dim.hi, length), plus(length, stride)
     if total is None:
         return Refusal("overlapping dimensions whose sizes are both symbolic")
@@ -174,6 +175,11 @@ def _sheared(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) ->
     shear = (Tile(0, dim.hi), Pad(((ZERO, from_linear(linear(dim.hi) * stride)),)), Reshape((dim.hi, wide)))
     lifted = (lift(s, 1, 0, (dim.hi,)) for s in inner.steps)
     return View((*steps, *shear, *lifted), (dim, *inner.dims))
+
+
+def _row_length(least: Expr) -> Expr:
+    number = known(least)
+    return least if number is None else as_expr(1 << (number - 1).bit_length())
 
 
 def lift(step: Step, before: int, after: int, leading: tuple[Expr, ...] = ()) -> Step:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from jaxte.expr import Axis
 from jaxte.lower.bands import SCORES, TRANSPOSED, BandSpec, Dims
+from jaxte.lower.shaped import Shaped, letters_of
 from jaxte.lower.specs import as_atom, as_factor, tuple_text
 
 Assign = Callable[[str], str]
@@ -55,60 +56,13 @@ def blocks_of(spec: BandSpec) -> Blocks:
     return Blocks(size, -(-rows // size), -(-(spec.window - 1) // size) + 1, spec.step)
 
 
-@dataclass(frozen=True)
-class Shaped:
-    """An expression and its dimensions: a letter and an extent for each."""
-
-    text: str
-    letters: str
-    extents: tuple[int, ...]
-
-    def reshaped(self, at: int, taken: int, letters: str, extents: Sequence[int]) -> Shaped:
-        """``taken`` dimensions from ``at`` on as others with as many elements."""
-        own = (*self.extents[:at], *extents, *self.extents[at + taken :])
-        named = self.letters[:at] + letters + self.letters[at + taken :]
-        if own == self.extents:
-            return Shaped(self.text, named, own)
-        return Shaped(f"{as_atom(self.text)}.reshape({', '.join(map(str, own))})", named, own)
-
-    def padded(self, at: int, before: int, behind: int) -> Shaped:
-        """Zeros before and behind dimension ``at``; elements are cut off where a number is negative."""
-        cut = self.sliced(at, max(0, -before), self.extents[at] - max(0, -behind))
-        before, behind = max(0, before), max(0, behind)
-        if not before and not behind:
-            return cut
-        widths = ["(0, 0)"] * len(self.extents)
-        widths[at] = f"({before}, {behind})"
-        extents = (*cut.extents[:at], before + cut.extents[at] + behind, *cut.extents[at + 1 :])
-        return Shaped(f"jnp.pad({cut.text}, {tuple_text(widths)})", cut.letters, extents)
-
-    def sliced(self, at: int, start: int, stop: int) -> Shaped:
-        if (start, stop) == (0, self.extents[at]):
-            return self
-        entry = f"{start or ''}:{stop if stop < self.extents[at] else ''}"
-        extents = (*self.extents[:at], stop - start, *self.extents[at + 1 :])
-        return Shaped(self._indexed(at, entry), self.letters, extents)
-
-    def reversed(self, at: int) -> Shaped:
-        return Shaped(self._indexed(at, "::-1"), self.letters, self.extents)
-
-    def arranged(self, letters: str) -> Shaped:
-        if letters == self.letters:
-            return self
-        order = tuple(self.letters.index(letter) for letter in letters)
-        return Shaped(f"jnp.transpose({self.text}, {order})", letters, tuple(self.extents[n] for n in order))
-
-    def _indexed(self, at: int, entry: str) -> str:
-        return f"{as_atom(self.text)}[{', '.join([*[':'] * at, entry])}]"
-
-
 class _Writer:
     def __init__(self, spec: BandSpec, assign: Assign) -> None:
         self.spec = spec
         self.blocks = blocks_of(spec)
         self.assign = assign
         axes = [r for r in (*spec.out, *spec.first.roles, *spec.second.roles) if isinstance(r, Axis)]
-        self.letters = _letters(list(dict.fromkeys(axes)))
+        self.letters = letters_of(list(dict.fromkeys(axes)), "nijwms")
         self.extent = {
             self.letters[a]: int(a.extent)
             for d in (spec.first, spec.second)
@@ -219,17 +173,3 @@ def band_source(spec: BandSpec, operands: Sequence[str], assign: Assign) -> str:
         inner = w.named(w.skewed(first)), w.named(w.in_columns(second))
         result = w.out_rows(w.einsum(*inner, out.replace("i", f"ni{s}")))
     return result.text if spec.scale is None else f"{as_factor(operands[2])} * {as_atom(result.text)}"
-
-
-def _letters(axes: Sequence[Axis]) -> dict[Axis, str]:
-    """A letter for each axis that the band does not touch: its own where that is free."""
-    found: dict[Axis, str] = {}
-    taken = set("nijwms")
-    spare = iter("abcdefghklopqrtuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    for axis in axes:
-        letter = axis.name[:1]
-        if not (letter.isascii() and letter.isalpha()) or letter in taken:
-            letter = next(c for c in spare if c not in taken)
-        found[axis] = letter
-        taken.add(letter)
-    return found

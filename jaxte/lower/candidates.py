@@ -29,11 +29,14 @@ class Candidate:
         form: its name, as ``te.explain`` shows it.
         work: what it does.
         write: makes its value; None for the general path, which is the caller's.
+        caution: why it is taken only where the user names it or ``te.autotune`` measures it, whatever it is estimated to
+            take: its results are not as exact as those of the others. Empty for a form that may be taken at any time.
     """
 
     form: str
     work: Work
     write: Callable[[], Search] | None
+    caution: str = ""
 
 
 def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
@@ -50,7 +53,11 @@ def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
         Estimate(c.form, c.work.seconds(policy.rates), c.work.temporaries, measured.get(c.form))
         for c in offers
     ]
-    chosen = _index(policy, body.tensor_name, estimates)
+    cautious = frozenset(c.form for c in offers if c.caution)
+    chosen = _index(policy, body.tensor_name, estimates, cautious)
+    for n, candidate in enumerate(offers):
+        if candidate.caution and n != chosen:
+            body.refuse(candidate.form, f"{candidate.caution}: only by name, or as te.autotune measures it")
     if policy.max_memory is not None and estimates[chosen].temporaries > policy.max_memory:
         held = f"{estimates[chosen].form} holds {estimates[chosen].temporaries:,.0f} bytes, no form less"
         body.refuse("within max_memory", held)
@@ -58,7 +65,7 @@ def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
     return offers[chosen]
 
 
-def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate]) -> int:
+def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate], cautious: frozenset[str]) -> int:
     wanted = policy.forms.get(tensor, policy.forms.get(ANY))
     for n, estimate in enumerate(estimates):
         if estimate.form == wanted:
@@ -66,6 +73,7 @@ def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate]) -> int:
     allowed = [n for n, e in enumerate(estimates) if e.form not in policy.without] or list(
         range(len(estimates))
     )
+    allowed = [n for n in allowed if _may_be_taken(estimates[n], cautious)] or allowed
     if policy.max_memory is not None:
         budget = policy.max_memory
         small = [n for n in allowed if estimates[n].temporaries <= budget]
@@ -74,3 +82,7 @@ def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate]) -> int:
     if known:
         return min(known, key=lambda n: estimates[n].measured or 0.0)
     return min(allowed, key=lambda n: estimates[n].seconds)
+
+
+def _may_be_taken(estimate: Estimate, cautious: frozenset[str]) -> bool:
+    return estimate.form not in cautious or estimate.measured is not None

@@ -14,9 +14,11 @@ from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.conv_spec import ConvolutionSpec, convolution_source, specify
 from jaxte.lower.convolution import Matched
 from jaxte.lower.convolution_groups import groups_of, groups_source
+from jaxte.lower.fourier_forms import fourier_candidates
 from jaxte.lower.ops import Value
 from jaxte.lower.specs import Refusal
 from jaxte.lower.tap_sums import TapSumsSpec, recognise_tap_sums, tap_sums_source
+from jaxte.lower.toeplitz_forms import toeplitz_candidates
 from jaxte.lower.work import Work, extent_of, points
 from jaxte.lower.writing import name
 from jaxte.lower.written import assigned, operands_text, whole
@@ -43,6 +45,8 @@ def convolution_candidates(
         return whole(groups_source(spec, texts, body.sizes.text), axes, node)
 
     yield Candidate("convolution", convolution_work(spec, axes), write)
+    yield from toeplitz_candidates(body, found, axes, node)
+    yield from fourier_candidates(body, found, axes, node)
     groups = groups_of(spec)
     if isinstance(groups, Refusal):
         if spec.groups is not ONE:

@@ -16,7 +16,7 @@ from jaxte.walk import free_axes, postorder
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
-_NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
+NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 _CHEAP = frozenset(
     [
         "add",
@@ -64,7 +64,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         own = Work(kernel=max(1, taps / 8))
     if _is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0
-        flops = 2.0 * everywhere * (1 + _NARROW / _narrowest(axes, node, shifted))
+        flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
     if shifted and points(a for a in node.axes if a not in shifted) > 1:  # each product is made, then summed
         own += Work(stream=4 * width * everywhere)
@@ -105,7 +105,7 @@ def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> i
     everywhere = frozenset.intersection(*over)
     contracted = points(a for a in node.axes if a not in shifted)
     own = [points(a for a in axes if a in found and a not in everywhere) for found in over]
-    return min((extent for extent in (contracted, *own) if extent > 1), default=_NARROW)
+    return min((extent for extent in (contracted, *own) if extent > 1), default=NARROW)
 
 
 def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:

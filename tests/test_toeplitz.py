@@ -1,0 +1,170 @@
+"""Convolutions of long sequences: Toeplitz matrices, sums along diagonals, Fourier transforms; which is taken when."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+from jaxte.bridge import measured, tuning
+from jaxte.interpret import interpret
+from jaxte.lower.plan import lower
+from jaxte.lower.policy import Policy
+from tests.agreement import inputs_of
+from tests.lowered import arrays_for, run
+
+MATRIX, DIAGONALS, FOURIER = "Toeplitz matrix", "sums along diagonals", "Fourier transform"
+FORMS = (MATRIX, DIAGONALS, FOURIER)
+
+
+def conv1d(
+    n=2, c=2, o=3, size=9, taps=4, stride=1, dilation=1, pad=0, mirrored="", last=False, dtype="float32"
+):
+    """A convolution whose output, kernel or both are read backwards, with channels last if so wanted."""
+    x = te.placeholder((n, size, c) if last else (n, c, size), dtype, "x")
+    w = te.placeholder((o, c, taps), dtype, "w")
+    k, d = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, c), "d")
+    out = (size + 2 * pad - dilation * (taps - 1) - 1) // stride + 1
+
+    def body(b, f, i):
+        at = stride * (out - 1 - i if "t" in mirrored else i) + dilation * k - pad
+        tap = taps - 1 - k if "k" in mirrored else k
+        value = x[b, at, d] if last else x[b, d, at]
+        return te.sum(value * w[f, d, tap], axis=[d, k], where=(at >= 0) & (at < size))
+
+    return x, w, te.compute((n, o, out), body, "y")
+
+
+def adjoints(x, w, y) -> list[te.Tensor]:
+    return [y, *te.differentiate(y, (x, w), head=te.placeholder(y.shape, y.dtype, "H"))]
+
+
+def forced(tensors: list[te.Tensor], form: str) -> tuple[list[str], list[np.ndarray], list[np.ndarray]]:
+    """The forms taken, what the emitted code gives, and what the interpreter does."""
+    program = lower("forward", inputs_of(tensors), tensors, Policy(forms={"*": form}))
+    arrays = arrays_for(program)
+    expected = interpret(tensors, {t: a for (_, t), a in zip(program.params, arrays, strict=True)})
+    return [c.form for c in program.choices], run(program, arrays), expected
+
+
+CASES = [
+    {},
+    {"pad": 2, "c": 1},
+    {"stride": 2, "pad": 1, "size": 10, "taps": 3},
+    {"stride": 2, "dilation": 3, "pad": 2, "size": 11, "taps": 3, "mirrored": "t"},
+    {"dilation": 3, "pad": 1, "size": 11, "taps": 3, "mirrored": "k"},
+    {"pad": 4, "size": 5, "taps": 5, "mirrored": "tk", "o": 1},
+    {"size": 70, "taps": 40, "n": 1, "c": 1, "o": 1},
+    {"size": 41, "taps": 34, "pad": 5, "last": True, "mirrored": "k"},
+    {"size": 60, "taps": 17, "stride": 3, "dilation": 2, "pad": 20, "c": 1},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_every_form_is_what_the_interpreter_says(form: str, options) -> None:
+    tensors = adjoints(*conv1d(**options))
+    forms, found, expected = forced(tensors, form)
+    if form != FOURIER or options.get("taps", 4) > 16:
+        assert forms == [form] * 3
+    for value, meaning in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, meaning, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", [MATRIX, DIAGONALS])
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_integers_are_exact(form: str, dtype: str) -> None:
+    _, _, y = conv1d(size=80, taps=45, stride=2, pad=3, dtype=dtype)
+    forms, found, expected = forced([y], form)
+    assert forms == [form]
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[0].dtype == expected[0].dtype
+
+
+def test_integers_have_no_transform() -> None:
+    _, _, y = conv1d(size=80, taps=45, dtype="int32")
+    program = lower("forward", inputs_of([y]), [y], Policy())
+    assert all(e.form != FOURIER for e in program.choices[0].estimates)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("stride", "pad", "groups"), [(1, 0, 1), (2, 7, 1), (1, 19, 2), (3, 4, 2)])
+def test_gradients_are_those_of_jax(form: str, stride: int, pad: int, groups: int) -> None:
+    rng = np.random.default_rng(0)
+    x, w = (jnp.asarray(rng.standard_normal(s), jnp.float32) for s in ((2, 4, 90), (4, 4 // groups, 20)))
+
+    def plain(x, w):
+        return lax.conv_general_dilated(
+            x, w, (stride,), [(pad, pad)], dimension_numbers=("NCW", "OIW", "NCW"), feature_group_count=groups
+        )
+
+    run = te.function(
+        lambda x, w: te.ops.conv1d(x, w, strides=stride, padding=pad, groups=groups), forms={"*": form}
+    )
+    value, pullback = jax.vjp(plain, x, w)
+    head = jnp.asarray(rng.standard_normal(value.shape), jnp.float32)
+    np.testing.assert_allclose(run(x, w), value, rtol=1e-4, atol=1e-4)
+    for found, expected in zip(jax.vjp(run, x, w)[1](head), pullback(head), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def product(t: te.Tensor, x: te.Tensor) -> te.Tensor:
+    n = x.shape[1]
+    j = te.reduce_axis((0, n), "j")
+    return te.compute(x.shape, lambda b, i: te.sum(t[i - j + n - 1] * x[b, j], axis=j), "y")
+
+
+def test_long_products_take_matrices_and_diagonals_by_themselves() -> None:
+    n = 512
+    t, x = np.ones(2 * n - 1, "float32"), np.ones((32, n), "float32")
+    fn = te.function(product)
+    told = fn.explain(t, x)
+    assert not told.gathers and not told.scatters
+    forms = {c.tensor: c.form for part in told.choices.values() for c in part}
+    assert forms["dt"] == DIAGONALS and forms["dx"] == MATRIX
+    hlo = jax.jit(lambda t, x, h: jax.vjp(fn, t, x)[1](h)).lower(t, x, x).compile()
+    indexed = jax.jit(
+        lambda t, x, h: jax.vjp(lambda t, x: x @ t[jnp.arange(n)[:, None] - jnp.arange(n) + n - 1].T, t, x)[
+            1
+        ](h)
+    )
+    temporaries = hlo.memory_analysis().temp_size_in_bytes
+    assert temporaries < indexed.lower(t, x, x).compile().memory_analysis().temp_size_in_bytes
+    assert "scatter" not in hlo.as_text() and " gather(" not in hlo.as_text()
+
+
+@pytest.mark.parametrize("budget", [None, 4096, 1 << 30])
+def test_a_transform_is_never_taken_by_itself(budget: int | None) -> None:
+    t, x = np.ones(8191, "float32"), np.ones((2, 4096), "float32")
+    told = te.function(product, max_memory=budget).explain(t, x)
+    assert all(c.form != FOURIER for part in told.choices.values() for c in part)
+    why = dict(told.refused["y"])[FOURIER]
+    assert "rounds" in why and "nan" in why and "by name" in why
+    named = te.function(product, forms={"*": FOURIER})
+    assert "jnp.fft.irfft" in named.source(t, x) and FOURIER not in dict(named.explain(t, x).refused["y"])
+
+
+def test_a_transform_is_taken_where_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "_measured", {})
+    monkeypatch.setattr(
+        tuning, "_interleaved", lambda calls, seconds: {f: 1e-3 if f == FOURIER else 2e-3 for f in calls}
+    )
+    t, x = np.ones(127, "float32"), np.ones((2, 64), "float32")
+    report = te.autotune(product, t, x)
+    assert set(report.winners.values()) == {FOURIER}
+    assert "jnp.fft.rfft" in te.source(product, t, x)
+
+
+def test_an_infinity_stays_in_its_window() -> None:
+    """Matrices of windows and sums along diagonals multiply no zeros of their own with data."""
+    _, w, y = conv1d(n=1, c=1, o=1, size=40, taps=3)
+    (x,) = (t for t in inputs_of([y]) if t is not w)
+    for form in (MATRIX, DIAGONALS):
+        program = lower("forward", inputs_of([y]), [y], Policy(forms={"*": form}))
+        arrays = arrays_for(program)
+        arrays[[t for _, t in program.params].index(x)][0, 0, 20] = np.inf
+        (found,) = run(program, arrays)
+        assert (~np.isfinite(found)).nonzero()[2].tolist() == [18, 19, 20], form
