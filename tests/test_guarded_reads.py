@@ -28,7 +28,7 @@ CASES: dict[str, tuple[Callable[..., Any], int, int]] = {
     "one of two positions": (lambda i, j: te.select(within(I[i], 5), X[I[i], J[i]], 0.0) * 2, 0, 1),
     "half of a range": (lambda i, j: te.select(I[i] < 5, X[I[i], j], 0.0), 0, 1),
     "another extent": (lambda i, j: te.select(within(I[i], 6), X[I[i], j], 0.0), 0, 1),
-    "also without a guard": (lambda i, j: te.select(within(I[i], 5), X[I[i], j], 0.0) + X[I[i], j], 0, 2),
+    "also without a guard": (lambda i, j: te.select(within(I[i], 5), X[I[i], j], 0.0) + X[I[i], j], 0, 1),
     "in the other branch": (lambda i, j: te.select(within(I[i], 5), 0.0, X[I[i], j]), 0, 1),
     "under a condition of a sum": (
         lambda i, j: te.sum(X[I[E], j] * te.cast(i, "float32"), axis=E, where=within(I[E], 5)), 1, 0,
@@ -46,3 +46,45 @@ def test_guards_of_gathers(name: str, rng: np.random.Generator) -> None:
     feeds = {X: rng.standard_normal((5, 4)).astype("float32")}
     feeds |= {t: rng.integers(-3, 9, 9).astype("int32") for t in (I, J) if t in y.inputs}
     np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)
+
+
+def test_what_is_dropped_by_a_scatter_is_a_guard(rng: np.random.Generator) -> None:
+    """Values go to row I[e] of five, or nowhere: what they read at I[e] in a tensor of five rows is never outside."""
+
+    def text_of(condition: Callable[[Any, Any], Any]) -> str:
+        y = te.compute((5, 4), lambda i, j: te.sum(X[I[E], j] ** 3, axis=E, where=condition(i, E)), "Y")
+        feeds = {X: rng.standard_normal((5, 4)).astype("float32"), I: rng.integers(-3, 9, 9).astype("int32")}
+        np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-5)
+        return te.source(y)
+
+    assert 'mode="clip"' in text_of(lambda i, e: I[e] == i)
+    assert 'mode="fill"' in text_of(lambda i, e: I[e] + 1 == i)
+
+
+def test_a_read_that_is_guarded_at_one_place_and_not_at_another(rng: np.random.Generator) -> None:
+    """Two sums over one axis object: in the second X is read out of range, whatever the first one made of it."""
+    y = te.compute(
+        (5, 4),
+        lambda i, j: (
+            te.sum(X[I[E], j] ** 3, axis=E, where=I[E] == i)
+            * te.sum(X[I[E], j] ** 3, axis=E, where=J[E] == i)
+        ),
+        "Y",
+    )
+    feeds = {X: rng.standard_normal((5, 4)).astype("float32")}
+    feeds |= {t: rng.integers(-1, 6, 9).astype("int32") for t in (I, J)}
+    expected = te.interpret(y, feeds)
+    assert np.isnan(expected).any()
+    np.testing.assert_allclose(te.evaluate(y, feeds), expected, rtol=1e-5)
+
+
+def test_one_gather_for_all_that_read_a_tensor_at_the_same_positions() -> None:
+    """In one definition, in several ones of one function, and the clipped ones where there is a filled one already."""
+    a = te.compute((9, 4), lambda i, j: te.exp(X[I[i], j]) * X[I[i], j] + X[I[i], j] ** 2, "A")
+    b = te.compute((9, 4), lambda i, j: te.select(within(I[i], 5), X[I[i], j] - a[i, j], 0.0), "B")
+    c = te.compute((9, 4), lambda i, j: X[J[i], j] * b[i, j] + X[I[i], j], "C")
+    text = te.source(c)
+    assert text.count("X.at[I]") == text.count("X.at[J]") == 1
+    assert "X_I = X.at[I].get(" in text and "X_J = X.at[J].get(" in text
+    alone = te.source(te.compute((9, 4), lambda i, j: X[I[i], j], "A"))
+    assert "A = X.at[I].get(" in alone

@@ -75,14 +75,15 @@ class Body:
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
-        self._values: dict[tuple[Expr, Scope], Value] = {}
+        self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
+        self._values: dict[tuple[Expr, Scope, frozenset[Read]], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
 
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""
         self.guarded = guarded_reads(root)
-        self._survey(root)
+        self.survey(root)
         stack = [self._task(root, scope)]
         answer: Value | None = None
         while stack:
@@ -92,7 +93,7 @@ class Body:
                 stack.pop()
                 answer = finished.value
                 continue
-            answer = self._values.get(request)
+            answer = self._values.get((*request, self.guarded))
             if answer is None:
                 stack.append(self._task(*request))
         assert answer is not None
@@ -101,10 +102,10 @@ class Body:
     def leaks(self, node: Expr) -> bool:
         """Whether a read below ``node`` can leave its tensor where no guard holds it."""
         if node not in self._uses:
-            self._survey(node)
+            self.survey(node)
         return node in self._leaks
 
-    def _survey(self, root: Expr) -> None:
+    def survey(self, root: Expr) -> None:
         """Counts the uses of each node and finds the reads that need a guard."""
         for node in postorder(root):
             if node in self._uses:
@@ -123,7 +124,7 @@ class Body:
         value = yield from self._evaluate(node, scope)
         if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
             value = self.named(value)
-        self._values[node, scope] = value
+        self._values[node, scope, self.guarded] = value
         return value
 
     def _evaluate(self, node: Expr, scope: Scope) -> Task:
@@ -145,7 +146,7 @@ class Body:
         assert isinstance(node, Call), node
         roots = root_power(node)
         if roots is not None:
-            self._survey(roots)
+            self.survey(roots)
             return (yield roots, scope)
         operands = []
         for arg in node.args:
@@ -321,9 +322,19 @@ class Body:
         """``value`` under a name of its own, in a statement if it has none."""
         if value.code.is_name or value.literal:
             return value
-        target = self.names.numbered(self.target)
-        self.assign(target, value.code)
-        return Value(name(target), value.dims, value.kind)
+        if value.code.text not in self.written:
+            self._define(self.names.numbered(self.target), value.code)
+        return Value(name(self.written[value.code.text]), value.dims, value.kind)
+
+    def named_as(self, wanted: str, value: Value) -> Value:
+        """``value`` under a name like ``wanted``, unless it has one."""
+        if not value.code.is_name and value.code.text not in self.written:
+            self._define(self.names.new(wanted), value.code)
+        return self.named(value)
+
+    def _define(self, target: str, code: Code) -> None:
+        self.assign(target, code)
+        self.written[code.text] = target
 
     def assign(self, target: str, code: Code) -> None:
         self.statements.append(Statement(self.label, target, code.text))

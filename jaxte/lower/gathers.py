@@ -64,22 +64,30 @@ def _indexed(
     base = body.tensors[node.tensor]
     where = f"[{', '.join(entries)}]"
     limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
-    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
-        code = Code(f"{base}{where}")
-    else:
-        code = Code(f"{base}.at{where}.get({_mode(body, node, limits)}, wrap_negative_indices=False)")
     wanted = tuple(d for d in scope.order if d in found)
-    return body.with_steps(Value(code, found, (node.dtype, False)), reorder(found, wanted), wanted)
+    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
+        value = Value(Code(f"{base}{where}"), found, (node.dtype, False))
+    else:
+        texts = [
+            f"{base}.at{where}.get({m}, wrap_negative_indices=False)" for m in _modes(body, node, limits)
+        ]
+        text = next((t for t in texts if t in body.written), texts[0])
+        value = body.named_as(_name(base, entries), Value(Code(text), found, (node.dtype, False)))
+    return body.with_steps(value, reorder(found, wanted), wanted)
 
 
-def _mode(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> str:
-    """What a gather does out of range: nothing where that is known not to happen, or does not count."""
+def _name(base: str, entries: Sequence[str]) -> str:
+    """``X_I`` for X at the positions I, as far as they have names."""
+    return "_".join([base, *(e for e in entries if e.isidentifier())])
+
+
+def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
+    """What a gather may do out of range, the fastest first: anything where that is known not to happen, or does not count."""
     if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
-        return 'mode="promise_in_bounds"'
-    if node in body.guarded:
-        return 'mode="clip"'
+        return ['mode="promise_in_bounds"']
     has_data = any(own is None for _, own, _ in limits)
-    return f'mode="fill", fill_value={number(_outside(node, has_data)).text}'
+    fill = f'mode="fill", fill_value={number(_outside(node, has_data)).text}'
+    return ['mode="clip"', fill] if node in body.guarded else [fill]
 
 
 def _known_inside(index: Expr, extent: Expr | int) -> bool:

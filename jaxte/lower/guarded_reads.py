@@ -6,7 +6,7 @@ gather that takes the nearest one is several times faster than one that fills in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jaxte.affine import Linear, linear
 from jaxte.conditions import nonnegative_forms
@@ -18,12 +18,16 @@ from jaxte.walk import postorder, reads_of
 Key = tuple[frozenset[tuple[Expr, int]], int]
 
 
-def guarded_reads(root: Expr) -> frozenset[Read]:
-    """The reads below ``root`` whose positions are data and in range wherever their values count."""
+def guarded_reads(root: Expr, conditions: Sequence[Expr] = ()) -> frozenset[Read]:
+    """The reads below ``root`` whose positions are data and in range wherever their values count.
+
+    Args:
+        conditions: where one of them does not hold, the value of ``root`` does not count.
+    """
     wanted = [r for r in reads_of(root) if any(reads_of(i) for i in r.indices)]
     if not wanted:
         return frozenset()
-    known: dict[Expr, frozenset[Key]] = {root: frozenset()}
+    known: dict[Expr, frozenset[Key]] = {root: frozenset(key for c in conditions for key in _keys(c))}
     for node in reversed(list(postorder(root))):  # every node after all that it stands below
         own = known[node]
         for child, conditions in _edges(node):

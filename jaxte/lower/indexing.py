@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.affine import from_linear, linear
+from jaxte.affine import from_linear, linear, normal
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.facts import Permutation, Sorted, Unique
@@ -75,7 +75,8 @@ class ScatterSpec:
     ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
 
     ``scale`` multiplies the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
-    positions; ``order`` is how the dimensions are transposed in the end, None for not at all.
+    positions; ``order`` is how the dimensions are transposed in the end, None for not at all. ``hits`` are the conditions
+    under which a value falls into the output.
     """
 
     values: Array
@@ -91,6 +92,7 @@ class ScatterSpec:
     order: tuple[int, ...] | None = None
     method: str = "add"
     identity: Expr = ZERO
+    hits: tuple[Expr, ...] = ()
 
     @property
     def target(self) -> int:
@@ -280,10 +282,12 @@ def _scatter(
     shape = tuple(a.extent for a in placed)
     order = None if placed == list(axes) else tuple(map(placed.index, axes))
     values = array(dims, body)
+    at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
+    hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
         f"{FORMS[node.reducer.name]}: the positions {reason} are data", _flags(axes, targets, varying), order,
-        METHODS[node.reducer.name], node.reducer.identity[0],
+        METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from jaxte.dtypes import is_float
 from jaxte.expr import Axis, Reduce
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
+from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.indexing import FORMS, ScatterSpec
 from jaxte.lower.indexing_source import one_hot_source, scatter_source, sorted_scatter_source
 from jaxte.lower.specs import Write
@@ -54,7 +55,10 @@ def _candidate(
     source: Source,
 ) -> Candidate:
     def write() -> Search:
+        body.survey(spec.values.body)
+        guarded, body.guarded = body.guarded, body.guarded | guarded_reads(spec.values.body, spec.hits)
         texts = yield from operands_text(body, spec.operands)
+        body.guarded = guarded
         body.note(form)
         if "scatter" in form:
             body.reason = spec.reason

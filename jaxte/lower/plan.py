@@ -60,6 +60,7 @@ def lower(
     sizes, reads = _sizes(params, idents, names, order)
     statements: list[Statement] = []
     choices: list[Choice] = []
+    written: dict[str, str] = {}
     externs: dict[object, str] = {}
     functions: list[tuple[str, Callable[..., Any]]] = []
     planned = tiling(order, idents, results, policy)
@@ -84,6 +85,7 @@ def lower(
             raise _missing(name, tensor, params)
         target = names.new(tensor.name)
         body = make_body(target, target, tensor.name, idents)
+        body.written = written
         if tensor in planned.refused:
             body.refuse(TILES, planned.refused[tensor])
         statements += lower_tensor(body, tensor)
@@ -130,6 +132,8 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     if body.statements and body.statements[-1].target == code.text:  # the last line is the tensor itself
         last = body.statements.pop()
         code = Code(last.source)
+        if last.source in body.written:
+            body.written[last.source] = body.target
     body.assign(body.target, code)
     return body.statements
 
