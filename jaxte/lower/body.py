@@ -8,6 +8,7 @@ of long lines, get a statement of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxte import dtypes
@@ -16,6 +17,7 @@ from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
 from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.names import Names
+from jaxte.lower.numbers import converted, folded, numeral
 from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.policy import Policy
@@ -73,6 +75,7 @@ class Body:
         self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
         self.direct = False  # whether reads are of the tensors themselves nevertheless
         self._padded_names: dict[Tensor, str] = {}
+        self._shared: dict[str, Value] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
         self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
@@ -130,6 +133,8 @@ class Body:
     def _evaluate(self, node: Expr, scope: Scope) -> Task:
         match node:
             case Const(value):
+                if type(value) in (int, float):
+                    return numeral(value, node.kind)  # type: ignore[arg-type]
                 return Value(number(value), (), node.kind, literal=True)
             case Read():
                 return (yield from self._read(node, scope))
@@ -206,9 +211,10 @@ class Body:
         kind = (dtype or "int32", False)
         if not dims:
             code = self.sizes.code(index)
+            own = Value(code, (), ("int32", True), literal=True, number=known(index))
             if dtype in (None, "int32"):
-                return Value(code, (), ("int32", True), literal=True)
-            return Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+                return own
+            return converted(own, kind[0]) or Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
         form = linear(index)
         if len(dims) == 1 and len(form.terms) == 1 and dims[0] in form.terms:
             return Value(
@@ -246,7 +252,9 @@ class Body:
     def combine(self, op: Op, operands: Sequence[Value], kind: dtypes.Kind, scope: Scope) -> Value:
         """The elementwise operation ``op`` on values, broadcast, in the dtype of ``kind``."""
         if op.name == "cast":
-            return self.cast(operands[0], op.result)
+            return converted(operands[0], op.result) or self.cast(operands[0], op.result)
+        if all(v.literal for v in operands) and (constant := folded(op, operands, kind)) is not None:
+            return constant
         dims = tuple(d for d in scope.order if any(d in v.dims for v in operands))
         values = self._agreeing(op, list(operands), kind)
         row = TABLE[op.name]
@@ -273,6 +281,9 @@ class Body:
         # A literal is written without its dtype, so it takes the one that it meets.
         promoted = dtypes.promote((v.dtype, v.kind[1] or v.literal) for v in operands)
         if promoted[0] == kind[0] and (op.result != "inexact" or dtypes.is_inexact(promoted[0])):
+            if promoted[1] and not kind[1] and op.result == "promote":  # a number that has its dtype for good
+                own = [self.cast(v, kind[0]) if v.literal and not v.kind[1] else v for v in operands]
+                return [values[0], *own] if op is SELECT else own
             return values
         fixed = [v if v.literal or v.dtype == kind[0] else self.cast(v, kind[0]) for v in operands]
         return [values[0], *fixed] if op is SELECT else fixed
@@ -335,6 +346,12 @@ class Body:
     def _define(self, target: str, code: Code) -> None:
         self.assign(target, code)
         self.written[code.text] = target
+
+    def shared(self, value: Value) -> Value:
+        """``value`` under the name that the same code has been given before, or a new one."""
+        if value.code.text not in self._shared:
+            self._shared[value.code.text] = self.named(value)
+        return replace(self._shared[value.code.text], dims=value.dims)
 
     def assign(self, target: str, code: Code) -> None:
         self.statements.append(Statement(self.label, target, code.text))

@@ -21,7 +21,7 @@ def with_common_factors(node: Reduce) -> Reduce:
     """``node`` with the common factors of its terms multiplied to what is left of them; as it is where there are none."""
     if node.reducer.name != "sum":
         return node
-    terms = _terms(node.exprs[0])
+    terms = signed_terms(node.exprs[0])
     if not 1 < len(terms) <= _MOST_TERMS:
         return node
     products = [product_of(term) for term, _ in terms]
@@ -33,7 +33,7 @@ def with_common_factors(node: Reduce) -> Reduce:
     shared = [f for f in common.elements() if not isinstance(f.expr, Const)]
     if not shared:
         return node
-    rests = [multiplied(_without(p.factors, shared)) for p in products]
+    rests = [multiplied(without(p.factors, shared)) for p in products]
     body = multiplied([*(f for f in shared if not f.inverse), Factor(_sum(rests, [s for _, s in terms]))])
     divisors = [f for f in shared if f.inverse]
     if divisors:
@@ -41,7 +41,8 @@ def with_common_factors(node: Reduce) -> Reduce:
     return Reduce(node.reducer, (body,), node.axes, node.where, node.position)
 
 
-def _terms(expr: Expr) -> list[tuple[Expr, int]]:
+def signed_terms(expr: Expr) -> list[tuple[Expr, int]]:
+    """The summands of ``expr`` in order, each with 1 where it is added, -1 where it is subtracted."""
     found: list[tuple[Expr, int]] = []
     stack = [(expr, 1)]
     while stack:
@@ -54,7 +55,8 @@ def _terms(expr: Expr) -> list[tuple[Expr, int]]:
     return found
 
 
-def _without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]:
+def without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]:
+    """``factors`` without one of each of ``shared``."""
     left = Counter(shared)
     kept: list[Factor] = []
     for factor in factors:

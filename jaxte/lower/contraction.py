@@ -19,11 +19,13 @@ from jaxte.lower.boxes import box_of, is_empty, split_conditions, usable
 from jaxte.lower.digits import digits_of, joined
 from jaxte.lower.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.factors import Factor
+from jaxte.lower.masked_sums import has_many_positions, may_be_masked
 from jaxte.lower.ops import Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
-from jaxte.lower.selects import guarded, keeps_in_range
-from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lower.selects import guarded, keeps_in_range, mask_value
+from jaxte.lower.writing import number
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.walk import postorder, reads_of
 
 _FEW = 4  # positions of a sum that are written out
@@ -129,11 +131,20 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
         return (yield from _conditions(body, replace(job, guards=rest, reduced=reduced), inner))
     outer = [g for g in guards if not any(d in job.reduced for d in guard_dims(g, scope))]
     inside = replace(job, guards=tuple(g for g in guards if g not in outer))
+    if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
+        return (yield from _masked(body, inside, outer, scope))
     if outer:
         return (
             yield from guarded(body, outer, job.zero, scope, lambda part: _conditions(body, inside, part))
         )
     return (yield from _strides(body, inside, scope))
+
+
+def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
+    """The sum at every point, and zero chosen where ``guards`` do not hold."""
+    mask = body.shared((yield from mask_value(body, guards, scope)))
+    value, zero = (yield from _conditions(body, job, scope)), (yield job.zero, scope)
+    return value if value == zero else body.combine(SELECT, [mask, value, zero], (job.dtype, False), scope)
 
 
 def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
@@ -236,11 +247,13 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         return (yield from _stacked(body, job, scope, small))
     body.note("shift-and-add")
     count = known(dim.hi) or 0
-    smaller = replace(job, reduced=tuple(d for d in job.reduced if d is not dim), budget=job.budget // count)
+    rest = tuple(d for d in job.reduced if d is not dim)
+    masked = job.masked or has_many_positions(job.factors, job.reduced, scope, job.budget)
+    smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked)
     total: Value | None = None
     for position in range(count):
         value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
-        if value.literal:
+        if value.literal and value.code == number(job.zero.value):
             continue
         total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
     return total if total is not None else (yield job.zero, scope)

@@ -27,7 +27,8 @@ _FEW = 4  # terms that a sum in tiles is written out into
 class Job:
     """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
 
-    ``budget`` is how many copies unrolling may still make.
+    ``budget`` is how many copies unrolling may still make; ``masked`` whether there are so many of them that conditions on the
+    output are masks.
     """
 
     factors: tuple[Factor, ...]
@@ -35,6 +36,7 @@ class Job:
     reduced: tuple[Axis, ...]
     zero: Const
     budget: int = _MOST_UNROLLED
+    masked: bool = False
 
     @property
     def dtype(self) -> str:

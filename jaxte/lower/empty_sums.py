@@ -14,7 +14,7 @@ from jaxte.domain import IntegerSet, is_decidable
 from jaxte.expr import ONE, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lower.factors import Factor, product_of
 from jaxte.lower.scopes import Scope
-from jaxte.operators import ADD, DIVIDE, GREATER, NEGATIVE, SUBTRACT
+from jaxte.operators import ADD, DIVIDE, GREATER, NEGATIVE, POWER, SUBTRACT
 from jaxte.reductions import builtin_reducer
 from jaxte.walk import depends_on, free_axes, postorder, substitute
 
@@ -58,7 +58,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
         tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
-        if not any(_is_apart(f, guards, node) and _may_be_infinite(f) for f in product.factors):
+        if not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
             continue
         if not _has_points(node, guards, scope):
             one = Const(1, "int32")
@@ -88,7 +88,8 @@ def _terms(expr: Expr) -> Iterator[Expr]:
                 yield node
 
 
-def _may_be_infinite(factor: Factor) -> bool:
+def may_be_infinite(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where its operands are finite."""
     if factor.guard:
         return False
     if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
@@ -100,6 +101,8 @@ def _is_unbounded(node: Call) -> bool:
     if node.op is DIVIDE:
         divisor = node.args[1]
         return not (isinstance(divisor, Const) and divisor.value)
+    if node.op is POWER and isinstance(exponent := node.args[1], Const):
+        return exponent.value not in (0, 1, 2, 3, 4)
     return node.op.name in _UNBOUNDED
 
 

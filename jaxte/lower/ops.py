@@ -109,13 +109,14 @@ class Code:
 class Value:
     """The code of an array with one dimension for each of ``dims``, and the dtype that JAX gives it.
 
-    ``literal`` marks Python numbers, which take the dtype of what they meet.
+    ``literal`` marks Python numbers, which take the dtype of what they meet; ``number`` is which one, where that is known.
     """
 
     code: Code
     dims: tuple[Axis, ...]
     kind: Kind
     literal: bool = False
+    number: int | float | None = None
 
     @property
     def dtype(self) -> str:
@@ -138,7 +139,7 @@ class Statement:
     def lines(self) -> list[str]:
         if not self.body:
             return [f"{self.target} = {self.source}"]
-        return ["", f"def {self.target}:", *(f"    {line}" for line in self.body), ""]
+        return ["", f"def {self.target}:", *(f"    {line}" if line else "" for line in self.body), ""]
 
 
 @dataclass(frozen=True, slots=True)

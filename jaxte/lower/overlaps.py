@@ -16,6 +16,12 @@ _LONGEST_UNROLLED = 32
 
 def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> Axis | None:
     """The shortest reduced dimension among those that overlap with another one in an index."""
+    found = overlaps(exprs, reduced, scope, budget)
+    return min(found, key=lambda d: found[d]) if found else None
+
+
+def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> dict[Axis, int]:
+    """The reduced dimensions that overlap with another one in an index, each with its extent."""
     found: dict[Axis, int] = {}
     for expr in exprs:
         for read in reads_of(expr):
@@ -31,7 +37,7 @@ def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, bu
                     count = known(dim.hi)
                     if dim in reduced and count is not None and 0 < count <= min(_LONGEST_UNROLLED, budget):
                         found[dim] = count
-    return min(found, key=lambda d: found[d]) if found else None
+    return found
 
 
 def _has_view(read: Read, scope: Scope) -> bool:

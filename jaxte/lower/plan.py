@@ -19,6 +19,7 @@ from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
+from jaxte.lower.shared_calls import with_shared_calls
 from jaxte.lower.shifted import behind_barrier, materialised, paddings
 from jaxte.lower.tile_passes import Tiles
 from jaxte.lower.tile_sizes import TILES
@@ -122,7 +123,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     root = tensor.body
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    value = body.evaluate(without_disjoint_sums(root, tensor.axes), scope)
+    value = body.evaluate(with_shared_calls(without_disjoint_sums(root, tensor.axes)), scope)
     if not value.literal and (value.kind[1] or value.dtype != tensor.dtype):
         value = body.cast(value, tensor.dtype, always=True)
     if value.literal:

@@ -1,0 +1,82 @@
+"""Arithmetic on constants and on positions is done when the code is written, with the digits that JAX would give."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte.lower.numbers import converted, folded, numeral
+from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
+from tests.lowered import check, sources
+
+OPERATIONS = {ADD: jnp.add, SUBTRACT: jnp.subtract, MULTIPLY: jnp.multiply, DIVIDE: jnp.divide}
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)
+
+
+@given(st.sampled_from(list(OPERATIONS)), FLOATS, FLOATS)
+def test_digits_are_those_of_jax(op, a, b) -> None:
+    kind = ("float32", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = folded(op, [numeral(a, kind), numeral(b, kind)], kind)
+    wanted = np.asarray(OPERATIONS[op](jnp.float32(a), jnp.float32(b)))
+    if found is None:
+        assert not np.isfinite(wanted) or b == 0
+    elif wanted != 0 or found.number == 0:  # XLA takes the least numbers for zero
+        assert np.float32(found.number) == wanted
+
+
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1))
+def test_integers_that_overflow_are_left_to_jax(a, b) -> None:
+    kind = ("int32", False)
+    found = folded(MULTIPLY, [numeral(a, kind), numeral(b, kind)], kind)
+    assert (found is None) == (abs(a * b + 0.5) > 2**31)
+    assert found is None or found.number == a * b
+
+
+def test_a_power_is_a_product() -> None:
+    kind = ("float32", False)
+    assert folded(POWER, [numeral(1.5, kind), numeral(2, ("int32", True))], kind).number == 2.25
+    assert folded(POWER, [numeral(1.5, kind), numeral(0.5, ("float32", True))], kind) is None
+    assert folded(NEGATIVE, [numeral(1.5, kind)], kind).code.text == "-1.5"
+
+
+def test_a_number_is_written_with_few_digits() -> None:
+    assert converted(numeral(0.1, ("float64", False)), "float32").code.text == "0.1"
+    assert converted(numeral(2.5, ("float32", False)), "int32") is None
+    assert converted(numeral(1e300, ("float64", False)), "float32") is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "int8"])
+@pytest.mark.parametrize("of", ["float32", "int32"])
+def test_dtypes_stay(dtype: str, of: str) -> None:
+    X = te.placeholder((9,), dtype, name="X")
+    k = te.reduce_axis((0, 3), "k")
+    weight = lambda k: te.cast((k - 1) * (k - 1) + 3, of)  # noqa: E731
+    check(te.compute((7,), lambda i: te.sum(X[i + k] * weight(k), axis=k), "Y"), tolerance=2e-2)
+
+
+def test_positions_of_a_sum_leave_no_integers() -> None:
+    X = te.placeholder((9, 9), name="X")
+    k = te.reduce_axis((0, 3), "k")
+
+    def body(i, j):
+        return te.sum(te.exp(X[i + k, j] - X[i, j] - te.cast((k - 1) * (k - 1), "float32") / 8), axis=k)
+
+    Y = te.compute((7, 9), body, "Y")
+    check(Y)
+    written = " ".join(sources(Y))
+    assert "int32" not in written and "/ 8" not in written and "- 0.125" in written
+
+
+def test_sums_of_positions_are_not_lost() -> None:
+    X = te.placeholder((9,), name="X")
+    k, m = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 3), "m")
+    check(te.compute((7,), lambda i: te.sum(te.cast(k * k, "float32"), axis=k) * X[i], "Y"))
+    check(te.compute((7,), lambda i: te.sum(te.cast(k * m, "float32") + X[i + k], axis=[k, m]), "Y"))
