@@ -247,3 +247,21 @@ def test_an_extern_node_is_called_once() -> None:
     calls.clear()
     value = namespace["forward"](np.arange(4, dtype="float32"))
     assert len(calls) == 1 and list(value) == [0, 3]
+
+
+def test_functions_take_numpy_arrays_outside_of_jit(rng: np.random.Generator) -> None:
+    """The text is pasted elsewhere and called as it stands: NumPy's arrays have no ``.at``."""
+    at, to = (te.placeholder((5,), "int32", name) for name in ("at", "to"))
+    e = te.reduce_axis((0, 5), "e")
+    Y = te.compute((4, 6), lambda i, j: te.sum(X[at[e], j] * b[to[e]], axis=e, where=to[e] == i), "Y")
+    feeds = {X: rng.standard_normal((4, 6)).astype("float32"), b: rng.standard_normal(6).astype("float32")}
+    feeds |= {t: rng.integers(0, 4, 5).astype("int32") for t in (at, to)}
+    program = lower("two", list(feeds), [Y])
+    text = function_text(program)
+    assert "    X, b = map(jnp.asarray, (X, b))\n" in text and "\n    at = " not in text
+    namespace: dict = {}
+    exec(module_text([program]), namespace)
+    np.testing.assert_allclose(namespace["two"](*feeds.values()), te.interpret(Y, feeds), rtol=1e-5)
+    rows = te.compute((5, 6), lambda n, j: X[at[n], j], "rows")
+    assert "    X = jnp.asarray(X)\n" in function_text(lower("one", [X, at], [rows]))
+    assert "asarray" not in function_text(lower("none", [X], [te.compute((4,), lambda i: X[i, 0], "first")]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -19,6 +20,7 @@ def function_text(program: Program) -> str:
     """The source of the function that ``program`` is, ending in a newline."""
     lines = [f"def {program.name}({', '.join(name for name, _ in program.params)}):"]
     lines += _docstring(program)
+    lines += _conversion(program)
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
         lines.append(f'    with jax.named_scope("{scope}"):')
@@ -41,6 +43,17 @@ def _docstring(program: Program) -> list[str]:
 
 def _wrapped(formula: str) -> list[str]:
     return textwrap.wrap(formula, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _conversion(program: Program) -> list[str]:
+    """JAX arrays made of the parameters that are read as ``X.at[...]``, which NumPy's arrays do not have."""
+    code = "\n".join(line for s in program.statements for line in (s.source, *s.body) if ".at[" in line)
+    read = set(re.findall(r"(?<![\w.])(\w+)\.at\[", code)) if code else set[str]()
+    names = [name for name, _ in program.params if name in read]
+    if len(names) < 2:
+        return [f"    {name} = jnp.asarray({name})" for name in names]
+    listed = ", ".join(names)
+    return [f"    {listed} = map(jnp.asarray, ({listed}))"]
 
 
 def _returned(program: Program) -> str:
