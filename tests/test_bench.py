@@ -139,6 +139,7 @@ def test_cases_state_what_they_are_and_refer_to_sides_that_exist() -> None:
         for size in case.sizes.values():
             assert set(size) == set(inspect.signature(case.inputs).parameters), case.name
         assert set(case.left_out) <= set(case.sizes) and set(case.spellings) <= set(case.sides), case.name
+        assert set(case.works_more) <= set(case.sides), case.name
         for reasons in case.left_out.values():
             assert set(reasons) <= set(case.sides) and JAXTE not in reasons and all(reasons.values())
 
@@ -253,6 +254,8 @@ def test_the_least_that_a_pass_moves_and_computes() -> None:
     assert forward["flops_at_least"] == 1000 and forward["flops_of"] in (JAXTE, IDIOMATIC)
     assert figures.floor(result, FORWARD, {"bytes_per_second": 8e3, "flops_per_second": 1e9}) == 1.0
     assert figures.floor(result, FORWARD, {"bytes_per_second": 8e9, "flops_per_second": 500}) == 2.0
+    more = measure(replace(twice(), works_more=(JAXTE, IDIOMATIC)), "tiny", ONCE)["passes"][FORWARD]
+    assert more["flops_at_least"] == 0 and more["flops_of"] is None
 
 
 def test_arguments_of_integers_are_not_differentiated() -> None:
@@ -386,7 +389,9 @@ def test_ratios_means_and_goals() -> None:
         result["holds_back"] = f"a reason for {result['title']}"
     text = report({"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [good, bad]})
     assert "a reason for bad" in text and "a reason for good" not in text
-    assert "| good | 1,000 ms | 8 |  | 1 |" in text and "| bad | 1,000 ms | **0.50** |  | **0.25** |" in text
-    assert "| geometric mean |  | **2** |  | **0.50** |" in text
+    assert (
+        "| good | 1,000 ms | 8.0 |  | 1.0 |" in text and "| bad | 1,000 ms | **0.50** |  | **0.25** |" in text
+    )
+    assert "| geometric mean |  | **2.0** |  | **0.50** |" in text
     assert "1 of 2 cases reach 0.95 of the idiomatic form" in text
     assert "bad, forward + backward: 0.50 of idiomatic" in text and "2001-02-03; abacus, 2 cores" in text

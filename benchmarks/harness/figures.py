@@ -31,6 +31,16 @@ def ratio(result: Result, which: str, opponent: str) -> float | None:
     return theirs / ours if ours and theirs else None
 
 
+def why_not(result: Result, which: str, side: str) -> str:
+    """Why a side has no time, in a word or two; empty where it has one, or where the case has no such side."""
+    found = sides(result, which).get(side, {})
+    if "error" in found:
+        return "failed"
+    if side in result.get("left_out", {}):
+        return "left out"
+    return "failed" if result.get("error") and "seconds" not in found and (found or side == JAXTE) else ""
+
+
 def temporaries(result: Result, which: str, side: str) -> int | None:
     return sides(result, which).get(side, {}).get("temporaries")
 
@@ -84,4 +94,5 @@ def losses(results: Sequence[Result], which: str) -> Iterator[tuple[str, list[st
 
 
 def ratio_text(value: float) -> str:
-    return f"{value:.0f}" if value >= 99.5 else f"{value:.2g}" if value >= 1 else f"{value:.2f}"
+    """Two digits that tell; three for what is many times faster."""
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"

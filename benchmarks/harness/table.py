@@ -49,7 +49,7 @@ def times(results: Sequence[Result], which: str, rates: dict[str, float]) -> str
 def _times_row(result: Result, which: str, rates: dict[str, float]) -> tuple[str, ...]:
     ours, least = f.seconds(result, which, JAXTE), f.floor(result, which, rates)
     share = f"{least / ours:.0%}" if ours and least else ""
-    own = milliseconds(ours) if ours else _failure(result, which, JAXTE)
+    own = milliseconds(ours) if ours else f.why_not(result, which, JAXTE)
     compiled = [f.sides(result, which).get(s, {}).get("compile_seconds") for s in (JAXTE, IDIOMATIC)]
     both = " / ".join("-" if c is None else f"{c:.2f}" for c in compiled)
     return (result["title"], own, *(_ratio_cell(result, which, o) for o in f.OPPONENTS), share, both)
@@ -58,7 +58,7 @@ def _times_row(result: Result, which: str, rates: dict[str, float]) -> tuple[str
 def _ratio_cell(result: Result, which: str, opponent: str) -> str:
     value = f.ratio(result, which, opponent)
     if value is None:
-        return _failure(result, which, opponent)
+        return f.why_not(result, which, opponent)
     return _shown(value, f.LEAST.get(opponent, 0.0))
 
 
@@ -68,14 +68,6 @@ def _shown(value: float | None, goal: float) -> str:
         return ""
     text = f.ratio_text(value)
     return f"**{text}**" if value < goal else text
-
-
-def _failure(result: Result, which: str, side: str) -> str:
-    if "error" in f.sides(result, which).get(side, {}):
-        return "failed"
-    if side in result.get("left_out", {}):
-        return "left out"
-    return "failed" if result.get("error") and side == JAXTE else ""
 
 
 def counts(results: Sequence[Result], which: str) -> str:
