@@ -79,8 +79,9 @@ def windowed(draw: st.DrawFn) -> Tensor:
     options = {name: [draw(st.integers(1, 3)) for _ in range(rank)] for name in ("strides", "dilation")}
     padding = [(draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(rank)]
     sizes = [max(n, (k - 1) * d + 1) for n, k, d in zip(sizes, taps, options["dilation"], strict=True)]
-    x = te.placeholder((batch, channels * groups, *sizes), "float64", "X")
-    kind = draw(st.sampled_from(["conv", "conv", "sum", "max", "min"]))
+    kind = draw(st.sampled_from(["conv", "conv", "sum", "count", "max", "min"]))
+    dtype = "int32" if kind == "count" else "float64"
+    x = te.placeholder((batch, channels * groups, *sizes), dtype, "X")
     if kind == "conv":
         w = te.placeholder((groups * draw(st.integers(1, 2)), channels, *taps), "float64", "W")
         conv = te.ops.conv1d if rank == 1 else te.ops.conv2d
@@ -97,7 +98,7 @@ def pooled(
     dilation: list[int],
 ) -> Tensor:
     own = [te.reduce_axis((0, k), f"k{n}") for n, k in enumerate(taps)]
-    reduce = {"sum": te.sum, "max": te.max, "min": te.min}[kind]
+    reduce = {"sum": te.sum, "count": te.sum, "max": te.max, "min": te.min}[kind]
     extents = [
         (n + a + b - (k - 1) * d - 1) // s + 1
         for n, (a, b), k, d, s in zip(x.shape[2:], padding, taps, dilation, strides, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -12,6 +12,9 @@ from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.general import expensive_calls
 from jaxte.lower.ops import Value
+from jaxte.lower.running_sums import cumulative_sums, differences, flattened
+from jaxte.lower.scan import ScanSpec
+from jaxte.lower.scan_forms import scan_candidates
 from jaxte.lower.scopes import Scope
 from jaxte.lower.specs import Refusal
 from jaxte.lower.unrolled import unrolled
@@ -22,6 +25,7 @@ from jaxte.lower.window_source import (
     SEPARABLE,
     SLICES,
     WINDOW_FUNCTIONS,
+    finished,
     window_source,
 )
 from jaxte.lower.work import Work, extent_of, points
@@ -29,6 +33,9 @@ from jaxte.lower.writing import name
 from jaxte.lower.written import assigned, operands_text
 
 MOST_SLICES = 64  # slices in one statement
+_FEW = 3  # positions of a window for which slices are always best
+RUNNING = "cumulative sums"
+CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
 
 
 def window_candidates(
@@ -48,11 +55,41 @@ def window_candidates(
         yield Candidate(SLICES, own + slices_work(spec, node), lambda: write(SLICES))
     if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
         yield Candidate(SEPARABLE, own + separable_work(spec, node), lambda: write(SEPARABLE))
-    if max(sizes) > 3:
+    if max(sizes) > _FEW:
         yield Candidate(DOUBLING, own + doubling_work(spec, node), lambda: write(DOUBLING))
+    yield from _running(body, spec, axes, node, own)
     if spec.reducer.name in WINDOW_FUNCTIONS:
         work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
         yield Candidate(REDUCE_WINDOW, own + work, lambda: write(REDUCE_WINDOW))
+
+
+def _running(
+    body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce, own: Work
+) -> Iterator[Candidate]:
+    """Differences of cumulative sums, these in the way that takes least."""
+    sums = cumulative_sums(spec)
+    if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= _FEW:
+        return
+
+    def write(sums: ScanSpec = sums) -> Search:
+        ways = scan_candidates(body, sums, sums.arrays[0].axes, node)
+        way = min(ways, key=lambda c: c.work.seconds(body.policy.rates))
+        assert way.write is not None
+        body.note(RUNNING)
+        value = yield from way.write()
+        assert value is not None
+        texts = [] if spec.scale is None else (yield from operands_text(body, [spec.scale]))
+        writer = body.sizes.text
+
+        def lines(names: Callable[[], str]) -> list[str]:
+            target = names()
+            result = finished(spec, differences(spec, target, writer), ["", *texts], writer)
+            return [f"{target} = {flattened(spec, value.code.text, writer)}", f"{names()} = {result}"]
+
+        return Value(name(assigned(body, lines)), axes, (node.dtype, False))
+
+    caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
+    yield Candidate(RUNNING, own + running_work(spec, node), write, caution)
 
 
 def unrolled_candidates(
@@ -91,13 +128,21 @@ def separable_work(spec: WindowSpec, node: Reduce) -> Work:
     return total
 
 
+def running_work(spec: WindowSpec, node: Reduce) -> Work:
+    """The array scanned along each dimension, and a corner of every window for each subset of the dimensions."""
+    counts = _points(spec)
+    scanned = Work(scan=float(counts[0]), kernel=2) * len(spec.dims)
+    return _copied(counts[0], node) + scanned + Work(tap=float(counts[-1]) * 2 ** len(spec.dims), kernel=1)
+
+
 def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
-    """An array written and read for each power of two, and the powers that the window is made of combined."""
+    """An array written for each power of two, and the powers that the window is made of combined."""
     total = Work()
     counts = _points(spec)
     for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
         steps, pieces = d.size.bit_length() - 1, d.size.bit_count()
-        moved = 2.0 * _width(node) * before * (steps + 1)
+        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
+        moved = float(_width(node) * before * steps)
         total += Work(tap=float(before) * 2 * steps + float(after) * pieces, stream=moved, kernel=steps + 1)
     return total
 

@@ -50,7 +50,7 @@ def window_source(
     """
     target = names()
     if form == REDUCE_WINDOW:
-        return [f"{target} = {_finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
+        return [f"{target} = {finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
     value, lines = operands[0], []
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
         padded = _padded(spec, value, dims, write)
@@ -67,7 +67,7 @@ def window_source(
         value = target
     *before, last = [line.partition(" = ") for line in lines]
     apart = [f"{name} = lax.optimization_barrier({text})" for name, _, text in before]
-    return [*apart, f"{target} = {_finished(spec, last[2], operands, write)}"]
+    return [*apart, f"{target} = {finished(spec, last[2], operands, write)}"]
 
 
 def _doubled(
@@ -199,9 +199,10 @@ def _start(spec: WindowSpec) -> str:
     return f"{dtype_text(spec.array.dtype)}({_identity(spec)})"
 
 
-def _finished(spec: WindowSpec, result: str, operands: Sequence[str], write: Write) -> str:
+def finished(spec: WindowSpec, result: str, operands: Sequence[str], write: Write) -> str:
+    """The text ``result`` of the reduction itself, brought to the output axes."""
     if spec.shape is not None:
-        result = reshaped(result, spec.shape, write)
+        result = reshaped(as_atom(result), spec.shape, write)
     if spec.broadcast is not None:
         result = f"jnp.broadcast_to({result}, {tuple_text(map(write, spec.broadcast))})"
     return result if spec.scale is None else f"{as_factor(operands[1])} * {as_atom(result)}"
