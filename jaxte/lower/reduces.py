@@ -12,8 +12,9 @@ from jaxte.lower.bounds import constant, known, nonnegative
 from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions, usable
 from jaxte.lower.combiner import combiner_source, identity_text
 from jaxte.lower.contraction import sum_value
-from jaxte.lower.einsum import natural_order, reduced_call
+from jaxte.lower.einsum import dims_under, natural_order, reduced_call
 from jaxte.lower.empty_sums import point_condition
+from jaxte.lower.few_positions import few_positions
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
@@ -91,6 +92,10 @@ def _simple(
         return (yield from guarded(body, outer, identity, scope, make))
     dim = overlapping([expr], dims, scope, 32)
     if dim is not None:
+        body.note("shifted slices")
+        return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
+    dim = few_positions(expr, dims, lambda e: dims_under(e, scope))
+    if dim is not None:
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
     masked = call(SELECT, conjunction(left), expr, identity) if left else expr
     value = yield masked, scope.arranged(natural_order(masked, scope))
@@ -106,7 +111,7 @@ def _unrolled(
     dims: tuple[Axis, ...],
     dim: Axis,
 ) -> Task:
-    """The reduction over a short overlapping dimension, one slice after the other."""
+    """The reduction over a short dimension, one position after the other."""
     _, op = FUNCTIONS[node.reducer.name]
     rest = tuple(d for d in dims if d is not dim)
     total: Value | None = None
@@ -115,7 +120,6 @@ def _unrolled(
         value = yield from _simple(body, node, expr, parts, at, rest)
         total = value if total is None else body.combine(op, [total, value], (node.dtype, False), scope)
     assert total is not None
-    body.note("shifted slices")
     return total
 
 

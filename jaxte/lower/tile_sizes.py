@@ -11,6 +11,7 @@ from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lower.band_forms import band_work
 from jaxte.lower.bands import BandSpec, recognise_band
 from jaxte.lower.factors import product_of, split_outer
+from jaxte.lower.few_positions import is_written_out
 from jaxte.lower.general import expensive_calls, general_work
 from jaxte.lower.policy import ANY, Policy
 from jaxte.lower.work import Work, points
@@ -58,7 +59,7 @@ def inner_bytes(body: Expr) -> int:
     """
     largest = 0
     for node in postorder(body):
-        if not isinstance(node, Reduce):
+        if not isinstance(node, Reduce) or is_written_out(node):
             continue
         made = _used_twice(node)
         if node.reducer.name == "sum":
@@ -80,7 +81,7 @@ def _used_twice(node: Reduce) -> list[Expr]:
 
 def reduced_bytes(body: Expr) -> int:
     """The largest array that ``body`` reduces, whether it exists or is fused."""
-    nodes = [n for n in postorder(body) if isinstance(n, Reduce)]
+    nodes = [n for n in postorder(body) if isinstance(n, Reduce) and not is_written_out(n)]
     sizes = [_bytes_over({**free_axes(n), **dict.fromkeys(n.axes)}, n.dtype) for n in nodes]
     return max(sizes, default=0)
 
