@@ -88,7 +88,6 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
     "avg_pool_3_2": (5.5, _PADDED),
     "box_blur_15": (3.3, _PADDED),
     "box_blur_5": (3.2, _PADDED),
-    "bilateral_filter": (1.9, "weights are recomputed for each of the 25 shifts"),
     "bilinear_resize": (1.05, _PADDED),
     "conv1d_depthwise": (46, _PADDED),
     "conv2d_depthwise": (1.2, _PADDED),

@@ -21,9 +21,9 @@ from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
 from jaxte.lower.shifted import behind_barrier, materialised, paddings
-from jaxte.lower.tile_passes import Tiles
+from jaxte.lower.tile_passes import Tiles, Tiling
 from jaxte.lower.tile_sizes import TILES
-from jaxte.lower.tile_source import choice_of, tile_statements
+from jaxte.lower.tile_source import Writer, Written, choice_of, tile_statements
 from jaxte.lower.tiles import tiling
 from jaxte.lower.writing import Sizes, dtype_text
 from jaxte.tensor import Compute, Extern, Tensor
@@ -59,52 +59,73 @@ def lower(
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
-    statements: list[Statement] = []
-    choices: list[Choice] = []
-    written: dict[str, str] = {}
-    externs: dict[object, str] = {}
-    functions: list[tuple[str, Callable[..., Any]]] = []
-    planned = tiling(order, idents, results, policy)
-    shifted = materialised(t for t in planned.order if isinstance(t, Tensor))
-    original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
-
-    def make_body(label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
-        return Body(label, target, names, sizes, known, _RULES, policy, tensor_name)
-
-    for tensor in planned.order:
-        if isinstance(tensor, Tiles):
-            found = tile_statements(tensor, idents, names, make_body, lower_tensor)
-            statements += found.statements
-            idents |= found.names
-            choices += found.choices
-            continue
-        if isinstance(tensor, Extern):
-            statements += _extern(tensor, idents, names, externs, functions)
-            choices.append(Choice(tensor.name, "extern"))
-            continue
-        if not isinstance(tensor, Compute):
-            raise _missing(name, tensor, params)
-        target = names.new(tensor.name)
-        body = make_body(target, target, tensor.name, idents)
-        body.written = written
-        if tensor in planned.refused:
-            body.refuse(TILES, planned.refused[tensor])
-        statements += lower_tensor(body, tensor)
-        if tensor in shifted:
-            statements[-1] = behind_barrier(statements[-1])
-        idents[original.get(tensor, tensor)] = target
-        choices.append(choice_of(tensor.name, body))
+    lowering = _Lowering(names, sizes, policy, name, params)
+    written = lowering.written(tiling(order, idents, results, policy), idents)
+    idents |= written.names
     return Program(
         own,
         tuple((idents[p], p) for p in params),
         reads,
-        tuple(statements),
+        tuple(written.statements),
         tuple(idents[r] for r in results),
         tuple(_formula(t) for t in order if isinstance(t, Compute) and t not in given),
-        tuple(choices),
-        tuple(functions),
+        tuple(written.choices),
+        tuple(lowering.functions),
         tuple(results),
     )
+
+
+class _Lowering:
+    """What the parts of a program share: names, sizes, the policy, and the functions that it calls."""
+
+    def __init__(
+        self, names: Names, sizes: Sizes, policy: Policy, name: str, params: Sequence[Tensor]
+    ) -> None:
+        self.names = names
+        self.sizes = sizes
+        self.policy = policy
+        self.name = name
+        self.params = params
+        self.externs: dict[object, str] = {}
+        self.functions: list[tuple[str, Callable[..., Any]]] = []
+
+    def body(self, label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
+        return Body(label, target, self.names, self.sizes, known, _RULES, self.policy, tensor_name)
+
+    def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
+        """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
+        idents = dict(given)
+        statements: list[Statement] = []
+        choices: list[Choice] = []
+        shared: dict[str, str] = {}
+        shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
+        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
+        for tensor in planned.order:
+            if isinstance(tensor, Tiles):
+                writer = Writer(self.names, self.body, lower_tensor, self.written)
+                found = tile_statements(tensor, idents, writer, tile_of)
+                statements += found.statements
+                idents |= found.names
+                choices += found.choices
+                continue
+            if isinstance(tensor, Extern):
+                statements += _extern(tensor, idents, self.names, self.externs, self.functions)
+                choices.append(Choice(tensor.name, "extern"))
+                continue
+            if not isinstance(tensor, Compute):
+                raise _missing(self.name, tensor, self.params)
+            target = self.names.new(tensor.name)
+            body = self.body(tile_of or target, target, tensor.name, idents)
+            body.in_tiles = bool(tile_of)
+            body.written = shared
+            if tensor in planned.refused:
+                body.refuse(TILES, planned.refused[tensor])
+            statements += lower_tensor(body, tensor)
+            if tensor in shifted:
+                statements[-1] = behind_barrier(statements[-1])
+            idents[original.get(tensor, tensor)] = target
+            choices.append(choice_of(tensor.name, body))
+        return Written(statements, idents, choices)
 
 
 def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:

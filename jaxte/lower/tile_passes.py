@@ -6,40 +6,68 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from jaxte.lower.tile_rows import Handed
+from jaxte.lower.tile_blocks import Blocks
+from jaxte.lower.tile_sums import Update
 from jaxte.tensor import Compute, Tensor
 from jaxte.walk import reads_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tiles:
     """One pass over an axis.
 
     Attributes:
-        members: the tensors that it computes and the position of the axis in each.
-        results: their rows.
-        rows: all that a row consists of, each after what it reads.
-        inside: the large tensors that exist by rows only.
-        handed: what each row is handed.
-        extent: of the axis.
-        count: rows computed together.
+        members: the tensors that it computes block by block, and the position of the axis in each.
+        updates: what each block does to the tensors that are carried through the pass.
+        blocks: the slices that a block is handed, and its own tensors.
+        inside: the large tensors that exist by blocks only.
+        axis: name of the axis.
+        inner: how a single block is computed: what its tensors are, in order, in tiles again where they are too large.
     """
 
     members: tuple[tuple[Compute, int], ...]
-    results: tuple[Compute, ...]
-    rows: tuple[Compute, ...]
+    updates: tuple[Update, ...]
+    blocks: Blocks
     inside: tuple[Compute, ...]
-    handed: tuple[Handed, ...]
-    extent: int
-    count: int
+    axis: str
+    inner: Tiling
+
+    @property
+    def wholes(self) -> tuple[Compute, ...]:
+        """All that the pass makes."""
+        return (*(m for m, _ in self.members), *(u.whole for u in self.updates))
 
     @property
     def inputs(self) -> list[Tensor]:
         """The tensors that have to exist in whole before."""
-        own: set[Tensor] = {*self.rows, *(h.row for h in self.handed)}
-        read = [t for row in self.rows for t in row.inputs if t not in own]
-        read += [r.tensor for h in self.handed for r in reads_of(h.array.body)]
-        return list(dict.fromkeys(read))
+        return inputs_of(self.blocks, self.updates)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """A program in tiles.
+
+    Attributes:
+        order: what to compute, in order.
+        stand_ins: tensors that are computed under another definition.
+        refused: large tensors that exist in whole, with the reason.
+    """
+
+    order: tuple[Tensor | Tiles, ...]
+    stand_ins: dict[Tensor, Compute]
+    refused: dict[Tensor, str]
+
+
+def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:
+    """What a pass reads that it does not make."""
+    rows = [*blocks.computed, *(u.new for u in updates)]
+    own: set[Tensor] = {*rows, blocks.start, blocks.first}
+    own |= {*(s.part for s in blocks.slices.values()), *(u.old for u in updates)}
+    read = [t for row in rows for t in row.inputs if t not in own]
+    for piece in blocks.slices.values():
+        source = piece.source
+        read += [source] if isinstance(source, Tensor) else [r.tensor for r in reads_of(source.body)]
+    return list(dict.fromkeys(read))
 
 
 def ordered(
@@ -51,7 +79,7 @@ def ordered(
     """Tensors and passes, each after what it needs, as near to ``order`` as can be."""
     if not tiles:
         return tuple(order)
-    maker: dict[Tensor, Tiles] = {member: t for t in tiles for member, _ in t.members}
+    maker: dict[Tensor, Tiles] = {member: t for t in tiles for member in t.wholes}
     items: list[Tensor | Tiles] = []
     seen: set[int] = set()
     for tensor in order:
@@ -65,7 +93,7 @@ def ordered(
     original: dict[Tensor, Tensor] = {stand_in: tensor for tensor, stand_in in stand_ins.items()}
     at: dict[Tensor, int] = {}
     for item in items:
-        for made in [m for m, _ in item.members] if isinstance(item, Tiles) else [original.get(item, item)]:
+        for made in item.wholes if isinstance(item, Tiles) else [original.get(item, item)]:
             at[made] = numbers[id(item)]
     waits = [{at[s] for s in item.inputs if s in at} - {n} for n, item in enumerate(items)]
     readers: list[list[int]] = [[] for _ in items]

@@ -1,28 +1,28 @@
-"""Which tensors are computed in tiles: for a few positions of an axis at a time, with all that only these need.
+"""Which tensors are computed in tiles: for a block of positions of an axis at a time, with all that only these need.
 
 The tensors that are too large to exist in whole are left out of the program. Each tensor that reads them, a *reader*, is
-computed row by row along one of its axes, with the rows of the large tensors inside (see ``tile_rows``): memory is that
-of a few rows. That is possible where the reader needs, for one position of its axis, one row of each large tensor:
+computed block by block along an axis, with the blocks of the large tensors inside: memory is that of a block. Either each
+position of the reader needs one position of each large tensor (see ``tile_blocks``), or the reader is a reduction to which
+each block adds its part (see ``tile_sums``):
 
-    K[i] = sum over j of exp(-D[i, j]) * b[j]           tiles of i read rows of D
-    db[j] = sum over i of h[i] * exp(-D[i, j])          tiles of j read columns of D
+    K[i] = sum over j of exp(-D[i, j]) * b[j]           tiles of i make blocks of K
+    db[j] = sum over i of h[i] * exp(-D[i, j])          the same tiles of i add to all of db
 
-A reader without such an axis that reduces over one is split: ``s = sum over i of K[i]`` with ``K`` in tiles. Readers that
-need the same rows share one pass, in the order in which they read each other. What several passes need is computed
-again in each, as long as that costs less than to write it to memory and to read it back, or where a budget asks for it.
+Readers that need the same blocks share one pass, in the order in which they read each other. What several passes need is
+computed again in each, as long as that costs less than to write it to memory and to read it back, or where a budget asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from jaxte.errors import LoweringError
-from jaxte.expr import ZERO, Const, Reduce
+from jaxte.expr import Const
 from jaxte.lower.policy import Policy
-from jaxte.lower.specs import Refusal
-from jaxte.lower.tile_passes import Tiles, ordered
-from jaxte.lower.tile_rows import Rows, rows_or_refusal
+from jaxte.lower.tile_blocks import NoBlock
+from jaxte.lower.tile_makers import Pass, largest_block, make_pass, sized
+from jaxte.lower.tile_passes import Tiles, Tiling, inputs_of, ordered
 from jaxte.lower.tile_sizes import (
     GENERAL,
     RATIO,
@@ -31,29 +31,11 @@ from jaxte.lower.tile_sizes import (
     bytes_of,
     inner_bytes,
     overlaps,
-    reduced_bytes,
     wanted,
 )
-from jaxte.lower.tile_splits import outermost, split_over
+from jaxte.lower.tile_sums import apart, outermost, runnings
 from jaxte.tensor import Compute, Tensor
 from jaxte.walk import reads_of
-
-_SPLIT = ("sum", "prod", "max", "min", "any", "all")
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """The program in tiles.
-
-    Attributes:
-        order: what to compute, in order.
-        stand_ins: tensors that are computed under another definition.
-        refused: large tensors that exist in whole, with the reason.
-    """
-
-    order: tuple[Tensor | Tiles, ...]
-    stand_ins: dict[Tensor, Compute]
-    refused: dict[Tensor, str]
 
 
 def tiling(
@@ -68,7 +50,7 @@ def tiling(
         policy: the budget, the rates, and the forms that the user named.
 
     Raises:
-        LoweringError: a tensor above the memory budget has no tiles, or one row of it is above the budget.
+        LoweringError: a tensor above the memory budget has no tiles, or one position of it is above the budget and has none.
     """
     own = [t for t in order if t not in given]
     planner = _Planner(own, results, Large(own, given, policy))
@@ -77,18 +59,11 @@ def tiling(
     return planner.finished()
 
 
-@dataclass
-class _Pass:
-    """A pass under way."""
-
-    members: list[tuple[Compute, int]]
-    rows: Rows
-
-
 class _Planner:
     """Attributes:
-    inside: the large tensors that are to exist by rows only.
-    above: all tensors that each tensor needs.
+    inside: the large tensors that are to exist by blocks only.
+    passes: those found so far.
+    stand_ins: tensors in terms of reductions that a pass makes.
     """
 
     def __init__(self, order: Sequence[Tensor], results: Container[Tensor], large: Large) -> None:
@@ -96,9 +71,8 @@ class _Planner:
         self.large = large
         self.policy = large.policy
         self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
-        self.results = results
         self.refused: dict[Tensor, str] = {}
-        self.passes: list[_Pass] = []
+        self.passes: list[Pass] = []
         self.stand_ins: dict[Tensor, Compute] = {}
 
     def attempt(self) -> bool:
@@ -122,11 +96,13 @@ class _Planner:
     def _has_large_operand(self, tensor: Compute) -> bool:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
-        if overlaps(tensor) or form == GENERAL or TILES in self.policy.without:
-            return False
         size, budget = inner_bytes(tensor.body), self.policy.max_memory
+        if overlaps(tensor):
+            return False
         if budget is not None and size > budget:
             return True
+        if form == GENERAL or TILES in self.policy.without:
+            return False
         if form == TILES:
             return bool(tensor.axes)
         sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
@@ -147,85 +123,101 @@ class _Planner:
 
     def _add(self, tensor: Compute) -> str | None:
         """Puts ``tensor`` into a pass; or says why it has none."""
-        reason = self._join(tensor)
-        if reason is None:
+        rows, reason = self._row_passes(tensor)
+        if self._joined(rows):
             return None
-        before = [_Pass(list(p.members), p.rows) for p in self.passes]
-        nodes = [n for n in outermost(tensor.body) if any(r.tensor in self.inside for r in reads_of(n))]
-        whole = tensor
-        for node in nodes:
-            split = self._add_parts(whole, node)
-            if split is None:
-                self.passes = before
-                return reason
-            whole = split
-        if any(t in self.inside for t in whole.inputs):
-            self.passes = before
+        split = self._split(tensor)
+        if split is not None and self._with_sums(tensor, *split, new=False):
+            return None
+        small = [p for p in rows if p.largest <= self._limit]
+        if not small and split is not None and self._with_sums(tensor, *split, new=True):
+            return None
+        if not rows:
             return reason
-        self.stand_ins[tensor] = whole
+        self.passes.append(small[0] if small else min(rows, key=lambda p: p.largest))
         return None
 
-    def _add_parts(self, tensor: Compute, node: Reduce) -> Compute | None:
-        """``tensor`` with ``node`` as the last step of a reduction whose first steps are in a pass."""
-        limit = self.policy.max_memory or self.policy.rates.cache
-        for axis in node.axes if node.reducer.name in _SPLIT else ():
-            parts, whole = split_over(tensor, node, axis)
-            if (bytes_of(parts) or limit + 1) <= limit and self._join(parts) is None:
-                return whole
-        return None
-
-    def _join(self, tensor: Compute) -> str | None:
-        """Puts ``tensor`` into a pass that has the rows which it needs, or into one of its own."""
+    def _row_passes(self, tensor: Compute) -> tuple[list[Pass], str]:
+        """A pass of its own for each axis of which ``tensor`` has blocks; or why there is none."""
         reason = "it has no axis"
-        options: list[tuple[int, int, Rows]] = []
+        found: list[Pass] = []
         for position, axis in enumerate(tensor.axes):
-            if not isinstance(axis.extent, Const) or axis.extent is ZERO:
+            if not isinstance(axis.extent, Const) or int(axis.hi) < 2:
                 continue
-            rows = Rows({*self.inside, tensor}, axis.hi)
-            found = rows_or_refusal(rows, tensor, position)
-            if isinstance(found, Refusal):
-                reason = found.reason
-            elif not rows.handed:
-                reason = f"it is the same for each {axis.name}"
+            try:
+                own = make_pass(self.inside, [(tensor, position)], [], int(axis.hi))
+            except NoBlock as refusal:
+                reason = str(refusal)
+                continue
+            if own.blocks.slices or own.blocks.start in {
+                t for b in own.blocks.tensors.values() for t in b.inputs
+            }:
+                found.append(own)
             else:
-                options.append((position, _row_bytes(rows), rows))
-        if not options:
-            return reason
-        for position, _, rows in options:
-            for known in reversed(self.passes):
-                joined = self._joined(known, tensor, position, rows)
-                if joined is not None:
-                    known.members.append((tensor, position))
-                    known.rows = joined
-                    return None
-        small = [o for o in options if o[1] <= self._tile_bytes]
-        position, _, rows = small[0] if small else min(options, key=lambda o: o[1])
-        self.passes.append(_Pass([(tensor, position)], rows))
-        return None
+                reason = f"it is the same for each {axis.name}"
+        return found, reason
 
-    def _joined(self, known: _Pass, tensor: Compute, position: int, own: Rows) -> Rows | None:
-        """The rows of a pass with ``tensor`` as one more member, if they have rows in common."""
-        first, at = known.members[0]
-        if first.axes[at].hi is not tensor.axes[position].hi:
+    def _split(self, tensor: Compute) -> tuple[Compute, list[tuple[Compute, ...]]] | None:
+        """``tensor`` in terms of its reductions, each a tensor of its own, that read what is inside."""
+        whole, reductions = tensor, []
+        for node in outermost(tensor.body):
+            if any(r.tensor in self.inside for r in reads_of(node)) or self._has_large_operand(tensor):
+                wholes, whole = apart(whole, node)
+                reductions.append(wholes)
+        if not reductions or (whole is not tensor and any(t in self.inside for t in whole.inputs)):
             return None
-        members = [*known.members, (tensor, position)]
-        rows = Rows({*self.inside, *(m for m, _ in members)}, first.axes[at].hi)
-        for member, place in members:
-            if isinstance(rows_or_refusal(rows, member, place), Refusal):
-                return None
-        shared = [
-            k for k in rows.tensors if k in known.rows.tensors and k in _reached(rows, tensor, position)
-        ]
-        if not shared:
+        return whole, reductions
+
+    def _with_sums(
+        self, tensor: Compute, whole: Compute, reductions: Sequence[tuple[Compute, ...]], new: bool
+    ) -> bool:
+        """Puts each of ``reductions`` into a pass: one that is known, or, if ``new``, one of its own."""
+        before = list(self.passes)
+        for wholes in reductions:
+            options: list[Pass] = []
+            for running in runnings(wholes, self.inside):
+                try:
+                    options.append(make_pass(self.inside, [], [running], running.extent))
+                except NoBlock:
+                    continue
+            if self._joined(options):
+                continue
+            small = [p for p in options if p.largest <= self._limit] or options
+            if not new or not small:
+                self.passes = before
+                return False
+            self.passes.append(small[0])
+        if whole is not tensor:
+            self.stand_ins[tensor] = whole
+        return True
+
+    def _joined(self, options: Sequence[Pass]) -> bool:
+        """Puts a pass of one tensor into one that has blocks in common with it, if there is one."""
+        for own in options:
+            for number, known in reversed(list(enumerate(self.passes))):
+                both = self._both(known, own)
+                if both is not None:
+                    self.passes[number] = both
+                    return True
+        return False
+
+    def _both(self, known: Pass, own: Pass) -> Pass | None:
+        if known.extent != own.extent:
             return None
-        needed = self._above(_pass_inputs(rows))
-        return None if any(m in needed for m, _ in members) else rows
+        try:
+            both = known.with_others(own)
+        except NoBlock:
+            return None
+        made = [both.blocks.tensors[m] for m in own.members]
+        made += [u.new for u in both.updates if u.whole in own.wholes]
+        if not any(key in known.blocks.tensors for key in both.reached(made)):
+            return None
+        needed = self._above(inputs_of(both.blocks, both.updates))
+        return None if any(w in needed for w in both.wholes) else both
 
     def _above(self, tensors: Iterable[Tensor]) -> set[Tensor]:
         """All that ``tensors`` need, themselves too. A pass makes its members all at once, so it needs what any needs."""
-        together: dict[Tensor, list[Compute]] = {
-            m: [t for t, _ in p.members] for p in self.passes for m, _ in p.members
-        }
+        together: dict[Tensor, list[Compute]] = {w: p.wholes for p in self.passes for w in p.wholes}
         found: set[Tensor] = set()
         stack = list(tensors)
         while stack:
@@ -238,82 +230,59 @@ class _Planner:
     # --- sizes
 
     @property
-    def _tile_bytes(self) -> float:
-        """What the rows of a tile may take: little enough for the cache, enough to be worth starting the operations."""
+    def _limit(self) -> float:
+        """Bytes that one tensor of a tile may take: little enough for the cache, enough to be worth starting the operations."""
         rates = self.policy.rates
-        return max(rates.cache / 4, 10 * rates.spill / rates.kernel)
-
-    def _count(self, known: _Pass, extent: int) -> int:
-        """How many rows are computed together: a power of two."""
-        each = max(1, _row_bytes(known.rows))
-        count = max(1.0, self._tile_bytes / each)
-        budget = self.policy.max_memory
-        if budget is not None:
-            single, tensor = _largest_row(known.rows)
-            if single > budget:
-                raise LoweringError(
-                    f"{' and '.join(m.name for m, _ in known.members)}: one row of {tensor.name} takes {single:,} bytes, "
-                    f"more than max_memory={budget:,}; give max_memory={single} or more"
-                )
-            count = min(count, budget / max(1, single))
-        return min(
-            1 << max(0, int(count * 1.4).bit_length() - 1) if budget is None else _power_below(count), extent
-        )
+        limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
+        return limit if self.policy.max_memory is None else min(limit, self.policy.max_memory)
 
     def _each_worth_it(self) -> bool:
         """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
         for tensor in list(self.inside):
-            passes = sum(any(t is tensor for t, _ in p.rows.tensors) for p in self.passes)
+            passes = sum(any(t is tensor for t, _ in p.blocks.tensors) for p in self.passes)
             forced = self.large.has_to_be_tiled(tensor)
             if passes == 0 or (passes > 1 and not forced and self.large.again(tensor, passes - 1) > 0):
                 self._keep(tensor, f"{passes} passes would each compute it")
                 return False
         return True
 
+    # --- the end
+
     def finished(self) -> Tiling:
         tiles = [self._tiles(p) for p in self.passes]
         return Tiling(ordered(self.order, self.inside, tiles, self.stand_ins), self.stand_ins, self.refused)
 
-    def _tiles(self, known: _Pass) -> Tiles:
-        first, at = known.members[0]
-        extent = int(first.axes[at].hi)
-        rows = known.rows
-        results = tuple(rows.tensors[m] for m in known.members)
-        inside = tuple(dict.fromkeys(t for t, _ in rows.tensors if t in self.inside))
-        own = tuple(rows.tensors.values())
-        handed = tuple(rows.handed.values())
-        return Tiles(tuple(known.members), results, own, inside, handed, extent, self._count(known, extent))
+    def _tiles(self, known: Pass) -> Tiles:
+        chosen = sized(known, self._limit, self.policy.max_memory)
+        inner, reason = self._inner(chosen)
+        if reason and chosen.blocks.size > 1:
+            chosen = known.of_size(1)
+            inner, reason = self._inner(chosen)
+        if reason:
+            size, tensor = largest_block(chosen.blocks, chosen.updates)
+            raise LoweringError(
+                f"{' and '.join(w.name for w in chosen.wholes)}: one row of {tensor.name} takes {size:,} bytes, more than "
+                f"max_memory={self.policy.max_memory:,}, and cannot be computed in parts: {reason}; give max_memory={size} or more"
+            )
+        inside = tuple(dict.fromkeys(t for t, _ in chosen.blocks.tensors if t in self.inside))
+        axis = known.members[0][0].axes[known.members[0][1]] if known.members else known.sums[0].axis
+        return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner)
 
-
-def _power_below(count: float) -> int:
-    return 1 << (max(1, int(count)).bit_length() - 1)
-
-
-def _row_bytes(rows: Rows) -> int:
-    return sum(max(bytes_of(row) or 0, reduced_bytes(row.body)) for row in rows.tensors.values())
-
-
-def _largest_row(rows: Rows) -> tuple[int, Compute]:
-    sizes = [
-        (max(bytes_of(row) or 0, inner_bytes(row.body)), tensor) for (tensor, _), row in rows.tensors.items()
-    ]
-    return max(sizes, key=lambda s: s[0])
-
-
-def _reached(rows: Rows, tensor: Compute, position: int) -> set[tuple[Compute, int]]:
-    """The rows that the row of ``tensor`` reads, directly or through others."""
-    keys = {row: key for key, row in rows.tensors.items()}
-    found: set[tuple[Compute, int]] = set()
-    stack: list[Tensor] = list(rows.tensors[tensor, position].inputs)
-    while stack:
-        row = stack.pop()
-        if isinstance(row, Compute) and row in keys and keys[row] not in found:
-            found.add(keys[row])
-            stack.extend(row.inputs)
-    return found
-
-
-def _pass_inputs(rows: Rows) -> list[Tensor]:
-    own: set[Tensor] = {*rows.tensors.values(), *(h.row for h in rows.handed.values())}
-    read = [t for row in rows.tensors.values() for t in row.inputs if t not in own]
-    return [*read, *(r.tensor for h in rows.handed.values() for r in reads_of(h.array.body))]
+    def _inner(self, known: Pass) -> tuple[Tiling, str]:
+        """What a block consists of, in tiles again where a budget asks for it; and why it stays above the budget."""
+        blocks, updates, budget = known.blocks, known.updates, self.policy.max_memory
+        own: list[Tensor] = [*blocks.computed, *(u.new for u in updates)]
+        whole = Tiling(tuple(own), {}, {})
+        if budget is None:
+            return whole, ""
+        results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
+        forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
+        policy = replace(self.policy, forms=forms, without=self.policy.without | {TILES})
+        try:
+            found = tiling(own, frozenset(), results, policy)
+        except LoweringError as error:
+            return whole, str(error)
+        for tensor in found.order:
+            if isinstance(tensor, Compute) and inner_bytes(tensor.body) > budget:
+                return whole, f"the operands of {tensor.name} take {inner_bytes(tensor.body):,} bytes"
+        return found, ""
