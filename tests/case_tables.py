@@ -5,7 +5,7 @@ from __future__ import annotations
 EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "attention_window_long": (
         {"while": 2, "dot_general": 8},
-        "inside the tiles of dtotal and dq and dkeys and dvalues, inside the tiles of largest and total and o, tiles of 1 i0: block-skew, tiles of 1 i0: einsum, tiles of 1 i0: max, tiles of 1 i0: sum",
+        "inside the tiles of dtotal and dq and dkeys and dvalues, inside the tiles of largest and total and o, tiles of 100 i1: block-skew, tiles of 100 i1: einsum, tiles of 100 i1: max, tiles of 100 i1: sum",
     ),
     "attention_window_output": ({"dot_general": 3}, "block-skew"),
     "attention_window_scores": ({"dot_general": 3}, "block-skew"),
@@ -36,12 +36,12 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "embedding": ({"scatter": 1, "gather": 1}, "gather, scatter-add"),
     "gather_permutation": ({"gather": 2}, "gather"),
     "gaussian_sum_100000": (
-        {"while": 3, "dot_general": 4},
-        "inside the tiles of dx, inside the tiles of dy and db, inside the tiles of s, tiles of 1 j: einsum, tiles of 2 i: einsum",
+        {"while": 2, "dot_general": 2},
+        "inside the tiles of dx and dy_sum and db, inside the tiles of s, tiles of 1 i: einsum, tiles of 1 i: elementwise, tiles of 5 i: einsum",
     ),
     "gaussian_sum_4096": (
-        {"while": 3, "dot_general": 4},
-        "inside the tiles of dx, inside the tiles of dy and db, inside the tiles of s, tiles of 32 i: einsum, tiles of 32 j: einsum, tiles of 64 i: einsum",
+        {"while": 2, "dot_general": 4},
+        "inside the tiles of dx and dy_sum and db, inside the tiles of s, tiles of 32 i: einsum, tiles of 64 i: einsum",
     ),
     "global_avg_pool": ({}, "sum"),
     "global_max_pool": ({}, "max, min"),
