@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.errors import FeedError
-from jaxte.facts import Permutation, Sorted, SymmetricAdjacency, Unique, Within
+from jaxte.facts import Finite, Permutation, Sorted, SymmetricAdjacency, Unique, Within
 from jaxte.tensor import Tensor
 
 Place = tuple[int, ...]
@@ -52,6 +52,9 @@ def _complaints(
             for at in _first(array[..., 1:] < array[..., :-1]):
                 after = (*at[:-1], at[-1] + 1)
                 yield f"{name} is stated to be sorted, but {_at(name, after, array)} is below {_at(name, at, array)}"
+        case Finite():
+            for at in _first(~np.isfinite(array)):
+                yield f"{name} is stated to be finite, but {_at(name, at, array)} is not"
         case Within(int() as stop):
             yield from _outside(name, array, stop, f"within {stop}")
         case SymmetricAdjacency(slot):

@@ -1,4 +1,4 @@
-"""What is known of the values of an index tensor, which turns scatters into gathers.
+"""What is known of the values of a tensor: of an index tensor, it turns scatters into gathers.
 
 The adjoint of ``Y[i, j] = X[I[i], j]`` is a sum over the ``i`` with ``I[i] == a``. Nothing is known of integers that come
 as data, so it is accumulated at positions that are data: a scatter. A fact says what is known::
@@ -50,7 +50,12 @@ class Within:
     stop: Any
 
 
-Fact = Permutation | Sorted | Unique | SymmetricAdjacency | Within
+@dataclass(frozen=True, eq=False)
+class Finite:
+    """No element is infinite or NaN."""
+
+
+Fact = Permutation | Sorted | Unique | SymmetricAdjacency | Within | Finite
 
 
 def within(stop: Any) -> Within:
@@ -60,6 +65,14 @@ def within(stop: Any) -> Within:
         stop: an integer or a size.
     """
     return Within(stop)
+
+
+def finite() -> Finite:
+    """No element of a float tensor is infinite or NaN: what is read from it at positions that are data may be a product.
+
+    ``X[I[i], j]`` is then the product of a one-hot matrix with X where that is estimated to be faster than a gather.
+    """
+    return Finite()
 
 
 def permutation(inverse: Any = None) -> Permutation:
@@ -102,7 +115,7 @@ def listed(facts: Fact | Iterable[Fact] | None, name: str) -> tuple[Fact, ...]:
         if not isinstance(fact, Fact):
             raise DefinitionError(
                 f"the facts of {name} hold {fact!r}; give te.facts.permutation(...), sorted(), unique(), "
-                "within(...) or symmetric_adjacency(...)"
+                "within(...), finite() or symmetric_adjacency(...)"
             )
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from jaxte import dtypes
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
 from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call
-from jaxte.facts import Fact, Permutation, SymmetricAdjacency, Within, find, listed
+from jaxte.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
 from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
 from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
 from jaxte.text import text
@@ -193,7 +193,7 @@ def placeholder(
         shape: extents; an integer for one axis, ``()`` for a scalar.
         dtype: element type, by default float32.
         name: label used in printed formulas and in the emitted code.
-        facts: what is known of the values of an index tensor, one fact of ``te.facts`` or several.
+        facts: what is known of the values, one fact of ``te.facts`` or several.
 
     Example:
         >>> X = te.placeholder((8, 32, 16), name="X")
@@ -238,6 +238,10 @@ def _check_fact(tensor: Tensor, fact: Fact) -> None:
     what = f"{tensor.name} {tensor.dtype}{shape_text(tensor.shape)}"
     kind = type(fact).__name__
     rank = 2 if isinstance(fact, SymmetricAdjacency) else None
+    if isinstance(fact, Finite):
+        if not dtypes.is_inexact(tensor.dtype):
+            raise DefinitionError(f"{what} cannot have the fact {kind}: integers are finite; leave it out")
+        return
     if not dtypes.is_integer(tensor.dtype):
         raise DefinitionError(
             f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"

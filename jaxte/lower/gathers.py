@@ -11,6 +11,7 @@ from jaxte.expr import Axis, Expr, Read, Scalar, as_expr
 from jaxte.facts import values_in
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import at_most, constant, dims_of, highest, known, lowest, nonnegative
+from jaxte.lower.gather_forms import GATHER, ONE_HOT, form_of, one_hot_value
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.views import reorder
@@ -43,7 +44,6 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
             assert own is not None
             arrays[n] = body.index_value(own, scope, None)
             taken |= {own}  # type: ignore[arg-type]
-    body.note("gather")
     if has_data:
         body.reason = f"`{text(node)}` is read at positions that are data"
     return _indexed(body, node, arrays, affine, scope)
@@ -65,14 +65,23 @@ def _indexed(
     where = f"[{', '.join(entries)}]"
     limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
     wanted = tuple(d for d in scope.order if d in found)
-    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
+    modes = _modes(body, node, limits)
+    form = GATHER
+    if len(chosen) == 1 and affine[chosen[0]] is None:
+        position = Value(broadcast(arrays[chosen[0]], dims), dims, ("int32", False))  # type: ignore[arg-type]
+        form = form_of(body, node, position, chosen[0], scope)
+    body.note(form)
+    if form == ONE_HOT:
+        inside = not modes[0].startswith('mode="fill"')
+        value = one_hot_value(body, node, position, chosen[0], kept, inside)
+    elif not modes:
         value = Value(Code(f"{base}{where}"), found, (node.dtype, False))
     else:
-        texts = [
-            f"{base}.at{where}.get({m}, wrap_negative_indices=False)" for m in _modes(body, node, limits)
-        ]
+        texts = [f"{base}.at{where}.get({mode}, wrap_negative_indices=False)" for mode in modes]
         text = next((t for t in texts if t in body.written), texts[0])
-        value = body.named_as(_name(base, entries), Value(Code(text), found, (node.dtype, False)))
+        value = Value(Code(text), found, (node.dtype, False))
+    if modes:
+        value = body.named_as(_name(base, entries), value)
     return body.with_steps(value, reorder(found, wanted), wanted)
 
 
@@ -82,7 +91,12 @@ def _name(base: str, entries: Sequence[str]) -> str:
 
 
 def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
-    """What a gather may do out of range, the fastest first: anything where that is known not to happen, or does not count."""
+    """What a gather may do out of range, the fastest first: anything where that is known not to happen, or does not count.
+
+    None at all where no position is data and all are in range: that is an index as Python has it.
+    """
+    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
+        return []
     if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
         return ['mode="promise_in_bounds"']
     has_data = any(own is None for _, own, _ in limits)

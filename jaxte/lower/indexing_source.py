@@ -42,7 +42,8 @@ def one_hot_source(spec: ScatterSpec, operands: Sequence[str], write: Write = wr
     row = letters[spec.target]
     held = letters.replace(row, "z")
     hot = f"jax.nn.one_hot({operands[1]}, {write(spec.shape[spec.target])}, dtype={dtype_text(spec.dtype)})"
-    return _finished(spec, f'jnp.einsum("z{row},{held}->{letters}", {hot}, {operands[0]})', operands)
+    product = f'jnp.einsum("z{row},{held}->{letters}", {hot}, {operands[0]}, precision="highest")'
+    return _finished(spec, product, operands)
 
 
 def _added(spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write) -> str:
