@@ -100,7 +100,7 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         "the groups of each operand apart, and their results before they are put together",
     ),
     "deformable_conv": (1.5, "four gathers of the samples, which the idiomatic form fuses into one"),
-    "log_softmax": (520, "the same operations in another order, in which XLA writes over no buffer"),
+    "rms_norm": (350, "the same operations in another order, in which XLA writes over no buffer"),
     "lrn": (1.1, _PADDED),
     "prefix_product": (1.2, "states of the scan and of its adjoint"),
     "prefix_sum": (2.8, "a loop over rows takes the transposed array; it is 1.5 times faster"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jaxte.affine import Linear, from_linear, linear
 from jaxte.expr import ONE, ZERO, Axis, Expr, as_expr
 from jaxte.lower.bounds import at_most, constant, known, nonnegative, plus, same, times
-from jaxte.lower.ops import ALL, Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
+from jaxte.lower.ops import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
 from jaxte.lower.specs import Refusal
 from jaxte.text import text
 
@@ -25,6 +25,8 @@ def affine_view(extent: Expr, form: Linear) -> View | Refusal:
 
 
 def _element(extent: Expr, offset: Linear) -> View | Refusal:
+    if extent is ONE and from_linear(offset) is ZERO:
+        return View((Index((Only(),)),), ())
     if nonnegative(offset) and at_most(offset + constant(1), extent):
         return View((Index((from_linear(offset),)),), ())
     steps = fetch(extent, offset, 1, ONE)

@@ -36,7 +36,7 @@ from jaxte.lower.writing import (
 )
 from jaxte.operators import COMPARISONS, SELECT, Op
 from jaxte.scalar_table import TABLE
-from jaxte.scalars import CALL
+from jaxte.scalars import CALL, Function
 from jaxte.tensor import Tensor
 from jaxte.walk import postorder, reads_of
 
@@ -266,7 +266,8 @@ class Body:
             if len(text) <= _LONGEST_LINE or not unnamed or len(values[longest].code.text) <= 24:
                 break
             values[longest] = self.named(values[longest])
-        return Value(Code(text, strength), dims, self._kind(op, values, kind))
+        kept = _kept(row, values, dims)
+        return Value(Code(text, strength, kept=kept), dims, self._kind(op, values, kind))
 
     def _agreeing(self, op: Op, values: list[Value], kind: dtypes.Kind) -> list[Value]:
         """Operands cast where JAX's own promotion would lead to another dtype."""
@@ -378,3 +379,12 @@ class Body:
 
 def typed_number_text(value: Value, dtype: str) -> Code:
     return Code(f"{dtype_text(dtype)}({value.code.text})", CALL)
+
+
+def _kept(row: Function, values: Sequence[Value], dims: Sequence[Axis]) -> tuple[str, tuple[int, ...]]:
+    """The operation ``row`` on operands with axes of length 1, where those that are arrays have them at the same places."""
+    places = {v.code.kept[1] for v in values if v.dims}
+    if len(places) != 1 or () in places or any(v.dims and v.dims != tuple(dims) for v in values):
+        return "", ()
+    texts = [(v.code.kept[0] if v.dims else v.code.text, v.code.strength) for v in values]
+    return row.code.write(*texts)[0], places.pop()

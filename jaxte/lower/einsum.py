@@ -242,7 +242,9 @@ def reduced_call(
     if extra:
         arguments.append(extra)
     body.note(function.removeprefix("jnp."))
-    result = Value(Code(f"{function}({', '.join(arguments)})"), left, (dtype, False))
+    text = f"{function}({', '.join(arguments)})"
+    kept = (f"{text[:-1]}, keepdims=True)", tuple(axes)) if left else ("", ())
+    result = Value(Code(text, kept=kept), left, (dtype, False))
     result = body.in_order(result, scope)
     return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
 

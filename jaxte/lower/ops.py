@@ -27,10 +27,15 @@ ALL = Range()
 
 
 @dataclass(frozen=True, slots=True)
+class Only:
+    """The element of a dimension of extent 1, which need not go where a new axis is wanted in its place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """Slices, strides and reversals; an expression takes one position and drops the dimension."""
 
-    entries: tuple[Range | Expr, ...]
+    entries: tuple[Range | Expr | Only, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,9 @@ class Code:
     """A Python expression and how strongly it binds.
 
     ``base`` and ``entries`` say that it is an index ``base[entries]`` (or a plain name, with no entries), so that
-    new axes can be added to that index. ``unshaped`` is what a reshape on top was applied to.
+    new axes can be added to that index. ``unshaped`` is what a reshape on top was applied to. ``kept`` is the
+    text of the same array with axes of length 1 more, and where they are: a reduction that keeps its axes, an array that
+    is taken as it is, and what is made from such.
     """
 
     text: str
@@ -99,6 +106,7 @@ class Code:
     base: str = ""
     entries: tuple[str, ...] = ()
     unshaped: str = ""
+    kept: tuple[str, tuple[int, ...]] = ("", ())
 
     @property
     def is_name(self) -> bool:

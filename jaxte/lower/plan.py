@@ -25,6 +25,7 @@ from jaxte.lower.tile_passes import Tiles, Tiling
 from jaxte.lower.tile_sizes import TILES
 from jaxte.lower.tile_source import Writer, Written, choice_of, tile_statements
 from jaxte.lower.tiles import tiling
+from jaxte.lower.unit_axes import at_unit_axes
 from jaxte.lower.writing import Sizes, dtype_text
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import postorder
@@ -136,12 +137,12 @@ def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringErr
 def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     """The statements that compute ``tensor``; the last one assigns it."""
     scope = Scope(tensor.axes)
-    body.padded = paddings(tensor.body)
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
         shape = body.sizes.shape([a.hi for a in tensor.axes])
         body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
         return body.statements
-    root = tensor.body
+    root = at_unit_axes(tensor.body, tensor.axes)
+    body.padded = paddings(root)
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
     value = body.evaluate(with_shared_calls(without_disjoint_sums(root, tensor.axes)), scope)

@@ -26,7 +26,7 @@ from jaxte.lower.bounds import (
     simplify,
     times,
 )
-from jaxte.lower.ops import ALL, Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
+from jaxte.lower.ops import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
 from jaxte.lower.specs import Refusal
 from jaxte.walk import postorder
 
@@ -171,7 +171,7 @@ def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]])
     first = next(step for step in chosen if step is not None)
     match first:
         case Index():
-            entries: list[Range | Expr] = []
+            entries: list[Range | Expr | Only] = []
             for step, shape in zip(chosen, shapes, strict=True):
                 entries += step.entries if isinstance(step, Index) else (ALL,) * len(shape)
             return Index(tuple(entries))

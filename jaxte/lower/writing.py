@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from jaxte.errors import LoweringError
 from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Scalar, Var
-from jaxte.lower.ops import ALL, Code, Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, Value
+from jaxte.lower.ops import ALL, Code, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, Value
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import CALL, PRODUCT, SIGN
 from jaxte.text import text
 from jaxte.walk import postorder
+
+_ONLY = "0 of 1"  # the entry of the one element of a dimension, before it is written
 
 
 class Sizes:
@@ -86,11 +89,15 @@ def name(identifier: str) -> Code:
 
 def indexed(base: str, entries: Sequence[str]) -> Code:
     """``base[entries]``; whole slices at the end are left out."""
-    shown = list(entries)
+    shown = ["0" if e == _ONLY else e for e in entries]
     while shown and shown[-1] == ":":
         shown.pop()
     written = f"{base}[{', '.join(shown)}]" if shown else base
-    return Code(written, CALL, base, tuple(entries))
+    units = tuple(n for n, e in enumerate(entries) if e == _ONLY)
+    if not units or not all(e == _ONLY or ":" in e for e in entries):
+        return Code(written, CALL, base, tuple(entries))
+    whole = indexed(base, [":" if e == _ONLY else e for e in entries])
+    return Code(written, CALL, base, tuple(entries), kept=(whole.text, units))
 
 
 def apply_steps(code: Code, steps: Sequence[Step], sizes: Sizes) -> Code:
@@ -136,7 +143,9 @@ def _apply(code: Code, step: Step, sizes: Sizes) -> Code:
     raise AssertionError(step)
 
 
-def _entry(entry: Range | Expr, sizes: Sizes) -> str:
+def _entry(entry: Range | Expr | Only, sizes: Sizes) -> str:
+    if isinstance(entry, Only):
+        return _ONLY
     if not isinstance(entry, Range):
         return sizes.text(entry)
     start = "" if entry.start is None else sizes.text(entry.start)
@@ -159,6 +168,9 @@ def broadcast(value: Value, dims: Sequence[Axis]) -> Code:
     if not value.dims or tuple(value.dims) == tuple(dims):
         return value.code
     own = [n for n, d in enumerate(dims) if d in value.dims]
+    text, reduced = value.code.kept
+    if text and reduced == tuple(n for n in range(len(dims)) if n not in own):
+        return Code(text, value.code.strength)
     entries = list(value.code.entries) or [":"] * len(value.dims)
     base = value.code.base or parenthesised(value.code)
     kept = [e for e in entries if ":" in e or e == "None"]
@@ -182,7 +194,23 @@ def _with_new_axes(base: str, entries: Sequence[str], own: Sequence[int], ndim: 
             upcoming = next(taken, ndim)
         written.append(entry)
     written += ["None"] * (ndim - position)
+    written = _keeping(written)
+    if all(entry == ":" for entry in written):
+        return Code(base)
     return Code(f"{base}[{', '.join(written)}]", CALL, "", ())
+
+
+def _keeping(entries: Sequence[str]) -> list[str]:
+    """``entries`` without taking a dimension of extent 1 out beside a place where one is put in."""
+    written: list[str] = []
+    for isolated, run in groupby(entries, lambda e: e in (_ONLY, "None")):
+        own = list(run)
+        if isolated:
+            pairs = min(own.count(_ONLY), own.count("None"))
+            rest = ["0"] * (own.count(_ONLY) - pairs) + ["None"] * (own.count("None") - pairs)
+            own = [":"] * pairs + rest
+        written += own
+    return written
 
 
 def product_text(parts: Sequence[Code]) -> Code:
