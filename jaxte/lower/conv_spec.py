@@ -280,12 +280,15 @@ def finished_source(spec: ConvolutionSpec, result: str, operands: Sequence[str],
     return result if spec.scale is None else f"{as_factor(operands[2])} * {result}"
 
 
-def call_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write) -> str:
-    """The call of ``lax.conv_general_dilated`` alone."""
+def call_source(
+    spec: ConvolutionSpec, operands: Sequence[str], write: Write, padding: str | None = None
+) -> str:
+    """The call of ``lax.conv_general_dilated`` alone, with another text for its padding if that is given."""
+    padding = padding or tuple_text(tuple_text(map(write, pair)) for pair in spec.padding)
     shapes = (spec.lhs_shape, spec.rhs_shape)
     arguments = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
     arguments.append(f"window_strides={tuple_text(map(str, spec.strides))}")
-    arguments.append(f"padding={tuple_text(tuple_text(map(write, pair)) for pair in spec.padding)}")
+    arguments.append(f"padding={padding}")
     for name, values in (("lhs_dilation", spec.lhs_dilation), ("rhs_dilation", spec.rhs_dilation)):
         if any(value != 1 for value in values):
             arguments.append(f"{name}={tuple_text(map(str, values))}")

@@ -16,6 +16,7 @@ from jaxte.lower.convolution import Matched
 from jaxte.lower.convolution_groups import groups_of, groups_source
 from jaxte.lower.fourier_forms import fourier_candidates
 from jaxte.lower.ops import Value
+from jaxte.lower.residue_classes import Classes, classes_source, residue_classes
 from jaxte.lower.specs import Refusal
 from jaxte.lower.tap_sums import TapSumsSpec, recognise_tap_sums, tap_sums_source
 from jaxte.lower.toeplitz_forms import toeplitz_candidates
@@ -25,6 +26,8 @@ from jaxte.lower.written import assigned, operands_text, whole
 
 PER_GROUP = "convolution per group"
 ONE_PASS = "sums in one pass"
+CLASSES = "residue classes"
+_CALL = 20  # kernels that the call of one more convolution takes as long as
 _LANES = 16  # output features that are computed at the same time, whether there are as many or not
 
 
@@ -47,6 +50,18 @@ def convolution_candidates(
     yield Candidate("convolution", convolution_work(spec, axes), write)
     yield from toeplitz_candidates(body, found, axes, node)
     yield from fourier_candidates(body, found, axes, node)
+    classes = residue_classes(spec)
+    if isinstance(classes, Refusal):
+        if any(alpha > 1 for alpha in spec.lhs_dilation):
+            body.refuse(CLASSES, classes.reason)
+    else:
+
+        def write_classes(classes: tuple[Classes, ...] = classes) -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(CLASSES)
+            return whole(classes_source(spec, classes, texts, body.sizes.text), axes, node)
+
+        yield Candidate(CLASSES, classes_work(spec, axes, classes), write_classes)
     groups = groups_of(spec)
     if isinstance(groups, Refusal):
         if spec.groups is not ONE:
@@ -69,14 +84,29 @@ def convolution_candidates(
 def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     """The multiplications of every output with the kernel's window and input features of one group.
 
-    What a kernel meets is copied into the rows of a matrix first, once for each tap.
+    What a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated operand with it; no
+    multiplication is done for them, and they matter less where there are few output features to multiply with.
     """
     window = _window(spec)
-    flops = 2.0 * points(axes) * prod(window.values()) / window["O"]
+    met = 2.0 * points(axes) * prod(window.values()) / window["O"]
+    flops = met / prod(spec.lhs_dilation)  # the others are products with zeros between elements
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
         return Work(grouped_convolution=flops, kernel=1)
+    copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
+    few = max(1.0, _LANES / window["O"])
+    return Work(convolution=flops * few, stream=copied + between / few**2, kernel=1)
+
+
+def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...]) -> Work:
+    """The same multiplications without the zeros, and one more copy of the result."""
+    window = _window(spec)
+    flops = 2.0 * points(axes) * prod(window.values()) / window["O"] / prod(spec.lhs_dilation)
+    calls = prod(len(own.classes) for own in classes)
+    copies = Work(stream=8.0 * points(axes), kernel=_CALL * calls)
+    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
+        return copies + Work(grouped_convolution=flops)
     copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
-    return Work(convolution=flops * max(1.0, _LANES / window["O"]), stream=copied, kernel=1)
+    return copies + Work(convolution=flops * max(1.0, _LANES / window["O"]), stream=copied)
 
 
 def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:

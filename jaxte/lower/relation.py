@@ -198,7 +198,7 @@ def same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], rela
     at_x = Axis("x", relation.x_range.lo, relation.x_range.hi)
     at_k = Axis("k", relation.k_range.lo, relation.k_range.hi)
     variables = (t, at_x, at_k)
-    slopes = [abs(f.terms.coefficient(z)) or inf for f in (x, k)]
+    slopes = [_slope_of_line(f, z) for f in (x, k)]
     position, index = (x, at_x) if slopes[0] <= slopes[1] else (k, at_k)
     inverse = solved(position, z, index)
     reached = [
@@ -210,6 +210,12 @@ def same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], rela
     ]
     wanted = relation.equality(t, at_x, at_k)
     return IntegerSet(variables, reached).is_equal(IntegerSet(variables, [wanted]))
+
+
+def _slope_of_line(form: Form, z: Axis) -> float:
+    """How fast a form that is a line in ``z`` moves; infinite where it is none, so that it gives no ``z``."""
+    slope = form.terms.coefficient(z)
+    return abs(slope) if slope and not depends_on(from_linear(form.terms.without(z)), (z,)) else inf
 
 
 def solved(form: Form, z: Axis, value: Expr) -> Expr:
