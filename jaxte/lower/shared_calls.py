@@ -36,6 +36,8 @@ def with_shared_calls(root: Expr) -> Expr:
     if len(terms) > _MOST_TERMS:
         return root
     found = [_sum_in(term, sign) for term, sign in terms]
+    if sum(len(signed_terms(own.node.exprs[0])) for own in found if own is not None) < 2:
+        return root
     groups: dict[object, list[_Sum]] = {}
     for own in found:
         if own is not None:
