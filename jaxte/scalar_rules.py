@@ -38,7 +38,7 @@ def choice(first: Callable[[Any, Any], Any]) -> tuple[tuple[Partial, Partial], V
     """Partials and vjp of the operand that comes ``first``; at a tie each gets half, as in JAX."""
 
     def share(g: Any, a: Any, b: Any) -> Expr:
-        half = 0.5 if g is ONE else 0.5 * g
+        half = 0.5 if isinstance(g, Const) and g.value == 1 else 0.5 * g
         return f.select(first(a, b), g, f.select(a == b, half, 0))
 
     partials = (lambda y, a, b: share(ONE, a, b), lambda y, a, b: share(ONE, b, a))
