@@ -8,7 +8,6 @@ of long lines, get a statement of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jaxte import dtypes
@@ -75,7 +74,6 @@ class Body:
         self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
         self.direct = False  # whether reads are of the tensors themselves nevertheless
         self._padded_names: dict[Tensor, str] = {}
-        self._shared: dict[str, Value] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
         self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
@@ -347,12 +345,6 @@ class Body:
     def _define(self, target: str, code: Code) -> None:
         self.assign(target, code)
         self.written[code.text] = target
-
-    def shared(self, value: Value) -> Value:
-        """``value`` under the name that the same code has been given before, or a new one."""
-        if value.code.text not in self._shared:
-            self._shared[value.code.text] = self.named(value)
-        return replace(self._shared[value.code.text], dims=value.dims)
 
     def assign(self, target: str, code: Code) -> None:
         self.statements.append(Statement(self.label, target, code.text))

@@ -142,7 +142,7 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
 
 def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
     """The sum at every point, and zero chosen where ``guards`` do not hold."""
-    mask = body.shared((yield from mask_value(body, guards, scope)))
+    mask = body.named((yield from mask_value(body, guards, scope)))
     value, zero = (yield from _conditions(body, job, scope)), (yield job.zero, scope)
     return value if value == zero else body.combine(SELECT, [mask, value, zero], (job.dtype, False), scope)
 
