@@ -46,7 +46,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "global_avg_pool": ({}, "sum"),
     "global_max_pool": ({}, "max, min"),
     "graph_attention": (
-        {"scatter": 7, "gather": 12},
+        {"scatter": 7, "gather": 11},
         "gather, gather + scatter-add, gather + sum, scatter-add, scatter-max",
     ),
     "group_norm": ({"dot_general": 1}, "einsum, sum, sum + shifted slices"),

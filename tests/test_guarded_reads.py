@@ -88,3 +88,13 @@ def test_one_gather_for_all_that_read_a_tensor_at_the_same_positions() -> None:
     assert "X_I = X.at[I].get(" in text and "X_J = X.at[J].get(" in text
     alone = te.source(te.compute((9, 4), lambda i, j: X[I[i], j], "A"))
     assert "A = X.at[I].get(" in alone
+
+
+def test_single_elements_that_a_scatter_drops_share_the_gather_of_other_readers() -> None:
+    x, index = te.placeholder((5,), name="x"), te.placeholder((9,), "int32", "I")
+    w = te.compute((9,), lambda e: te.exp(x[index[e]]), "W")
+    y = te.compute((5,), lambda i: te.sum(w[E] * x[index[E]] ** 2, axis=E, where=index[E] == i), "Y")
+    assert te.source(y).count("x.at[I]") == 1
+    z = te.compute((5,), lambda i: te.sum(w[E] * x[index[E]] ** 2, axis=E, where=J[E] == i), "Z")
+    both = te.compute((5,), lambda i: y[i] * z[i], "B")
+    assert te.source(both).count("x.at[I]") == 1

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.domain import is_decidable
+from jaxte.dtypes import is_inexact
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction, conjuncts
 from jaxte.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.walk import depends_on
@@ -81,8 +82,10 @@ def multiplied(factors: Sequence[Factor], guards: Sequence[Expr] = ()) -> Expr:
 
 
 def _times(exprs: Sequence[Expr]) -> Expr:
-    result = exprs[0]
-    for other in exprs[1:]:
+    result, *others = exprs
+    if others and isinstance(result, Const) and result.value == -1 and is_inexact(others[0].dtype):
+        result = call(NEGATIVE, others.pop(0))
+    for other in others:
         result = result * other
     return result
 

@@ -56,7 +56,10 @@ def _candidate(
 ) -> Candidate:
     def write() -> Search:
         body.survey(spec.values.body)
-        guarded, body.guarded = body.guarded, body.guarded | guarded_reads(spec.values.body, spec.hits)
+        # Single elements are as well filled in, as others do that read them: then there is one gather for all.
+        rows = len(spec.values.axes) > spec.block
+        hits = guarded_reads(spec.values.body, spec.hits if rows else ())
+        guarded, body.guarded = body.guarded, body.guarded | hits
         texts = yield from operands_text(body, spec.operands)
         body.guarded = guarded
         body.note(form)
