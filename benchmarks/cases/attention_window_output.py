@@ -1,4 +1,4 @@
-"""o[h,i,d] = sum_k p[h,i,k] values[h,i+k,d], k below 65, values padded by 32 on both sides"""
+"""o[h,i,d] = sum_k p[h,i,k] values[h,i+k,d], k below the window, values padded by half of it on both sides"""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from harness.inputs import normal
 TITLE = "sliding-window attention output"
 SIZES = {
     "full": dict(heads=8, n=1024, d=64, window=65),
-    "quick": dict(heads=2, n=512, d=32, window=65),
+    "quick": dict(heads=2, n=512, d=32, window=17),
     "tiny": dict(heads=2, n=6, d=3, window=3),
 }
 SPELLINGS = {
