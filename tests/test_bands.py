@@ -24,13 +24,15 @@ def inside(at: Any, extent: int) -> Any:
     return (at >= 0) & (at < extent)
 
 
-def scores(window: int, step: int = 1, before: int = 0) -> Callable[[Tensor, Tensor], Tensor]:
+def scores(
+    window: int, step: int = 1, before: int = 0, stride: int = 1
+) -> Callable[[Tensor, Tensor], Tensor]:
     def build(q: Tensor, k: Tensor) -> Tensor:
         h, n, d = q.shape
         e = te.reduce_axis((0, d), "e")
 
         def body(h: Any, i: Any, w: Any) -> Any:
-            at = i + step * w - before
+            at = stride * i + step * w - before
             return te.select(inside(at, k.shape[1]), te.sum(q[h, i, e] * k[h, at, e], axis=e), 0.0)
 
         return te.compute((h, n, window), body, "S")
@@ -38,13 +40,13 @@ def scores(window: int, step: int = 1, before: int = 0) -> Callable[[Tensor, Ten
     return build
 
 
-def weighted(step: int = 1, before: int = 0) -> Callable[[Tensor, Tensor], Tensor]:
+def weighted(step: int = 1, before: int = 0, stride: int = 1) -> Callable[[Tensor, Tensor], Tensor]:
     def build(p: Tensor, v: Tensor) -> Tensor:
         h, n, window = p.shape
         w = te.reduce_axis((0, window), "w")
 
         def body(h: Any, i: Any, d: Any) -> Any:
-            at = i + step * w - before
+            at = stride * i + step * w - before
             return te.sum(p[h, i, w] * v[h, at, d], axis=w, where=inside(at, v.shape[1]))
 
         return te.compute((h, n, v.shape[2]), body, "O")
@@ -136,15 +138,16 @@ def test_a_scale_and_functions_of_the_operands() -> None:
     st.integers(2, 20),
     st.sampled_from([1, 2, 3, -1, -2]),
     st.integers(-3, 9),
+    st.sampled_from([1, 1, 2, 3]),
     st.integers(0, 99),
 )
-def test_random_bands(n: int, window: int, step: int, before: int, seed: int) -> None:
+def test_random_bands(n: int, window: int, step: int, before: int, stride: int, seed: int) -> None:
     """Any part of the band may lie outside of the columns."""
     rng = np.random.default_rng(seed)
     columns = int(rng.integers(1, 40))
     for build, shapes in (
-        (scores(window, step, before), [(1, n, 2), (1, columns, 2)]),
-        (weighted(step, before), [(1, n, window), (1, columns, 2)]),
+        (scores(window, step, before, stride), [(1, n, 2), (1, columns, 2)]),
+        (weighted(step, before, stride), [(1, n, window), (1, columns, 2)]),
     ):
         arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
         inputs = [te.placeholder(s, name=m) for s, m in zip(shapes, "AB", strict=True)]
@@ -208,3 +211,12 @@ def test_conditions_that_are_no_columns_are_refused() -> None:
     p, v = np.ones((9, 4), "float32"), np.ones((12, 2), "float32")
     assert "block-skew" not in fn.explain(p, v).choices["forward"][0].form
     np.testing.assert_allclose(fn(p, v), np.where(np.arange(9) == 3, 0.0, 4.0)[:, None] * np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("stride", "step", "window", "before"),
+    [(2, 1, 5, 4), (2, 2, 4, 0), (2, 3, 9, 4), (3, -2, 5, 4), (3, 1, 2, 0), (2, -1, 40, 0)],
+)
+def test_windows_that_move_by_a_stride(stride: int, step: int, window: int, before: int) -> None:
+    agree(scores(window, step, before, stride), [(2, 37, 3), (2, 97, 3)], expect=2)
+    agree(weighted(step, before, stride), [(2, 37, window), (2, 97, 3)], expect=2)

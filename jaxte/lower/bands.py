@@ -20,6 +20,9 @@ Rows are taken in blocks of ``B``. A block meets ``B + s (W - 1)`` columns, so i
 which the band is a parallelogram; see ``bands_source`` for how it becomes a rectangle. A step ``s`` above one is one band for
 each remainder of ``r`` by ``s``, side by side.
 
+In the first two forms a window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row, and
+where ``s`` is above one as well, only every ``s``-th of its diagonals is there.
+
 An infinity or NaN in ``Y`` or ``X`` reaches the other rows of its block in the second and third form, since ``0 * inf`` is NaN.
 """
 
@@ -60,6 +63,8 @@ class BandSpec:
         first, second: the operands.
         out: the roles of the result's dimensions, in order.
         rows, window, step: extents of r and z, and s.
+        stride: how many columns the window moves from row to row; where it is more than one, ``step`` is 1, ``window`` the
+            columns from the first to the last diagonal, and ``gap`` how far apart the diagonals are.
         flip: whether diagonals are counted from the last one.
         columns: extent of l.
         before: the position of the first column on the line ``r + s z``, counted from the first row's first one.
@@ -77,6 +82,8 @@ class BandSpec:
     columns: int
     before: int
     scale: Array | None
+    stride: int = 1
+    gap: int = 1
 
     @property
     def operands(self) -> tuple[Array, ...]:
@@ -86,13 +93,14 @@ class BandSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Roles:
-    """Who is who: ``line`` is the index that mixes; ``one`` is its axis with coefficient ``sign``, ``z`` the other one."""
+    """Who is who: ``line`` is the index that mixes; ``one`` is its axis with coefficient ``sign * stride``, ``z`` the other one."""
 
     kind: str
     one: Axis
     z: Axis
     line: Form
     sign: int
+    stride: int
     step: int
     first: Operand
     second: Operand
@@ -139,8 +147,10 @@ def _roles(axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand
     with_line = [o for o in (a, b) if any(f.key == line.key for f in o.forms)]
     plain_a, plain_b = ({f.axes[0] for f in o.forms if f.plain} for o in (a, b))
     for one, z in (line.axes, line.axes[::-1]):
-        sign, step = terms[one], terms[one] * terms[z]
-        if abs(sign) != 1 or one not in axes:
+        stride = abs(terms[one])
+        sign = terms[one] // stride
+        step = sign * terms[z]
+        if one not in axes:
             continue
         if len(with_line) == 1:
             (second,) = with_line
@@ -148,12 +158,14 @@ def _roles(axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand
             if one not in own or other & {one, z}:
                 continue
             if z in axes and z not in own:
-                return _Roles(SCORES, one, z, line, sign, step, first, second)
+                return _Roles(SCORES, one, z, line, sign, stride, step, first, second)
             if z in reduced and z in own:
-                return _Roles(WEIGHTED, one, z, line, sign, step, first, second)
-        elif z in reduced and one not in plain_a | plain_b and (z in plain_a) != (z in plain_b):
+                return _Roles(WEIGHTED, one, z, line, sign, stride, step, first, second)
+        elif (
+            stride == 1 and z in reduced and one not in plain_a | plain_b and (z in plain_a) != (z in plain_b)
+        ):
             first, second = (a, b) if z in plain_a else (b, a)
-            return _Roles(TRANSPOSED, one, z, line, sign, -step, first, second)
+            return _Roles(TRANSPOSED, one, z, line, sign, 1, -step, first, second)
     return Refusal(f"{' and '.join(x.name for x in line.axes)} are not the rows and diagonals of one band")
 
 
@@ -174,14 +186,20 @@ def _specification(
         before = int(one.lo) - base
         names = {on_line: "row", one: "column", z: "diagonal"}
     else:
-        rows, columns, base = int(one.extent), hi - lo, int(one.lo) + step * first_z
+        rows, columns = int(one.extent), hi - lo
+        base = roles.stride * int(one.lo) + step * first_z
         before = lo - base
         names = {one: "row", on_line: "column", z: "diagonal"}
     first = _dims(roles.first, replaced, names, last=("row", "diagonal"), dtype=node.dtype)
     second = _dims(roles.second, replaced, names, last=(), dtype=node.dtype)
     out = tuple(names.get(a, a) for a in axes)
-    window = int(z.extent)
-    return BandSpec(roles.kind, first, second, out, rows, window, abs(step), step < 0, columns, before, scale)
+    window, step, gap = int(z.extent), abs(step), 1
+    if roles.stride > 1:
+        window, step, gap = step * (window - 1) + 1, 1, step
+    flip = roles.step < 0
+    return BandSpec(
+        roles.kind, first, second, out, rows, window, step, flip, columns, before, scale, roles.stride, gap
+    )
 
 
 def _line_of(form: Form) -> Expr:

@@ -3,7 +3,8 @@
 In a block of ``B`` rows, row ``i`` meets the columns ``i, ..., i + W - 1`` of ``L``. Entry ``(i, i + z)`` of the dense ``B x L`` matrix
 stands at ``i L + i + z = i (L + 1) + z`` of its elements in a row: padded by ``B`` elements and read as ``B`` rows of length
 ``L + 1``, the parallelogram is the first ``W`` columns. The other way round, a rectangle padded to rows of length ``L + 1`` and read
-as rows of length ``L`` is a parallelogram among zeros.
+as rows of length ``L`` is a parallelogram among zeros. Where windows move by a stride ``g``, it is ``L + g`` in place of ``L + 1``, and a
+block of ``B`` rows has blocks of ``g B`` columns.
 
 The columns of block ``n`` are those of the blocks ``n, ..., n + L / B - 1``, laid side by side; sums over rows go back the same way,
 each part added at its block.
@@ -25,17 +26,18 @@ _LARGEST, _SMALLEST = 64, 16
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """``count`` blocks of ``size`` rows (for each of ``step`` remainders), each with ``spans`` blocks of columns."""
+    """``count`` blocks of ``size`` rows (for each of ``step`` remainders), each with ``spans`` blocks of ``across`` columns."""
 
     size: int
     count: int
     spans: int
     step: int
+    across: int
 
     @property
     def width(self) -> int:
         """L, the columns of a block."""
-        return self.size * self.spans
+        return self.across * self.spans
 
     @property
     def rows(self) -> int:
@@ -43,17 +45,19 @@ class Blocks:
 
     @property
     def columns(self) -> int:
-        return self.size * (self.count + self.spans - 1) * self.step
+        return self.across * (self.count + self.spans - 1) * self.step
 
 
 def blocks_of(spec: BandSpec) -> Blocks:
     """Blocks about as long as the window, so that at least a third of each product is band."""
     rows = -(-spec.rows // spec.step)
     size = _SMALLEST
-    while size < min(_LARGEST, spec.window - 1, rows):
+    while size < min(_LARGEST, (spec.window - 1) // spec.stride, rows):
         size *= 2
     size = min(size, rows)
-    return Blocks(size, -(-rows // size), -(-(spec.window - 1) // size) + 1, spec.step)
+    across = spec.stride * size
+    spans = -(-max(0, spec.window - spec.stride) // across) + 1
+    return Blocks(size, -(-rows // size), spans, spec.step, across)
 
 
 class _Writer:
@@ -96,7 +100,7 @@ class _Writer:
         """Columns as those of each block of rows, side by side."""
         at, b = y.letters.index("j"), self.blocks
         y = y.padded(at, self.spec.before, b.columns - self.spec.before - y.extents[at])
-        y = y.reshaped(at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.size, *self.steps))
+        y = y.reshaped(at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.across, *self.steps))
         if b.spans == 1:
             return y
         y = self.named(y)
@@ -115,9 +119,9 @@ class _Writer:
             p = p.reversed(others + 1)
         p = self.in_rows(p)
         p = p.arranged(f"{p.letters[:others]}n{self.remainder}iw")
-        last = len(p.letters) - 1
-        p = p.padded(last, 0, b.width + 1 - p.extents[last])
-        p = p.reshaped(last - 1, 2, "i", (b.size * (b.width + 1),)).sliced(last - 1, 0, b.size * b.width)
+        last, wide = len(p.letters) - 1, b.width + self.spec.stride
+        p = p.spread(last, 0, wide - self.spec.window, self.spec.gap, self.spec.first.array.dtype)
+        p = p.reshaped(last - 1, 2, "i", (b.size * wide,)).sliced(last - 1, 0, b.size * b.width)
         return p.reshaped(last - 1, 1, "ij", (b.size, b.width))
 
     # --- and back
@@ -125,8 +129,10 @@ class _Writer:
     def straight(self, p: Shaped) -> Shaped:
         """Columns as diagonals: the parallelogram of each block as rows of W elements."""
         b, at = self.blocks, len(p.letters) - 2
-        p = p.reshaped(at, 2, "i", (b.size * b.width,)).padded(at, 0, b.size)
-        p = p.reshaped(at, 1, "iw", (b.size, b.width + 1)).sliced(at + 1, 0, self.spec.window)
+        wide = b.width + self.spec.stride
+        p = p.reshaped(at, 2, "i", (b.size * b.width,)).padded(at, 0, b.size * self.spec.stride)
+        window = (self.spec.window - 1) // self.spec.gap + 1
+        p = p.reshaped(at, 1, "iw", (b.size, wide)).every(at + 1, 0, self.spec.gap, window)
         if self.remainder:
             p = p.arranged(p.letters.replace("si", "is"))
         p = self.out_rows(p)
@@ -140,7 +146,7 @@ class _Writer:
         """The columns of all blocks, added where they overlap."""
         at, b, spec = y.letters.index("n"), self.blocks, self.spec
         if b.spans > 1:
-            y = self.named(y.reshaped(at + 1, 1, "mj", (b.spans, b.size)))
+            y = self.named(y.reshaped(at + 1, 1, "mj", (b.spans, b.across)))
             here = ", ".join([*[":"] * (at + 1), "m"])
             widths = ["(0, 0)"] * (len(y.extents) - 1)
             widths[at] = f"(m, {b.spans - 1} - m)"
