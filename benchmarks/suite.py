@@ -65,7 +65,7 @@ def check_same(old: dict[str, Any], size: str, machine: dict[str, Any]) -> None:
     was, now = ((s, m["processor"], m["device"]) for s, m in ((old["size"], old["machine"]), (size, machine)))
     if was != now:
         raise SystemExit(
-            f"the figures in --out are of another machine or of other sizes: {', '.join(was)} sizes"
+            f"the figures in --out are of another machine or of other sizes: {', '.join(was)}"
             f"; these are {', '.join(now)}. Choose another --out"
         )
 
