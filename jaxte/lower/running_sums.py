@@ -11,7 +11,6 @@ every later window NaN. So for these the form is never taken unless it is asked 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 
 from jaxte.affine import normal
@@ -27,23 +26,12 @@ def cumulative_sums(spec: WindowSpec) -> ScanSpec | Refusal:
     """The cumulative sums, with one element of zero in front (``d`` of them where windows have gaps)."""
     if spec.reducer.name != "sum":
         return Refusal(f"{spec.reducer.label} is no sum")
-    gaps = any(d.dilation > 1 or d.spacing > 1 for d in spec.dims)
-    if not gaps:
-        scans = [_scan(d, d.axis, (normal(d.padding[0] + 1), d.padding[1])) for d in spec.dims]
-        return _sums(spec, spec.array, scans)
-    if not all(
-        isinstance(e, Const) for d in spec.dims for e in (*d.padding, d.length, spec.array.shape[d.axis])
-    ):
+    gaps = [d for d in spec.dims if d.dilation > 1 or d.spacing > 1]
+    extents = [e for d in gaps for e in (*d.padding, d.length, spec.array.shape[d.axis])]
+    if not all(isinstance(e, Const) for e in extents):
         return Refusal("extents depend on sizes")
     array, places = _by_remainders(spec)
-    return _sums(spec, array, [_scan(d, places[d.axis], (ZERO, ZERO)) for d in spec.dims])
-
-
-def _scan(d: WindowDim, axis: int, pad: tuple[Expr, Expr]) -> Scan:
-    return Scan(axis, pad, None, d.length, False, False)
-
-
-def _sums(spec: WindowSpec, array: Array, scans: Sequence[Scan]) -> ScanSpec:
+    scans = [Scan(places[d.axis], (ZERO, ZERO), None, d.length, False, False) for d in spec.dims]
     return ScanSpec((array,), spec.reducer, 0, tuple(scans), None, None, None, None)
 
 
@@ -63,7 +51,7 @@ def _by_remainders(spec: WindowSpec) -> tuple[Array, dict[int, int]]:
         if d is None:
             axes.append(axis)
             continue
-        quotient = Axis(axis.name, 0, -(-line_of(d) // d.dilation))
+        quotient = Axis(axis.name, 0, _rows_of(d))
         rest = Axis(f"{axis.name}_{d.dilation}", 0, d.dilation)
         places[n] = len(axes)
         axes += [quotient, rest] if d.dilation > 1 else [quotient]
@@ -77,9 +65,10 @@ def _by_remainders(spec: WindowSpec) -> tuple[Array, dict[int, int]]:
     return Array(tuple(axes), guarded), places
 
 
-def line_of(d: WindowDim) -> int:
-    """The extent of the cumulative sums: the zeros in front, and everything that windows reach."""
-    return d.dilation + d.stride * (int(d.length) - 1) + d.dilation * (d.size - 1) + 1
+def _rows_of(d: WindowDim) -> Expr:
+    """How many elements the cumulative sums have, the zeros in front included; rows of ``d.dilation`` of them."""
+    line = normal(d.dilation + d.stride * (d.length - 1) + d.dilation * (d.size - 1) + 1)
+    return line if d.dilation == 1 else as_expr(-(-int(line) // d.dilation))
 
 
 def flattened(spec: WindowSpec, name: str, write: Write) -> str:
@@ -88,7 +77,7 @@ def flattened(spec: WindowSpec, name: str, write: Write) -> str:
         return name
     by_axis = {d.axis: d for d in spec.dims}
     shape = [
-        as_expr(-(-line_of(d) // d.dilation) * d.dilation) if (d := by_axis.get(n)) else axis.hi
+        normal(_rows_of(d) * d.dilation) if (d := by_axis.get(n)) else axis.hi
         for n, axis in enumerate(spec.array.axes)
     ]
     return reshaped(name, shape, write)
