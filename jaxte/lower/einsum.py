@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from jaxte.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lower.body import Body, Task
@@ -21,6 +22,7 @@ from jaxte.walk import free_axes, reads_of
 
 _MOST_UNROLLED = 100
 _FEW = 4  # terms that a sum in tiles is written out into
+_LONG = 32  # terms from which on a product of vectors for each element of a tile is worth starting
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,10 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         dim = _short(job, scope)
         if dim is not None:
             return (yield from _written_out(body, job, scope, dim))
-        groups = _halves(groups[0])
+        if prod(extent_of(d.hi) for d in job.reduced) >= _LONG:
+            groups = _halves(groups[0])
+    elif body.in_tiles and (dim := _widening(groups, job, scope)) is not None:
+        return (yield from _one_by_one(body, job, scope, dim))
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
@@ -89,6 +94,28 @@ def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
         total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
     assert total is not None
     return total
+
+
+def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
+    """A kept dimension of few points that one computed operand has beyond all the others: they are in cache, it is not."""
+    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    every = set().union(*dims)
+    for own, members in zip(dims, groups, strict=True):
+        if own == every and not _is_plain(members):
+            alone = [d for d in own if d not in job.reduced and sum(d in other for other in dims) == 1]
+            few = [d for d in scope.order if d in alone and 1 < (known(d.hi) or 0) <= _FEW]
+            if few and any(other == own - {few[0]} for other in dims):
+                return few[0]
+    return None
+
+
+def _one_by_one(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """One sum for each position of ``dim``, stacked."""
+    values: list[Value] = []
+    for position in range(known(dim.hi) or 0):
+        at = scope.replace(dim, as_expr(position), [], deeper=0)
+        values.append(body.named((yield from contraction(body, job, at))))
+    return body.stack(values, dim, scope)
 
 
 def _halves(members: list[Factor]) -> list[list[Factor]]:

@@ -78,6 +78,7 @@ class Blocks:
         origin: stands for ``start`` in index expressions.
         slices: what a tile is handed.
         tensors: the blocks, each after those that it reads, by tensor and position of the axis.
+        axes: those of the tile that stand for the axis.
         fresh: parts and blocks that are zero at positions of an earlier block, by what they are made from and the dimension.
     """
 
@@ -90,6 +91,7 @@ class Blocks:
         self.origin = Axis("start", 0, extent - size + 1)
         self.slices: dict[object, Slice] = {}
         self.tensors: dict[tuple[Compute, int], Compute] = {}
+        self.axes: set[Axis] = set()
         self.fresh: dict[tuple[Tensor, int], Compute] = {}
         self._arrays: dict[object, Array] = {}
 
@@ -107,13 +109,19 @@ class Blocks:
         key = (tensor, position)
         if key not in self.tensors:
             axis = tensor.axes[position]
-            own = Axis(axis.name, 0, self.size)
+            own = self.axis(axis.name, self.size)
             body = self.local(tensor.body, Place(axis, self.origin + own, own))
             if body.dtype != tensor.dtype:
                 body = cast(body, tensor.dtype)
             axes = (*tensor.axes[:position], own, *tensor.axes[position + 1 :])
             self.tensors[key] = Compute(f"{tensor.name}_{axis.name}", axes, body)
         return self.tensors[key]
+
+    def axis(self, name: str, extent: int, reduction: bool = False) -> Axis:
+        """A new axis of the tile that stands for that of the pass."""
+        own = Axis(name, 0, extent, reduction=reduction)
+        self.axes.add(own)
+        return own
 
     def local(self, expr: Expr, place: Place) -> Expr:
         """``expr`` in a tile."""

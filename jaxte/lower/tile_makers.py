@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 from jaxte.lower.tile_blocks import Blocks
-from jaxte.lower.tile_sizes import bytes_of, inner_bytes
+from jaxte.lower.tile_sizes import FEW, bytes_of, inner_bytes
 from jaxte.lower.tile_sums import Running, Update, updates
 from jaxte.tensor import Compute, Tensor
 
@@ -45,6 +45,10 @@ class Pass:
     def of_size(self, size: int) -> Pass:
         """The same with other blocks."""
         return make_pass(self.inside, self.members, self.sums, self.extent, size)
+
+    def square(self, limit: float) -> Pass:
+        """The same with blocks that are to be computed in tiles of another axis, too, of about as many positions."""
+        return self.of_size(_even(self.extent, min(_TRIED, isqrt(int(limit) // 8))))
 
     def with_others(self, other: Pass) -> Pass:
         """The pass that makes what ``other`` makes too.
@@ -88,18 +92,14 @@ def make_pass(
     return Pass(inside, tuple(members), tuple(sums), extent, blocks, found)
 
 
-def sized(known: Pass, limit: float, budget: int | None) -> Pass:
+def sized(known: Pass, limit: float) -> Pass:
     """``known`` with as many positions in a block as ``limit`` bytes for each tensor allow."""
     size = _even(known.extent, int(limit // max(1, known.largest)))
     found = known.of_size(size)
     while size > 1 and largest_block(found.blocks, found.updates)[0] > limit:
         size = _even(known.extent, size // 2)
         found = known.of_size(size)
-    if size > 1 or budget is None or largest_block(found.blocks, found.updates)[0] <= budget:
-        return found
-    return known.of_size(
-        _even(known.extent, isqrt(budget // 8))
-    )  # in tiles of another axis, too: about a square
+    return found
 
 
 def _even(extent: int, most: int) -> int:
@@ -112,10 +112,10 @@ def _even(extent: int, most: int) -> int:
 def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compute]:
     """Bytes of the largest tensor of a tile, or of what it evaluates, and what that is. Results exist in whole anyway."""
     sizes = [
-        (max(bytes_of(block) or 0, inner_bytes(block.body)), tensor)
+        (max(bytes_of(block) or 0, inner_bytes(block.body, FEW)), tensor)
         for (tensor, _), block in blocks.tensors.items()
     ]
     sizes += [
-        (max((bytes_of(u.new) or 0) if u.slab else 0, inner_bytes(u.new.body)), u.whole) for u in updates
+        (max((bytes_of(u.new) or 0) if u.slab else 0, inner_bytes(u.new.body, FEW)), u.whole) for u in updates
     ]
     return max(sizes, key=lambda s: s[0])

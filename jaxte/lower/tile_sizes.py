@@ -20,6 +20,7 @@ from jaxte.walk import free_axes, postorder, reads_of
 
 TILES = "tiles"
 GENERAL = "general"
+FEW = 4  # positions of a dimension that a sum in tiles is written out for
 MEMORY_WORTH = 3
 RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
 
@@ -52,21 +53,23 @@ def work_of(tensor: Compute) -> Work:
     return total
 
 
-def inner_bytes(body: Expr) -> int:
+def inner_bytes(body: Expr, few: int = 1) -> int:
     """The largest array that the reductions of ``body`` evaluate before they reduce it.
 
-    That are the operands of a sum of products, and what an expression uses more than once; the rest is fused.
+    That are the operands of a sum of products, and what an expression uses more than once; the rest is fused. Dimensions of at
+    most ``few`` points do not count in operands: those are evaluated one after the other.
     """
     largest = 0
     for node in postorder(body):
-        if not isinstance(node, Reduce) or is_written_out(node):
+        if not isinstance(node, Reduce):
             continue
-        made = _used_twice(node)
+        sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in _used_twice(node)]
         if node.reducer.name == "sum":
             _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
             if len({frozenset(free_axes(f.expr)) for f in inner}) > 1:
-                made += [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
-        largest = max([largest, *(_bytes_over(free_axes(expr), expr.dtype) for expr in made)])
+                made = [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
+                sizes += [_bytes_over([a for a in free_axes(e) if points([a]) > few], e.dtype) for e in made]
+        largest = max([largest, *sizes])
     return largest
 
 

@@ -151,7 +151,7 @@ def updates(blocks: Blocks, running: Running) -> list[Update]:
 def _over_whole(blocks: Blocks, running: Running) -> list[Update]:
     node, axis = running.node, running.axis
     sign = linear(running.position).coefficient(axis)
-    own = Axis(axis.name, 0, blocks.size, reduction=True)
+    own = blocks.axis(axis.name, blocks.size, reduction=True)
     rest = normal(running.position - sign * axis)
     meaning = normal(sign * (blocks.origin + own - rest))
     axes = tuple(own if a is axis else a for a in node.axes)
@@ -173,7 +173,7 @@ def _over_slab(blocks: Blocks, running: Running) -> list[Update]:
         raise NoBlock(f"the part of {running.wholes[0].name} that a block adds to is not known")
     least, most = reach
     offset = -most if sign > 0 else least - blocks.size + 1
-    own = Axis(axis.name, 0, blocks.size + most - least)
+    own = blocks.axis(axis.name, blocks.size + most - least)
     at = normal(sign * (own + offset) + rest)
     where = [at >= 0, at < blocks.size]
     place = Place(axis, normal(sign * blocks.origin + own + offset), at)

@@ -18,12 +18,13 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.errors import LoweringError
-from jaxte.expr import Const
+from jaxte.expr import Axis, Const
 from jaxte.lower.policy import Policy
 from jaxte.lower.tile_blocks import NoBlock
 from jaxte.lower.tile_makers import Pass, largest_block, make_pass, sized
 from jaxte.lower.tile_passes import Tiles, Tiling, inputs_of, ordered
 from jaxte.lower.tile_sizes import (
+    FEW,
     GENERAL,
     RATIO,
     TILES,
@@ -35,11 +36,17 @@ from jaxte.lower.tile_sizes import (
 )
 from jaxte.lower.tile_sums import apart, outermost, runnings
 from jaxte.tensor import Compute, Tensor
-from jaxte.walk import reads_of
+from jaxte.walk import depends_on, reads_of
+
+_LONG = 32  # positions of a block from which on it is worth carrying a sum through a pass that exists anyway
 
 
 def tiling(
-    order: Sequence[Tensor], given: Container[Tensor], results: Container[Tensor], policy: Policy
+    order: Sequence[Tensor],
+    given: Container[Tensor],
+    results: Container[Tensor],
+    policy: Policy,
+    tiled: frozenset[Axis] = frozenset(),
 ) -> Tiling:
     """``order`` with what is too large to exist computed in tiles.
 
@@ -48,12 +55,13 @@ def tiling(
         given: those that exist already.
         results: those that have to exist in the end.
         policy: the budget, the rates, and the forms that the user named.
+        tiled: axes that are those of a block already.
 
     Raises:
         LoweringError: a tensor above the memory budget has no tiles, or one position of it is above the budget and has none.
     """
     own = [t for t in order if t not in given]
-    planner = _Planner(own, results, Large(own, given, policy))
+    planner = _Planner(own, results, Large(own, given, policy), tiled)
     while not planner.attempt():
         pass
     return planner.finished()
@@ -66,8 +74,15 @@ class _Planner:
     stand_ins: tensors in terms of reductions that a pass makes.
     """
 
-    def __init__(self, order: Sequence[Tensor], results: Container[Tensor], large: Large) -> None:
+    def __init__(
+        self,
+        order: Sequence[Tensor],
+        results: Container[Tensor],
+        large: Large,
+        tiled: frozenset[Axis],
+    ) -> None:
         self.order = order
+        self.tiled = tiled
         self.large = large
         self.policy = large.policy
         self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
@@ -96,7 +111,8 @@ class _Planner:
     def _has_large_operand(self, tensor: Compute) -> bool:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
-        size, budget = inner_bytes(tensor.body), self.policy.max_memory
+        size = inner_bytes(tensor.body, FEW if self.tiled else 1)
+        budget = self.policy.max_memory
         if overlaps(tensor):
             return False
         if budget is not None and size > budget:
@@ -128,7 +144,7 @@ class _Planner:
             return None
         split = self._split(tensor)
         if split is not None and self._with_sums(tensor, *split, new=False):
-            return None
+            return None  # in blocks of some length: what is carried is read and written once for each
         small = [p for p in rows if p.largest <= self._limit]
         if not small and split is not None and self._with_sums(tensor, *split, new=True):
             return None
@@ -142,7 +158,7 @@ class _Planner:
         reason = "it has no axis"
         found: list[Pass] = []
         for position, axis in enumerate(tensor.axes):
-            if not isinstance(axis.extent, Const) or int(axis.hi) < 2:
+            if not isinstance(axis.extent, Const) or int(axis.hi) < 2 or axis in self.tiled:
                 continue
             try:
                 own = make_pass(self.inside, [(tensor, position)], [], int(axis.hi))
@@ -176,11 +192,13 @@ class _Planner:
         for wholes in reductions:
             options: list[Pass] = []
             for running in runnings(wholes, self.inside):
+                if running.axis in self.tiled or depends_on(running.position, [*self.tiled]):
+                    continue
                 try:
                     options.append(make_pass(self.inside, [], [running], running.extent))
                 except NoBlock:
                     continue
-            if self._joined(options):
+            if self._joined(options, 0 if new else _LONG):
                 continue
             small = [p for p in options if p.largest <= self._limit] or options
             if not new or not small:
@@ -191,12 +209,12 @@ class _Planner:
             self.stand_ins[tensor] = whole
         return True
 
-    def _joined(self, options: Sequence[Pass]) -> bool:
-        """Puts a pass of one tensor into one that has blocks in common with it, if there is one."""
+    def _joined(self, options: Sequence[Pass], least: int = 0) -> bool:
+        """Puts a pass of one tensor into one that has blocks in common with it, of ``least`` positions, if there is one."""
         for own in options:
             for number, known in reversed(list(enumerate(self.passes))):
                 both = self._both(known, own)
-                if both is not None:
+                if both is not None and self._limit >= least * both.largest:
                     self.passes[number] = both
                     return True
         return False
@@ -253,11 +271,14 @@ class _Planner:
         return Tiling(ordered(self.order, self.inside, tiles, self.stand_ins), self.stand_ins, self.refused)
 
     def _tiles(self, known: Pass) -> Tiles:
-        chosen = sized(known, self._limit, self.policy.max_memory)
-        inner, reason = self._inner(chosen)
-        if reason and chosen.blocks.size > 1:
-            chosen = known.of_size(1)
-            inner, reason = self._inner(chosen)
+        budget = self.policy.max_memory
+        chosen = sized(known, self._limit)
+        inner, reason = self._inner(chosen, budget)
+        if reason:
+            square = known.square(self._limit)
+            parts, missing = self._inner(square, int(self._limit))
+            if not missing and any(isinstance(t, Tiles) for t in parts.order):
+                chosen, inner, reason = square, parts, ""
         if reason:
             size, tensor = largest_block(chosen.blocks, chosen.updates)
             raise LoweringError(
@@ -268,21 +289,21 @@ class _Planner:
         axis = known.members[0][0].axes[known.members[0][1]] if known.members else known.sums[0].axis
         return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner)
 
-    def _inner(self, known: Pass) -> tuple[Tiling, str]:
+    def _inner(self, known: Pass, budget: int | None) -> tuple[Tiling, str]:
         """What a block consists of, in tiles again where a budget asks for it; and why it stays above the budget."""
-        blocks, updates, budget = known.blocks, known.updates, self.policy.max_memory
+        blocks, updates = known.blocks, known.updates
         own: list[Tensor] = [*blocks.computed, *(u.new for u in updates)]
         whole = Tiling(tuple(own), {}, {})
         if budget is None:
             return whole, ""
         results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
         forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
-        policy = replace(self.policy, forms=forms, without=self.policy.without | {TILES})
+        policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
         try:
-            found = tiling(own, frozenset(), results, policy)
+            found = tiling(own, frozenset(), results, policy, self.tiled | blocks.axes)
         except LoweringError as error:
             return whole, str(error)
         for tensor in found.order:
-            if isinstance(tensor, Compute) and inner_bytes(tensor.body) > budget:
-                return whole, f"the operands of {tensor.name} take {inner_bytes(tensor.body):,} bytes"
+            if isinstance(tensor, Compute) and (size := inner_bytes(tensor.body, FEW)) > budget:
+                return whole, f"the operands of {tensor.name} take {size:,} bytes"
         return found, ""

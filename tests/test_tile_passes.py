@@ -1,0 +1,151 @@
+"""Tiles whose slices overlap, sums that are carried through them, and tiles of both axes: values, gradients, memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.errors import LoweringError
+from jaxte.tensor import Tensor
+
+LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\(0, (\d+), (\d+)")
+
+
+def window_attention(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    heads, n, d = q.shape
+    window = keys.shape[1] - n + 1
+    e, k = te.reduce_axis((0, d), "e"), te.reduce_axis((0, window), "k")
+    s = te.compute((heads, n, window), lambda h, i, k: te.sum(q[h, i, e] * keys[h, i + k, e], axis=e), "s")
+    p = te.ops.softmax(s)
+    return te.compute(q.shape, lambda h, i, d: te.sum(p[h, i, k] * values[h, i + k, d], axis=k), "o")
+
+
+def dense_attention(q: Any, keys: Any, values: Any) -> Any:
+    at = jnp.arange(q.shape[1])[:, None] + jnp.arange(keys.shape[1] - q.shape[1] + 1)
+    p = jax.nn.softmax(jnp.einsum("hid,hikd->hik", q, keys[:, at]))
+    return jnp.einsum("hik,hikd->hid", p, values[:, at])
+
+
+def attention_arrays(n: int, dtype: str = "float32") -> list[np.ndarray]:
+    rng = np.random.default_rng(n)
+    return [rng.standard_normal((2, rows, 3)).astype(dtype) for rows in (n, n + 4, n + 4)]
+
+
+def gradients(fn: Callable[..., Any], own: list[Any]) -> Any:
+    weigh = lambda *a: jnp.sum(jnp.sin(fn(*a) / 50))  # noqa: E731
+    return jax.jit(jax.value_and_grad(weigh, tuple(range(len(own)))))(*own)
+
+
+def temporaries(fn: Callable[..., Any], shapes: list[Any]) -> int:
+    memory: Any = jax.jit(fn).lower(*shapes).compile().memory_analysis()
+    return int(memory.temp_size_in_bytes)
+
+
+def agree(found: Any, wanted: Any, tolerance: float) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [12, 13, 23])
+def test_blocks_with_a_halo(n: int) -> None:
+    """Sizes that divide and some that do not: no position counts twice."""
+    own = attention_arrays(n)
+    fn = te.function(window_attention, max_memory=200)
+    loops = LOOP.findall(fn.source(*own))
+    assert loops and all(int(extent) == n and int(size) < n for _, extent, size in loops)
+    agree(gradients(fn, own), gradients(dense_attention, own), 2e-5)
+
+
+def test_blocks_with_a_halo_in_float64() -> None:
+    with jax.enable_x64(True):
+        own = attention_arrays(13, "float64")
+        agree(
+            gradients(te.function(window_attention, max_memory=400), own),
+            gradients(dense_attention, own),
+            1e-12,
+        )
+
+
+def test_a_long_window_keeps_the_budget() -> None:
+    """2 heads of 4,096 x 128 scores take 4 MiB; no temporary comes near."""
+    shapes = [jax.ShapeDtypeStruct((2, rows, 8), jnp.float32) for rows in (4096, 4223, 4223)]
+    fn = te.function(window_attention, max_memory=2**17)
+    both = jax.value_and_grad(lambda *a: jnp.sum(fn(*a)), (0, 1, 2))
+    assert temporaries(both, shapes) < 3 * 2**20
+    assert "tiles of 128 i" in str(fn.explain(*shapes))
+
+
+def distances(x: Tensor, y: Tensor) -> Tensor:
+    d = te.reduce_axis((0, x.shape[1]), "d")
+    shape = (x.shape[0], y.shape[0])
+    return te.compute(shape, lambda i, j: te.sum((x[i, d] - y[j, d]) ** 2, axis=d), "D")
+
+
+def over(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
+    def build(x: Tensor, y: Tensor) -> Tensor:
+        table, j = distances(x, y), te.reduce_axis((0, y.shape[0]), "j")
+        return te.compute((x.shape[0],), lambda i: reduce(table[i, j], axis=j), "Y")
+
+    return build
+
+
+def logsumexp(x: Tensor, y: Tensor) -> Tensor:
+    table, j = distances(x, y), te.reduce_axis((0, y.shape[0]), "j")
+    top = te.compute((x.shape[0],), lambda i: te.max(-table[i, j], axis=j), "M")
+    body = lambda i: te.log(te.sum(te.exp(-table[i, j] - top[i]), axis=j)) + top[i]  # noqa: E731
+    return te.compute((x.shape[0],), body, "L")
+
+
+def dense(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: reduce(((x[:, None] - y[None]) ** 2).sum(-1), axis=1)
+
+
+REDUCTIONS = {
+    "sum": (over(te.sum), dense(jnp.sum)),
+    "max": (over(te.max), dense(jnp.max)),
+    "min": (over(te.min), dense(jnp.min)),
+    "logsumexp": (logsumexp, dense(lambda t, axis: jax.nn.logsumexp(-t, axis=axis))),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("sizes", [(40, 60), (37, 53)])
+def test_tiles_of_both_axes(name: str, sizes: tuple[int, int]) -> None:
+    """A row of 53 or 60 numbers is above a budget of 30."""
+    build, plain = REDUCTIONS[name]
+    rng = np.random.default_rng(1)
+    own = [rng.standard_normal((n, 3)).astype("float32") for n in sizes]
+    fn = te.function(build, max_memory=120)
+    assert {int(extent) for _, extent, _ in LOOP.findall(fn.source(*own))} >= {*sizes}
+    agree(gradients(fn, own), gradients(plain, own), 5e-5)
+
+
+@pytest.mark.parametrize(("reduce", "plain"), [(te.argmin, np.argmin), (te.argmax, np.argmax)])
+def test_positions_in_tiles_of_both_axes(reduce: Callable[..., Any], plain: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(1)
+    x, y = (rng.integers(0, 3, (n, 2)).astype("float32") for n in (37, 53))  # with ties
+    fn = te.function(over(reduce), max_memory=120)
+    assert {extent for _, extent, _ in LOOP.findall(fn.source(x, y))} == {"37", "53"}
+    np.testing.assert_array_equal(fn(x, y), plain(((x[:, None] - y[None]) ** 2).sum(-1), axis=1))
+
+
+def test_a_budget_that_a_row_does_not_meet_is_kept() -> None:
+    """4,096 x 4,096 distances with 16 KiB for each row, in 4 KiB."""
+    shapes = [jax.ShapeDtypeStruct((4096, 3), jnp.float32)] * 2
+    both = lambda *a: jax.vjp(te.function(over(te.sum), max_memory=4096), *a)  # noqa: E731
+    assert temporaries(both, shapes) < 2**18
+
+
+def test_a_budget_that_nothing_meets() -> None:
+    fn = te.function(over(te.sum), max_memory=2)
+    with pytest.raises(
+        LoweringError, match=r"one row of D takes .* cannot be computed in parts: .*give max_memory="
+    ):
+        fn.source(*[jax.ShapeDtypeStruct((40, 3), jnp.float32)] * 2)
