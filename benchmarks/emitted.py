@@ -3,7 +3,7 @@
     python benchmarks/emitted.py                 # the Markdown table that the README shows
     python benchmarks/emitted.py --size quick --rounds 5
 
-A short view of the suite: five of its cases, each beside one opponent, the function with its gradients. Operations are
+A short view of the suite: six of its cases, each beside one opponent, the function with its gradients. Operations are
 counted in the program that XLA is given (StableHLO); flops, bytes and temporaries are XLA's own counts for the program it
 compiled.
 """
@@ -47,6 +47,7 @@ class Pair:
 
 
 PAIRS = (
+    Pair("stencil_5_point_rolled", IDIOMATIC, "`jnp.roll`"),
     Pair("nearest_upsampling", IDIOMATIC, "`jax.image.resize`"),
     Pair("conv1d_depthwise", INDEXED, "`x[:, i + k]`"),
     Pair("max_pool_2_2", IDIOMATIC, "`lax.reduce_window`"),

@@ -83,7 +83,6 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
 _PADDED = (
     "the operand with zeros around it, once, where reduce_window tests positions and is ten times slower"
 )
-_STEPS = "all steps are written out, and their states held at once; the idiomatic form is a loop"
 MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
     "avg_pool_3_2": (5.5, _PADDED),
     "box_blur_15": (3.3, _PADDED),
@@ -108,7 +107,4 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         2.8,
         "products before and after each element, which are exact also where elements are zero",
     ),
-    "stencil_25_point": (3.1, _STEPS),
-    "stencil_5_point_padded": (4.1, _STEPS),
-    "stencil_5_point_rolled": (2.1, _STEPS),
 }
