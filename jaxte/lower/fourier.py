@@ -94,14 +94,18 @@ def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:
     extents = [
         e for s in match.spatial for e in _extents(s.t, s.relation.x_range.size, s.relation.k_range.size)
     ]
-    axes = [a.extent for own in match.outputs for a in own] + [a.extent for a in match.reduced]
-    windows = [oriented(s) for s in match.spatial]
-    if not all(isinstance(e, Const) for e in [*extents, *axes, *(w.c for w in windows)]):
+    if not all(isinstance(e, Const) for e in extents):
         return Refusal("extents depend on sizes")
     counts = [1, 1, 1]
     for n, extent in enumerate(extents):
         counts[n % 3] *= int(extent)
-    return windows if min(counts) >= LEAST else Refusal(f"fewer than {LEAST} positions")
+    if min(counts) < LEAST:
+        return Refusal(f"fewer than {LEAST} positions")
+    axes = [a.extent for own in match.outputs for a in own] + [a.extent for a in match.reduced]
+    windows = [oriented(s) for s in match.spatial]
+    if not all(isinstance(e, Const) for e in [*axes, *(w.c for w in windows)]):
+        return Refusal("extents depend on sizes")
+    return windows
 
 
 def _extents(t: Axis, x: Expr, k: Expr) -> tuple[Expr, Expr, Expr]:
