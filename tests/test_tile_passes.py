@@ -149,3 +149,19 @@ def test_a_budget_that_nothing_meets() -> None:
         LoweringError, match=r"one row of D takes .* cannot be computed in parts: .*give max_memory="
     ):
         fn.source(*[jax.ShapeDtypeStruct((40, 3), jnp.float32)] * 2)
+
+
+def test_a_block_is_no_short_last_axis() -> None:
+    """Blocks of the last axis stand in front of the axis that is whole, so that vectors are long."""
+
+    def kernel_sum(x: Tensor, y: Tensor) -> Tensor:
+        j = te.reduce_axis((0, y.shape[0]), "j")
+        return te.compute(x.shape, lambda i: te.sum(te.exp(-te.square(x[i] - y[j])), axis=j), "s")
+
+    x = jax.ShapeDtypeStruct((30000,), jnp.float32)
+    source = te.function(kernel_sum, max_memory=10**6).source(x, x)
+    dy = source.split("def dy_tile")[1].split("return")[0]
+    assert "x[None, :] - y_j[:, None]" in dy and "[:, None] - y_j[None, :]" not in dy
+    own = [np.random.default_rng(n).standard_normal(90).astype("float32") for n in range(2)]
+    found = gradients(te.function(kernel_sum, max_memory=3000), own)
+    agree(found, gradients(lambda x, y: jnp.sum(jnp.exp(-((x[:, None] - y) ** 2)), 1), own), 1e-4)

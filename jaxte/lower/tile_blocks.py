@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from jaxte.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
 from jaxte.conditions import nonnegative_forms
@@ -26,6 +27,8 @@ from jaxte.operators import SELECT
 from jaxte.tensor import Compute, Placeholder, Tensor
 from jaxte.text import text
 from jaxte.walk import depends_on, free_axes, postorder, reads_of, substitute
+
+_Item = TypeVar("_Item")
 
 
 class NoBlock(Exception):
@@ -71,6 +74,7 @@ class Blocks:
 
     Attributes:
         inside: tensors of which a block may read the same block only.
+        results: those of them that are put together from their blocks.
         extent: of these axes.
         size: positions of a block.
         start: the first position, as data.
@@ -82,8 +86,11 @@ class Blocks:
         fresh: parts and blocks that are zero at positions of an earlier block, by what they are made from and the dimension.
     """
 
-    def __init__(self, inside: Container[Tensor], extent: int, size: int) -> None:
+    def __init__(
+        self, inside: Container[Tensor], extent: int, size: int, results: Container[Tensor] = ()
+    ) -> None:
         self.inside = inside
+        self.results = results
         self.extent = extent
         self.size = size
         self.start = Placeholder("start", (), "int32")
@@ -113,9 +120,23 @@ class Blocks:
             body = self.local(tensor.body, Place(axis, self.origin + own, own))
             if body.dtype != tensor.dtype:
                 body = cast(body, tensor.dtype)
-            axes = (*tensor.axes[:position], own, *tensor.axes[position + 1 :])
+            axes = _ordered([*tensor.axes[:position], own, *tensor.axes[position + 1 :]], self._order(key))
             self.tensors[key] = Compute(f"{tensor.name}_{axis.name}", axes, body)
         return self.tensors[key]
+
+    def _order(self, key: tuple[Compute, int]) -> list[int]:
+        """The axes of a block, in the order in which it has them.
+
+        A short last axis makes short vectors: where only the tile reads the block, the axis goes in front of a longer one.
+        """
+        tensor, position = key
+        order = list(range(tensor.ndim))
+        if position == 0 or position < tensor.ndim - 1 or tensor in self.results:
+            return order
+        before = tensor.axes[position - 1].extent
+        if isinstance(before, Const) and int(before) <= self.size:
+            return order
+        return [position, *order[:-1]]
 
     def axis(self, name: str, extent: int, reduction: bool = False) -> Axis:
         """A new axis of the tile that stands for that of the pass."""
@@ -248,7 +269,7 @@ class Blocks:
             raise NoBlock(f"{text(read)} leaves {read.tensor.name} for some {place.axis.name}")
         own = self.block(read.tensor, moving[0])
         indices = [place.at if n in moving else substitute(i, table) for n, i in enumerate(read.indices)]
-        return Read(own, indices)
+        return Read(own, _ordered(indices, self._order((read.tensor, moving[0]))))
 
     def _slice(self, source: Tensor | Array, name: str, windows: tuple[Window, ...]) -> Tensor:
         """The placeholder for a part of ``source``."""
@@ -286,6 +307,10 @@ class Blocks:
         part = self._slice(array, place.axis.name, (Window(0, 1, 0, self.size),))
         others = [substitute(index, table) for n, index in enumerate(read.indices) if n not in moving]
         return Read(part, [place.at, *others])
+
+
+def _ordered(items: Sequence[_Item], order: Sequence[int]) -> list[_Item]:
+    return [items[n] for n in order]
 
 
 def _key(form: Linear) -> tuple[object, int]:

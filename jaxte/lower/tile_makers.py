@@ -85,7 +85,8 @@ def make_pass(
     Raises:
         NoBlock: one of them reads more than a block of what is computed inside.
     """
-    blocks = Blocks({*inside, *(m for m, _ in members)}, extent, size or min(_TRIED, -(-extent // 2)))
+    results = {m for m, _ in members}
+    blocks = Blocks({*inside, *results}, extent, size or min(_TRIED, -(-extent // 2)), results)
     for member, position in members:
         blocks.block(member, position)
     found = tuple(u for s in sums for u in updates(blocks, s))
