@@ -1,10 +1,11 @@
-"""Clocks for calls of very different lengths: in turn, A B A B ..., each as often as its budget allows."""
+"""Clocks for calls of very different lengths: in turn, in a new order each round, each as often as its budget allows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -53,13 +54,16 @@ def interleaved(calls: Mapping[str, Call], once: Mapping[str, float], budget: Bu
     """The times of each of ``calls``, which took ``once`` when they were made before.
 
     Slow calls make fewer rounds; they are spread over those of the fast ones, so that all sides meet the same changes of
-    the machine's pace.
+    the machine's pace. Each round has an order of its own, the same in every run: what a call finds in the caches depends on
+    the one before it.
     """
     rounds = {name: budget.rounds(once[name]) for name in calls}
     longest = max(rounds.values(), default=0)
     times: dict[str, list[float]] = {name: [] for name in calls}
+    order, shuffled = list(calls), Random(0)
     for now in range(longest):
-        for name, call in calls.items():
+        shuffled.shuffle(order)
+        for name in order:
             if (now + 1) * rounds[name] // longest > now * rounds[name] // longest:
-                times[name].append(seconds(call))
+                times[name].append(seconds(calls[name]))
     return {name: Taken(median(t), min(t), len(t)) for name, t in times.items()}
