@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
 from jaxte.bridge.residuals import bytes_of
-from jaxte.lower.ops import Choice, Estimate, Program
+from jaxte.lower.ops import Amounts, Choice, Estimate, Program, TilePass
 from jaxte.shapes import shape_text
 from jaxte.tensor import Tensor
 
@@ -93,6 +93,11 @@ class Explanation:
         return {c.tensor: c.estimates for c in self._all() if c.estimates}
 
     @property
+    def tiles(self) -> dict[str, TilePass]:
+        """For each tensor that is computed in tiles, what its pass costs and what it would cost in whole."""
+        return {c.tensor: c.tiles() for c in self._all() if c.tiles is not None}
+
+    @property
     def refused(self) -> dict[str, tuple[tuple[str, str], ...]]:
         """For each tensor the forms that were not taken, with the reasons."""
         return {c.tensor: c.refused for c in self._all() if c.refused}
@@ -106,8 +111,9 @@ class Explanation:
         for part, choices in self.choices.items():
             lines.append(f"  {part}")
             width = max((len(c.tensor) for c in choices), default=0)
+            passes: list[TilePass] = []
             for choice in choices:
-                lines += _choice_lines(choice, width)
+                lines += _choice_lines(choice, width, passes)
         if self.scatters:
             lines += [f"  scatter left: {c.tensor}: {c.reason or 'no reason given'}" for c in self.scatters]
         else:
@@ -120,12 +126,42 @@ class Explanation:
     __repr__ = __str__
 
 
-def _choice_lines(choice: Choice, width: int) -> list[str]:
+def _choice_lines(choice: Choice, width: int, passes: list[TilePass]) -> list[str]:
+    """The lines of a tensor; ``passes`` are those that were told before, at another tensor that they make."""
     reason = f" ({choice.reason})" if choice.reason else ""
-    told = [_offered(own) for own in _by_reduction(choice.estimates)]
+    told = []
+    own = choice.tiles() if choice.tiles is not None else None
+    if own is not None and not any(own is p for p in passes):
+        told += _pass_lines(own)
+        passes.append(own)
+    one = "one block, " if own is not None else ""
+    told += [f"{one}{_offered(offers)}" for offers in _by_reduction(choice.estimates)]
     told += [f"not {form}: {why}" for form, why in choice.refused]
     first = f"    {choice.tensor:<{width}}  {choice.form}{reason}"
     return [first, *(f"    {'':<{width}}    {line}" for line in told)]
+
+
+def _pass_lines(own: TilePass) -> list[str]:
+    """What a pass costs, and what it would cost without tiles, with the limit that this is above."""
+    makes = f" for {' and '.join(own.made)}" if len(own.made) > 1 else ""
+    held = own.whole.temporaries
+    above = ""
+    if own.max_memory is not None and held > own.max_memory:
+        above = f", above max_memory={own.max_memory:,}"
+    elif held > own.cache:
+        above = f", above the cache of {own.cache:,.0f}"
+    worse = above or own.whole.seconds > own.tiles.seconds
+    return [
+        f"{own.count} tiles{makes}: {_amounts(own.tiles)}",
+        f"{'not whole' if worse else 'whole'}: {_amounts(own.whole)}{above}",
+    ]
+
+
+def _amounts(own: Amounts) -> str:
+    return (
+        f"{_milliseconds(own.seconds)} estimated, {own.flops:,} flops, {own.bytes:,} bytes, "
+        f"{own.temporaries:,} bytes of temporaries"
+    )
 
 
 def _by_reduction(estimates: Sequence[Estimate]) -> list[list[Estimate]]:
@@ -154,6 +190,8 @@ def _times(estimate: Estimate) -> str:
 
 
 def _milliseconds(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
     return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-4 else f"{1e6 * seconds:.3g} us"
 
 

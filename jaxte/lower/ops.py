@@ -172,6 +172,48 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Amounts:
+    """Estimates of what it takes to compute some tensors.
+
+    Attributes:
+        seconds: from the rates of the platform.
+        flops: operations on floating point numbers.
+        bytes: what each tensor reads and writes.
+        temporaries: bytes of the largest intermediate.
+    """
+
+    seconds: float
+    flops: int
+    bytes: int
+    temporaries: int
+
+
+@dataclass(frozen=True, slots=True)
+class TilePass:
+    """What a pass in tiles costs, and what it would cost without them.
+
+    Attributes:
+        made: names of the tensors that the pass makes.
+        axis: name of the axis that it runs over.
+        count: blocks of the axis.
+        size: positions of a block.
+        tiles: ``count`` times the work of a block; the temporaries are those of one block.
+        whole: the same tensors in whole, together with those that the tiles keep from existing.
+        max_memory: the budget, in bytes, or None.
+        cache: bytes that an intermediate may have before it is slow.
+    """
+
+    made: tuple[str, ...]
+    axis: str
+    count: int
+    size: int
+    tiles: Amounts
+    whole: Amounts
+    max_memory: int | None
+    cache: float
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """What a tensor was lowered to.
 
@@ -180,7 +222,8 @@ class Choice:
         form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter-add".
         refused: forms that were considered and not taken, each with the reason.
         reason: why a gather or a scatter is left; empty where there is none.
-        estimates: what the forms cost that could have been taken.
+        estimates: what the forms cost that could have been taken; those for one block, where the tensor is in tiles.
+        tiles: gives what the pass costs that makes the tensor; None where it is computed in whole.
     """
 
     tensor: str
@@ -188,6 +231,7 @@ class Choice:
     refused: tuple[tuple[str, str], ...] = ()
     reason: str = ""
     estimates: tuple[Estimate, ...] = ()
+    tiles: Callable[[], TilePass] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from jaxte.lower.shifted import behind_barrier, materialised, paddings
 from jaxte.lower.tile_passes import Tiles, Tiling
 from jaxte.lower.tile_sizes import TILES
 from jaxte.lower.tile_source import Writer, Written, choice_of, tile_statements
+from jaxte.lower.tile_work import with_costs
 from jaxte.lower.tiles import tiling
 from jaxte.lower.unit_axes import at_unit_axes
 from jaxte.lower.writing import Sizes, dtype_text
@@ -107,7 +108,7 @@ class _Lowering:
                 found = tile_statements(tensor, idents, writer, tile_of)
                 statements += found.statements
                 idents |= found.names
-                choices += found.choices
+                choices += found.choices if tile_of else with_costs(found.choices, tensor, self.policy)
                 continue
             if isinstance(tensor, Extern):
                 statements += _extern(tensor, idents, self.names, self.externs, self.functions)
