@@ -169,3 +169,20 @@ def test_a_block_is_no_short_last_axis() -> None:
     found = gradients(te.function(kernel_sum, max_memory=3000), own)
     plain = lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x[:, None] - y) ** 2, 2)), 1)  # noqa: E731
     agree(found, gradients(plain, own), 1e-4)
+
+
+def test_rows_that_fit_one_by_one_are_cut_as_well() -> None:
+    """One row in a tile has no vectors; blocks of both axes within the same budget do."""
+
+    def kernel_sum(x: Tensor, y: Tensor, b: Tensor) -> Tensor:
+        j = te.reduce_axis((0, y.shape[0]), "j")
+        return te.compute(x.shape, lambda i: te.sum(te.exp(-te.square(x[i] - y[j])) * b[j], axis=j), "s")
+
+    fn = te.function(kernel_sum, max_memory=16384)
+    x = jax.ShapeDtypeStruct((4096,), jnp.float32)
+    steps = [int(size) for _, _, size in LOOP.findall(fn.source(x, x, x).split("def forward_with")[0])]
+    assert len(steps) == 2 and min(steps) > 8
+    own = [np.random.default_rng(n).standard_normal(4096).astype("float32") for n in range(3)]
+    wanted = np.exp(-((own[0][:, None] - own[1]) ** 2)) @ own[2]
+    np.testing.assert_allclose(fn(*own), wanted, rtol=1e-3, atol=1e-3)
+    assert temporaries(fn, [x, x, x]) < 10**5

@@ -274,7 +274,9 @@ class _Planner:
         budget = self.policy.max_memory
         chosen = sized(known, self._limit)
         inner, reason = self._inner(chosen, budget)
-        if reason:
+        if reason or (
+            chosen.blocks.size == 1 and known.extent > 1
+        ):  # a row alone is 10 times as slow as squares
             square = known.square(self._limit)
             parts, missing = self._inner(square, int(self._limit))
             if not missing and any(isinstance(t, Tiles) for t in parts.order):
