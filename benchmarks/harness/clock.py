@@ -31,7 +31,7 @@ class Budget:
         return min(max(int(self.seconds / max(once, 1e-9)), self.least), self.most)
 
 
-FULL, QUICK = Budget(1.0, 3, 50), Budget(0.06, 3, 20)
+FULL, QUICK = Budget(0.5, 3, 300), Budget(0.06, 3, 20)
 
 
 @dataclass(frozen=True)
