@@ -1,6 +1,6 @@
 """jaxte beside other forms of the same functions: times, XLA's counts, and the distance to what the machine can do.
 
-    python benchmarks/suite.py                               # all cases; an hour on two cores
+    python benchmarks/suite.py                               # all cases; about eleven minutes on two cores
     python benchmarks/suite.py --quick                       # small sizes and few rounds: within five minutes
     python benchmarks/suite.py --case conv2d max_pool_2_2    # some of them
     python benchmarks/suite.py --case conv2d --update        # and the other figures from the folder of the results
