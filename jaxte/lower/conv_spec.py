@@ -12,7 +12,7 @@ from jaxte.lower.factors import Factor, multiplied
 from jaxte.lower.forms import Form, rewrite_forms
 from jaxte.lower.operands import Layout, Operand, lay_out, normalised, role, size_of
 from jaxte.lower.relation import Relation
-from jaxte.lower.specs import Array, Write, array, as_factor, reshaped, tuple_text, write_extent
+from jaxte.lower.specs import Array, OfTwo, Write, array, as_factor, reshaped, tuple_text, write_extent
 from jaxte.walk import free_axes
 
 _UNKNOWN_SIZE = 1024  # what a symbolic extent counts as when two operands are compared
@@ -50,7 +50,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionSpec:
+class ConvolutionSpec(OfTwo):
     """A call of ``lax.conv_general_dilated`` and what is done to its result.
 
     Attributes:
@@ -78,10 +78,6 @@ class ConvolutionSpec:
     final_shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
 
 
 @dataclass(frozen=True, slots=True)

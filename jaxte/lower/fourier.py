@@ -21,6 +21,7 @@ from jaxte.lower.factors import Factor, multiplied
 from jaxte.lower.shaped import Shaped, einsum, letters_of, shaped
 from jaxte.lower.specs import (
     Array,
+    OfTwo,
     Refusal,
     Write,
     array,
@@ -59,7 +60,7 @@ class Along:
 
 
 @dataclass(frozen=True, slots=True)
-class FourierSpec:
+class FourierSpec(OfTwo):
     """A convolution by transforms.
 
     Attributes:
@@ -79,10 +80,6 @@ class FourierSpec:
     shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
 
 
 def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:

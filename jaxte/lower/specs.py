@@ -48,6 +48,19 @@ class Array:
         return self.body.dtype
 
 
+class OfTwo:
+    """A specification of an operation on ``lhs`` and ``rhs``, whose result is multiplied by ``scale`` if there is one."""
+
+    __slots__ = ()
+    lhs: Array
+    rhs: Array
+    scale: Array | None
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
+
+
 def array(axes: Sequence[Axis], body: Expr) -> Array:
     """``body`` over fresh axes that start at 0, one for each of ``axes``."""
     fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)

@@ -22,14 +22,14 @@ from jaxte.affine import normal
 from jaxte.expr import ZERO, Axis, Const, Expr
 from jaxte.lower.conv_spec import Match, Window, exchanged, finish, operand_body, oriented
 from jaxte.lower.factors import Factor, multiplied
-from jaxte.lower.specs import Array, Refusal, Write, array, as_factor, tuple_text, write_extent
+from jaxte.lower.specs import Array, OfTwo, Refusal, Write, array, as_factor, tuple_text, write_extent
 from jaxte.walk import free_axes
 
 MOST_SUMS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class TapSumsSpec:
+class TapSumsSpec(OfTwo):
     """Sums of products of slices of ``lhs`` with ``rhs``, one for each output position.
 
     Attributes:
@@ -51,10 +51,6 @@ class TapSumsSpec:
     final_shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
 
     @property
     def sums(self) -> int:

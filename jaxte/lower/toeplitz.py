@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from jaxte.expr import Axis, Const, Expr
 from jaxte.lower.conv_spec import Match, Window, finish, operand_body, oriented
 from jaxte.lower.factors import Factor, multiplied
-from jaxte.lower.specs import Array, Refusal, array
+from jaxte.lower.specs import Array, OfTwo, Refusal, array
 from jaxte.walk import free_axes, reads_of
 
 LHS, RHS, OUT = "lhs", "rhs", "out"
@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class ToeplitzSpec:
+class ToeplitzSpec(OfTwo):
     """A convolution by a matrix.
 
     Attributes:
@@ -71,10 +71,6 @@ class ToeplitzSpec:
     shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
 
     @property
     def span(self) -> int:
