@@ -86,7 +86,7 @@ _BITS = (
 _CHOICES = (
     function("select", "a where cond holds, else b; the other one contributes nothing, also to derivatives.",
              None, lambda y, c, a, b: f.select(c, 1, 0), lambda y, c, a, b: f.select(c, 0, 1),
-             jnp="jnp.where", latex=_CASES,
+             jnp="jnp.where", latex=Form(_CASES, PRODUCT),
              vjp=lambda g, y, c, a, b: (None, f.select(c, g, 0), f.select(c, 0, g))),
     function("maximum", "The larger of a and b, NaN if one is NaN. Derivatives: 1 to the larger one; a tie gives "
              "1/2 to each.", *_MAXIMUM, latex=r"\max", vjp=_MAXIMUM_VJP),
@@ -98,15 +98,15 @@ _CHOICES = (
     function("abs", "``|x|``. Derivative: 1 for ``x >= 0``, else -1; for complex x, 0 at 0.",
              of_real(lambda y, x: f.select(x >= 0, 1, -1)), latex=r"\left|{0}\right|", vjp=rules.abs_vjp),
     function("sign", "-1, 0 or 1; ``x / abs(x)`` for complex x. Derivative: zero."),
-    function("floor", "The largest integer not above x. Derivative: zero.", latex=r"\left\lfloor{0}\right\rfloor"),
-    function("ceil", "The smallest integer not below x. Derivative: zero.", latex=r"\left\lceil{0}\right\rceil"),
+    function("floor", "The largest integer not above x. Derivative: zero.", latex=r"\left\lfloor {0}\right\rfloor"),
+    function("ceil", "The smallest integer not below x. Derivative: zero.", latex=r"\left\lceil {0}\right\rceil"),
     function("trunc", "x without its fraction. Derivative: zero."),
     function("round", "The nearest integer, of two the even one. Derivative: zero."),
 )
 
 _POWERS = (
-    function("exp", "eˣ. Derivative: itself.", lambda y, x: y, latex="e^{{{0}}}"),
-    function("exp2", "2ˣ. Derivative: ``log(2) * exp2(x)``.", lambda y, x: _LOG2 * y, latex="2^{{{0}}}"),
+    function("exp", "eˣ. Derivative: itself.", lambda y, x: y, latex=Form("e^{{{0}}}", POWER)),
+    function("exp2", "2ˣ. Derivative: ``log(2) * exp2(x)``.", lambda y, x: _LOG2 * y, latex=Form("2^{{{0}}}", POWER)),
     function("expm1", "eˣ - 1, exact near 0. Derivative: ``expm1(x) + 1``.", lambda y, x: y + 1),
     function("log", "Natural logarithm. Derivative: ``1 / x``.", lambda y, x: 1 / x, latex=r"\log"),
     function("log2", "Logarithm to base 2. Derivative: ``1 / (log(2) * x)``.",
@@ -118,7 +118,7 @@ _POWERS = (
              "``sigmoid(b - a)``.", lambda y, a, b: f.sigmoid(a - b), lambda y, a, b: f.sigmoid(b - a)),
     function("sqrt", "Square root. Derivative: ``0.5 / sqrt(x)``.", lambda y, x: 0.5 / y, latex=r"\sqrt{{{0}}}"),
     function("rsqrt", "``1 / sqrt(x)``. Derivative: ``-0.5 * rsqrt(x) / x``.", lambda y, x: -0.5 * y / x,
-             jnp="lax.rsqrt", latex=r"\frac{{1}}{{\sqrt{{{0}}}}}", numpy=lambda x: 1 / np.sqrt(x)),
+             jnp="lax.rsqrt", latex=Form(r"\frac{{1}}{{\sqrt{{{0}}}}}", PRODUCT), numpy=lambda x: 1 / np.sqrt(x)),
     function("cbrt", "Cube root. Derivative: ``1 / (3 * cbrt(x)**2)``.",
              lambda y, x: 1 / (3 * y**2), latex=r"\sqrt[3]{{{0}}}"),
     function("square", "``x * x``. Derivative: ``2 * x``.",

@@ -30,7 +30,7 @@ _INFIX = {
     "mod": ("%", 12),
     "power": ("**", 14),
 }
-_ATOM = 20
+_COMPARISON, _SIGN, _POWER, _ATOM = 6, 13, 14, 20
 _LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise make it exponential
 
 Piece = tuple[str, int]
@@ -63,7 +63,8 @@ def _axis_names(expr: Expr) -> dict[Axis, str]:
 def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> Piece:
     match node:
         case Const(value):
-            return str(value), _ATOM
+            written = str(value)
+            return written, _SIGN if written.startswith("-") else _ATOM
         case Axis():
             return names[node], _ATOM
         case Var(name):
@@ -82,14 +83,22 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
 def _call_piece(name: str, args: Sequence[Piece]) -> Piece:
     if name in _INFIX:
         sign, strength = _INFIX[name]
-        left, right = args
-        # Subtraction and its like group to the left: a - (b - c) keeps its parentheses.
-        return f"{_wrap(left, strength)} {sign} {_wrap(right, strength + 1)}", strength
+        left, right = (_wrap(a, least) for a, least in zip(args, _least(strength), strict=True))
+        return f"{left} {sign} {right}", strength
     if name == "negative":
-        return f"-{_wrap(args[0], 13)}", 13
+        return f"-{_wrap(args[0], _SIGN)}", _SIGN
     if name == "logical_not":
-        return f"not {_wrap(args[0], 6)}", 5
+        return f"not {_wrap(args[0], _COMPARISON)}", 5
     return f"{name}({', '.join(a[0] for a in args)})", _ATOM
+
+
+def _least(strength: int) -> tuple[int, int]:
+    """How strongly the operands of an infix operator must bind to stand without parentheses."""
+    if strength == _COMPARISON:  # a < b < c is a chain, not (a < b) < c
+        return strength + 1, strength + 1
+    if strength == _POWER:  # groups to the right, and a sign may follow it
+        return strength + 1, _SIGN
+    return strength, strength + 1  # a - (b - c) keeps its parentheses
 
 
 def _wrap(piece: Piece, strength: int) -> str:

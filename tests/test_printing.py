@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from html.parser import HTMLParser
 
 import pytest
 
 from jaxte.compute import compute
 from jaxte.expr import Axis, Expr, call, cast
-from jaxte.functions import TABLE
-from jaxte.operators import SELECT
+from jaxte.functions import TABLE, const
+from jaxte.operators import EQUAL, SELECT
 from jaxte.printing import definitions, formula, html, latex
 from jaxte.reductions import argmax, comm_reducer, prod, reduce_axis
 from jaxte.reductions import max as te_max
 from jaxte.reductions import sum as te_sum
 from jaxte.tensor import Compute, placeholder, var
+from jaxte.text import text
+from tests.lowered import sources
 
 X = placeholder((8, 34, 16), name="X")
 W = placeholder((3, 16, 32), name="W")
@@ -120,6 +123,38 @@ def test_precedence_and_negative_numbers() -> None:
     assert formula(Y, ranges=False) == "Y[i] = (x[i] - (x[i] - 1.5)) * -2 / (x[i] * x[i]) ** 2"
     Z = compute((8,), lambda i: call(EXP, x[i]) + cast(i, "float32"), "Z")
     assert formula(Z, ranges=False) == "Z[i] = exp(x[i]) + float32(i)"
+
+
+a, b, c = (placeholder((8,), name=n) for n in "abc")
+WRITTEN = {
+    "(a ** b) ** c": lambda a, b, c: (a**b) ** c,
+    "a ** b ** c": lambda a, b, c: a ** (b**c),
+    "(-a) ** b": lambda a, b, c: (-a) ** b,
+    "-a ** b": lambda a, b, c: -(a**b),
+    "a ** -b": lambda a, b, c: a**-b,
+    "(-2.5) ** a": lambda a, b, c: const(-2.5) ** a,
+    "(a / b) ** c": lambda a, b, c: (a / b) ** c,
+    "(a < b) == (b < c)": lambda a, b, c: call(EQUAL, a < b, b < c),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_powers_and_comparisons_keep_their_parentheses(written: str) -> None:
+    Y = compute((8,), lambda i: WRITTEN[written](a[i], b[i], c[i]), "Y")
+    elements = re.sub("([abc])", r"\1[i]", written)
+    assert text(Y.body) == elements and formula(Y, ranges=False) == f"Y[i] = {elements}"
+    assert sources(Y) == [written]
+
+
+def test_powers_in_latex() -> None:
+    i = Axis("i", 0, 8)
+    x, y = a[i], b[i]
+    assert latex((x**y) ** 3) == r"{\left({a_{i}}^{b_{i}}\right)}^{3}"
+    assert latex(x ** (y**3)) == r"{a_{i}}^{{b_{i}}^{3}}"
+    assert latex(call(EXP, x) ** 2) == r"{\left(e^{a_{i}}\right)}^{2}"
+    assert latex(call(TABLE["rsqrt"].op, x) ** 2) == r"{\left(\frac{1}{\sqrt{a_{i}}}\right)}^{2}"
+    assert latex(call(SELECT, x > 0, x, y) ** 2).startswith(r"{\left(\begin{cases}")
+    assert latex(call(TABLE["floor"].op, x)) == r"\left\lfloor a_{i}\right\rfloor"
 
 
 def test_axes_with_the_same_name_are_told_apart() -> None:
