@@ -265,3 +265,32 @@ def test_functions_take_numpy_arrays_outside_of_jit(rng: np.random.Generator) ->
     rows = te.compute((5, 6), lambda n, j: X[at[n], j], "rows")
     assert "    X = jnp.asarray(X)\n" in function_text(lower("one", [X, at], [rows]))
     assert "asarray" not in function_text(lower("none", [X], [te.compute((4,), lambda i: X[i, 0], "first")]))
+
+
+DERIVED = {  # what NumPy's arrays make of themselves is an array of NumPy too
+    "scaled": (lambda i, j: 2.0 * X[i, j] + 1.0, "X = jnp.asarray(X)"),
+    "sliced": (lambda i, j: -X[3 - i, j], "X = jnp.asarray(X)"),
+    "of two": (lambda i, j: X[i, j] * b[j], "X, b = map(jnp.asarray, (X, b))"),
+    "made by JAX": (lambda i, j: te.exp(X[i, j]) * b[j], ""),
+    "added to what JAX makes": (lambda i, j: X[i, j] + te.exp(b[j]), ""),
+}
+
+
+@pytest.mark.parametrize("case", DERIVED)
+def test_what_is_gathered_from_may_be_made_of_numpy_arrays(case: str, rng: np.random.Generator) -> None:
+    body, conversion = DERIVED[case]
+    at = te.placeholder((5,), "int32", "at")
+    T = te.compute((4, 6), body, "T")
+    rows = te.compute((5, 6), lambda n, j: T[at[n], j] * b[j], "rows")
+    feeds = {X: rng.standard_normal((4, 6)).astype("float32"), b: rng.standard_normal(6).astype("float32")}
+    feeds |= {at: rng.integers(0, 4, 5).astype("int32")}
+    program = lower("rows_of", list(feeds), [rows])
+    text = module_text([program])
+    assert [line.strip() for line in text.splitlines() if "asarray" in line] == [conversion] * bool(
+        conversion
+    )
+    namespace: dict = {}
+    exec(text, namespace)
+    np.testing.assert_allclose(
+        namespace["rows_of"](*feeds.values()), te.interpret(rows, feeds), rtol=1e-5, atol=1e-6
+    )

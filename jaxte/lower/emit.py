@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,6 +12,7 @@ from jaxte.lower.ops import Program
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _USES = {"import functools": "functools."}
+_MODULES = ("jnp", "lax", "jax")
 _MOST_FORMULAS = 40
 _WIDTH = 100
 
@@ -46,14 +47,57 @@ def _wrapped(formula: str) -> list[str]:
 
 
 def _conversion(program: Program) -> list[str]:
-    """JAX arrays made of the parameters that are read as ``X.at[...]``, which NumPy's arrays do not have."""
-    code = "\n".join(line for s in program.statements for line in (s.source, *s.body) if ".at[" in line)
-    read = set(re.findall(r"(?<![\w.])(\w+)\.at\[", code)) if code else set[str]()
+    """JAX arrays made of the parameters that are read as ``X.at[...]``, which NumPy's arrays do not have.
+
+    So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
+    """
+    lines = [line for s in program.statements for line in s.lines]
+    if not any(".at[" in line for line in lines):
+        return []
+    tree = ast.parse("\n".join(lines))
+    made = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    wanted = [n.value for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "at"]
+    read: set[str] = set()
+    while wanted:
+        new = (_numpy_names(wanted.pop()) or set()) - read
+        read |= new
+        wanted += [made[name] for name in new if name in made]
     names = [name for name, _ in program.params if name in read]
     if len(names) < 2:
         return [f"    {name} = jnp.asarray({name})" for name in names]
     listed = ", ".join(names)
     return [f"    {listed} = map(jnp.asarray, ({listed}))"]
+
+
+def _numpy_names(code: ast.expr) -> set[str] | None:
+    """The names that make ``code`` an array of NumPy if all of them are; None where it is one of JAX whatever they are."""
+    match code:
+        case ast.Constant():
+            return set()
+        case ast.Name(id=name):
+            return None if name in _MODULES else {name}
+        case (
+            ast.Call(func=ast.Attribute(value=value))
+            | ast.Subscript(value=value)
+            | ast.Attribute(value=value)
+        ):
+            return _numpy_names(value)
+        case ast.UnaryOp(operand=operand):
+            return _numpy_names(operand)
+        case ast.BinOp(left=left, right=right):
+            operands = [left, right]
+        case ast.Compare(left=left, comparators=others):
+            operands = [left, *others]
+        case _:
+            return None
+    found = [_numpy_names(operand) for operand in operands]
+    return None if None in found else set().union(*(names for names in found if names is not None))
 
 
 def _returned(program: Program) -> str:
