@@ -24,7 +24,6 @@ from jaxte.errors import DifferentiationError
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.operators import AND, DIVIDE, EQUAL, GREATER, LESS, SELECT, Op
 from jaxte.reductions import builtin_reducer
-from jaxte.shapes import MAX_EXTENT
 from jaxte.tensor import Compute
 from jaxte.walk import combine, postorder, substitute
 
@@ -137,11 +136,10 @@ def _winner(tensor: Compute, node: Reduce, element: Expr, value: Expr) -> Comput
     axes, table = _fresh(tensor.axes)
     value = substitute(value, table)
     element, where = substitute(element, table), substitute(node.where, table)
-    first = node.reducer.ties == "first"
-    nowhere = Const(MAX_EXTENT if first else -1, "int32")
-    position = cast(_position(node.axes), "int32")
-    candidate = call(SELECT, call(EQUAL, element, value), position, nowhere)
-    reducer = builtin_reducer("min" if first else "max", "int32")
+    dtype = _position_dtype(node.axes)
+    reducer = builtin_reducer("min" if node.reducer.ties == "first" else "max", dtype)
+    position = cast(_position(node.axes), dtype)
+    candidate = call(SELECT, call(EQUAL, element, value), position, reducer.identity[0])
     return Compute(f"winner_{tensor.name}", axes, Reduce(reducer, (candidate,), node.axes, where))
 
 
@@ -151,6 +149,18 @@ def _position(axes: Sequence[Axis]) -> Expr:
     for axis in axes:
         position = position * axis.extent + (axis - axis.lo)
     return position
+
+
+def _position_dtype(axes: Sequence[Axis]) -> str:
+    """The shortest integers that number the points of ``axes`` from 0 and have one more for none of them."""
+    points: Expr = Const(1)
+    for axis in axes:
+        points = points * axis.extent
+    count = normal(points)
+    for bits in (8, 16):
+        if isinstance(count, Const) and int(count) < 2 ** (bits - 1):
+            return f"int{bits}"
+    return "int32"
 
 
 def _fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:

@@ -13,10 +13,21 @@ from typing import Any
 from jaxte import dtypes
 from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lower.bounds import decide, dims_of, known, simplify, surely_inside
+from jaxte.lower.bounds import (
+    at_most,
+    constant,
+    decide,
+    dims_of,
+    highest,
+    known,
+    lowest,
+    nonnegative,
+    simplify,
+    surely_inside,
+)
 from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.names import Names
-from jaxte.lower.numbers import converted, folded, numeral
+from jaxte.lower.numbers import SHORT_INTEGERS, converted, folded, numeral
 from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.policy import Policy
@@ -142,6 +153,9 @@ class Body:
                 return (yield from self.rules["select"](self, node, scope))
             case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
                 return self.condition(node, scope)
+            case Call(op, (Expr() as a, Read() as b)) if op in COMPARISONS and self._fits(a, b.dtype, scope):
+                position = self.index_value(scope.index(a), scope, b.dtype)
+                return self.combine(op, [position, (yield b, scope)], node.kind, scope)
             case Call(op, (operand,)) if op.name == "cast" and operand.weak and is_index(operand):
                 return self.index_value(scope.index(operand), scope, op.result)
             case _ if node.weak and node.dtype == "int32" and is_index(node):
@@ -202,6 +216,16 @@ class Body:
         return self._padded_names[tensor]
 
     # --- index expressions as values
+
+    def _fits(self, node: Expr, dtype: str, scope: Scope) -> bool:
+        """Whether ``node`` is a position that varies, its values among the short integers of ``dtype``."""
+        if dtype not in SHORT_INTEGERS or not (node.weak and is_index(node)):
+            return False
+        form, last = linear(scope.index(node)), constant(SHORT_INTEGERS[dtype])
+        low, high = lowest(form), highest(form)
+        if form.is_constant or low is None or high is None:
+            return False
+        return nonnegative(low) and at_most(high, last)
 
     def index_value(self, index: Expr, scope: Scope, dtype: str | None) -> Value:
         """An index expression of dimensions as an array; without a dtype, in JAX's default integers."""

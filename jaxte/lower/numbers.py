@@ -20,6 +20,7 @@ from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT, Op
 Number = int | float
 _FLOATS: dict[str, Callable[[Number], Any]] = {"float32": np.float32, "float64": np.float64}
 _INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+SHORT_INTEGERS = {"int8": 2**7 - 1, "int16": 2**15 - 1}  # and the greatest of each
 
 
 def numeral(value: Number, kind: Kind) -> Value:
