@@ -205,11 +205,65 @@ def test_a_hundred_thousand_points_stay_small() -> None:
 def test_the_text_of_the_gaussian_sum() -> None:
     text = te.function(gaussian_sum).source(*LARGE)
     assert "K_0 = " not in text
-    assert "K_0_i_1 = (x_i[:, 0, None] - y[None, :, 0]) ** 2 + (x_i[:, 1, None] - y[None, :, 1]) ** 2" in text
+    assert "K_0_i_1 = (x_i[:, 0, None] - y_transposed[0, None, :]) ** 2" in text
     assert re.search(r"K = lax\.map\(K_tile, jnp\.arange\(0, 4096, \d+\)\)\n +K = K\.reshape\(4096\)", text)
     assert len(LOOP.findall(text)) == 3  # forward twice; dx, dy and db together
     assert re.search(r"\(dy_sum, db\), dx = lax\.scan\(", text)
     assert "no scatter" in str(te.function(gaussian_sum).explain(*LARGE))
+
+
+def test_coordinates_are_laid_out_once_before_the_tiles() -> None:
+    """Rows of memory, not every third number: they are read in each tile."""
+    text = te.function(gaussian_sum).source(*LARGE)
+    assert text.count("y_transposed = y.T") == len(LOOP.findall(text))
+    assert "y[" not in "".join(re.findall(r"def \w+_tile.*?return [^\n]*", text, re.DOTALL))
+
+
+def test_one_exponential_a_tile_and_products_with_vectors() -> None:
+    text = te.function(gaussian_sum).source(*LARGE).partition("def backward")[2].partition("def _fwd")[0]
+    assert text.count("jnp.exp(") == 1
+    assert "dK_0_i" not in text
+    assert len(re.findall(r'jnp\.einsum\("[ij],ij->[ij]"', text)) == 7  # dx and dy in three components, db
+    assert '"ij,ij->' not in text
+    dy = text.partition('jax.named_scope("dy")')[2]
+    assert "dy = -((-b * 2)[:, None] * dy_sum)" in dy  # b[j] is not in what is carried
+
+
+def test_a_product_that_others_read_too_stays_as_it_is() -> None:
+    """``W`` is a factor of one sum and stands alone in another reduction."""
+
+    def build(x: Tensor, y: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        n, m = x.shape[0], y.shape[0]
+        w = te.compute((n, m), lambda i, j: b[j] * te.exp(x[i, 0] * y[j, 0]), "W")
+        j = te.reduce_axis((0, m), "j")
+        total = te.compute((n,), lambda i: te.sum(w[i, j] * y[j, 1], axis=j), "S")
+        return total, te.compute((n,), lambda i: te.max(w[i, j], axis=j), "M")
+
+    own = arrays(41, 60, 2)
+    text = te.function(build, forms=FORCED).source(*own).partition("def backward")[0]
+    assert "W_i = " in text
+    weights = own[2] * np.exp(own[0][:, :1] * own[1][:, 0])
+    total, most = te.function(build, forms=FORCED)(*own)
+    np.testing.assert_allclose(total, weights @ own[1][:, 1], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(most, weights.max(1), rtol=1e-5)
+
+
+def test_a_product_that_is_read_by_what_is_in_tiles_itself() -> None:
+    """``V`` is as large as the product that its sum reads, and exists by blocks only as well."""
+
+    def build(x: Tensor, y: Tensor, b: Tensor) -> Tensor:
+        n, m = x.shape[0], y.shape[0]
+        w = te.compute((n, m), lambda i, j: b[j] * te.exp(x[i, 0] * y[j, 0]), "W")
+        k, j = te.reduce_axis((0, m), "k"), te.reduce_axis((0, m), "j")
+        v = te.compute((n, m), lambda i, j: te.sum(w[i, k] * abs(y[k, 1] - y[j, 1]), axis=k), "V")
+        return te.compute((n,), lambda i: te.max(v[i, j], axis=j), "M")
+
+    own = arrays(41, 30, 2)
+    fn = te.function(build, forms=FORCED)
+    assert "exp_x_i" in fn.source(*own) and "    V = " not in fn.source(*own)
+    weights = own[2] * np.exp(own[0][:, :1] * own[1][:, 0])
+    wanted = (weights @ abs(own[1][:, 1][:, None] - own[1][:, 1])).max(1)
+    np.testing.assert_allclose(fn(*own), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_sizes_that_do_not_divide() -> None:

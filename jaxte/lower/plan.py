@@ -127,6 +127,7 @@ class _Lowering:
                 statements[-1] = behind_barrier(statements[-1])
             idents[original.get(tensor, tensor)] = target
             choices.append(choice_of(tensor.name, body))
+        idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         return Written(statements, idents, choices)
 
 

@@ -23,6 +23,7 @@ from jaxte.conditions import nonnegative_forms
 from jaxte.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
 from jaxte.lower.factors import product_of
 from jaxte.lower.specs import Array
+from jaxte.lower.tile_sizes import FEW
 from jaxte.operators import SELECT
 from jaxte.tensor import Compute, Placeholder, Tensor
 from jaxte.text import text
@@ -238,7 +239,7 @@ class Blocks:
             return self._inside(read, place, moving, table)
         data = any(reads_of(read.indices[n]) for n in moving)
         if not moving or data:
-            return Read(read.tensor, [substitute(index, table) for index in read.indices])
+            return self._whole(Read(read.tensor, [substitute(index, table) for index in read.indices]))
         indices = [substitute(index, {place.axis: place.meaning}) for index in read.indices]
         windows: list[Window] = []
         for n in moving:
@@ -258,6 +259,25 @@ class Blocks:
                 indices[n] = normal(step * place.at + from_linear(rest) - first)
         part = self._slice(read.tensor, place.axis.name, tuple(windows))
         return Read(part, [i if n in moving else substitute(i, table) for n, i in enumerate(indices)])
+
+    def _whole(self, read: Read) -> Read:
+        """A read of all of a tensor; transposed before the loop if a long dimension lies before a last one of few points."""
+        shape, tensor = read.tensor.shape, read.tensor
+        known = [e for e in shape if isinstance(e, int)]
+        if len(known) < max(2, len(shape)) or reads_of(*read.indices):
+            return read
+        long = max(range(len(known)), key=known.__getitem__)
+        if not 1 < known[-1] <= FEW < known[long]:
+            return read
+        order = [n for n in range(len(known)) if n != long] + [long]
+        if tensor not in self._arrays:
+            axes = [Axis(f"{tensor.name}{n}", 0, e) for n, e in enumerate(known)]
+            self._arrays[tensor] = Array(tuple(_ordered(axes, order)), Read(tensor, axes))
+        array = self._arrays[tensor]
+        if array not in self.slices:
+            part = Placeholder(f"{tensor.name}_transposed", tuple(_ordered(known, order)), tensor.dtype)
+            self.slices[array] = Slice(part, array, ())
+        return Read(self.slices[array].part, _ordered(read.indices, order))
 
     def _inside(self, read: Read, place: Place, moving: list[int], table: dict[Expr, Expr]) -> Expr:
         if len(moving) != 1:

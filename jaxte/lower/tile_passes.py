@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from jaxte.lower.tile_blocks import Blocks
@@ -51,11 +51,13 @@ class Tiling:
         order: what to compute, in order.
         stand_ins: tensors that are computed under another definition.
         refused: large tensors that exist in whole, with the reason.
+        renewed: what stands for tensors whose definitions read others, in this order and in all that it holds.
     """
 
     order: tuple[Tensor | Tiles, ...]
     stand_ins: dict[Tensor, Compute]
     refused: dict[Tensor, str]
+    renewed: dict[Tensor, Tensor] = field(default_factory=dict)
 
 
 def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:

@@ -121,6 +121,9 @@ class _Text:
         self.known |= {blocks.start: self.start, blocks.first: first}
         for piece in blocks.slices.values():
             source, before = self._source(piece)
+            if not piece.windows:
+                self.known[piece.part] = source
+                continue
             name = names.new(piece.part.name)
             lines.append(f"{name} = {_sliced(source, piece.windows, piece.part.shape, before, self.start)}")
             self.known[piece.part] = name
@@ -139,7 +142,7 @@ class _Text:
         if isinstance(source, Tensor):
             name, label = self.known[source], self.known[source]
         else:
-            label = self.writer.names.new(f"{piece.part.name}_all")
+            label = self.writer.names.new(f"{piece.part.name}_all" if piece.windows else piece.part.name)
             name = self._prepared(source, label)
         shape = source.shape
         before, widths = {}, [(0, 0)] * len(shape)

@@ -23,6 +23,7 @@ from jaxte.lower.policy import Policy
 from jaxte.lower.tile_blocks import NoBlock
 from jaxte.lower.tile_makers import Pass, largest_block, make_pass, sized
 from jaxte.lower.tile_passes import Tiles, Tiling, inputs_of, ordered
+from jaxte.lower.tile_products import split_products
 from jaxte.lower.tile_sizes import (
     FEW,
     GENERAL,
@@ -61,10 +62,18 @@ def tiling(
         LoweringError: a tensor above the memory budget has no tiles, or one position of it is above the budget and has none.
     """
     own = [t for t in order if t not in given]
-    planner = _Planner(own, results, Large(own, given, policy), tiled)
+    large = Large(own, given, policy)
+    products = [t for t in large.tensors if t not in results and wanted(policy, [t.name]) in (None, TILES)]
+    renewed: dict[Tensor, Tensor] = {}
+    if products:
+        own, renewed = split_products(own, products)
+    if renewed:
+        results = {renewed.get(t, t) for t in order if t in results}
+        large = Large(own, given, policy)
+    planner = _Planner(own, results, large, tiled)
     while not planner.attempt():
         pass
-    return planner.finished()
+    return replace(planner.finished(), renewed=renewed)
 
 
 class _Planner:
@@ -165,7 +174,7 @@ class _Planner:
             except NoBlock as refusal:
                 reason = str(refusal)
                 continue
-            if own.blocks.slices or own.blocks.start in {
+            if any(s.windows for s in own.blocks.slices.values()) or own.blocks.start in {
                 t for b in own.blocks.tensors.values() for t in b.inputs
             }:
                 found.append(own)
