@@ -54,7 +54,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "layer_norm": ({}, "sum"),
     "log_softmax": ({}, "max, sum"),
     "lrn": ({}, "shifted slices"),
-    "max_pool_2_2": ({}, "shifted slices"),
+    "max_pool_2_2": ({}, "interleaved, shifted slices"),
     "max_pool_3_1": ({}, "shift-and-add, shifted slices"),
     "max_pool_3_2": ({}, "shift-and-add, shifted slices"),
     "max_pool_7_1": ({}, "separable slices, shift-and-add, shifted slices"),

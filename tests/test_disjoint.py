@@ -19,7 +19,7 @@ H = te.placeholder((5,), name="H")
 CASES: dict[str, tuple[Callable[..., Any], str, bool]] = {
     "every row": (lambda i: te.sum(X[i, K] * W[0, K] + te.sin(X[i, K]) * W[1, K] + te.exp(X[i, K]) * W[2, K], axis=K), "stack", True),
     "a row of numbers": (
-        lambda i: te.sum(X[i, K] * W[0, K] + 2 * W[1, K] + te.exp(X[i, K]) * W[2, K], axis=K), "concatenate", True,
+        lambda i: te.sum(X[i, K] * W[0, K] + 2 * W[1, K] + te.exp(X[i, K]) * W[2, K], axis=K), "stack", True,
     ),
     "two rows of three": (lambda i: te.sum(X[i, K] * W[0, K] + te.exp(X[i, K]) * W[2, K], axis=K), "", True),
     "one row twice": (

@@ -11,6 +11,7 @@ from jaxte.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lower.body import Body
 from jaxte.lower.bounds import known
 from jaxte.lower.disjoint import without_disjoint_sums
+from jaxte.lower.first_hits import without_winners
 from jaxte.lower.gathers import gather_value
 from jaxte.lower.names import Names, docstring_text, identifier
 from jaxte.lower.ops import Choice, Code, Program, Statement
@@ -62,7 +63,8 @@ def lower(
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
     lowering = _Lowering(names, sizes, policy, name, params)
-    written = lowering.written(tiling(order, idents, results, policy), idents)
+    planned = without_winners(tiling(order, idents, results, policy), results, policy)
+    written = lowering.written(planned, idents)
     idents |= written.names
     return Program(
         own,

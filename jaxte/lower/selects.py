@@ -23,6 +23,7 @@ from jaxte.lower.boxes import (
     usable,
 )
 from jaxte.lower.empty_sums import point_condition
+from jaxte.lower.interleaved import interleaved_value
 from jaxte.lower.ops import Code, Pad, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.writing import broadcast, dtype_text
@@ -46,6 +47,10 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
         found = yield from body.rules["recognise"](body, taken, scope, parts)
         if found is not None:
             return found
+    if len(parts) == 1:
+        chosen = yield from interleaved_value(body, node, scope)
+        if chosen is not None:
+            return chosen
     if isinstance(other, Const):
         inside = _unguarded(taken, parts, scope) if not other.value else parts
         if (_worth_cutting(body, taken, parts, scope) and scope.depth < _DEEPEST) or inside != parts:
@@ -302,13 +307,9 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
         value = yield branch, inner
         values.append((body.cast(value, node.dtype), inner, part))
     dims = tuple(d for d in scope.order if d is dim or any(d in v.dims for v, _, _ in values))
-    axis = dims.index(dim)
-    stacked = all(part not in v.dims and known(part.hi) == 1 for v, _, part in values) and not any(
-        v.dims != tuple(d for d in dims if d is not dim) for v, _, _ in values
-    )
-    if stacked:
-        listed = ", ".join(v.code.text for v, _, _ in values)
-        return Value(Code(f"jnp.stack([{listed}], axis={axis})"), dims, (node.dtype, False))
+    if all(part not in v.dims and known(part.hi) == 1 for v, _, part in values):
+        rows = [body.named(v) if v.code.text.startswith("jnp.stack(") else v for v, _, _ in values]
+        return body.stack(rows, dim, scope)
     texts = []
     for value, _, part in values:
         own = tuple(part if d is dim else d for d in dims)
@@ -317,4 +318,5 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
             code = Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in own])})")
         texts.append(code.text)
     body.note("concatenate")
-    return Value(Code(f"jnp.concatenate([{', '.join(texts)}], axis={axis})"), dims, (node.dtype, False))
+    written = f"jnp.concatenate([{', '.join(texts)}], axis={dims.index(dim)})"
+    return Value(Code(written), dims, (node.dtype, False))

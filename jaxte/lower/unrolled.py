@@ -5,8 +5,8 @@ another way, as in ``min over k of select(X[2*i + k] == M[i], k, none)``, it is 
 and XLA makes one loop of all of them.
 
 A least number among those of the positions at which a condition holds is the number of the first such position, if the numbers
-increase: ``where(c0, 0, where(c1, 1, none))`` instead of the minimum of ``where(c0, 0, none)`` and ``where(c1, 1, none)``. The
-position of the winner of a maximum is such a number.
+increase: ``where(c0, 0, where(c1, 1, none))`` instead of the minimum of ``where(c0, 0, none)`` and ``where(c1, 1, none)``; a
+greatest number is that of the last. The position of the winner of a maximum is such a number.
 """
 
 from __future__ import annotations
@@ -48,21 +48,34 @@ def _copy(body: Expr, where: Expr, identity: Expr, table: dict[Expr, Expr]) -> E
 
 def _first(node: Reduce, tables: Sequence[dict[Expr, Expr]]) -> Expr | None:
     """The number of the first position at which the condition holds, where that is the least number."""
-    body, identity = node.exprs[0], node.reducer.identity[0]
-    match body:
-        case Call(op, (condition, number, Const() as none)) if op is SELECT and node.reducer.name == "min":
+    found = numbered_conditions(node, tables)
+    if found is None:
+        return None
+    result: Expr = node.reducer.identity[0]
+    for number, test in reversed(found):
+        result = call(SELECT, test, Const(number, node.dtype), result)
+    return result
+
+
+def numbered_conditions(node: Reduce, tables: Sequence[dict[Expr, Expr]]) -> list[tuple[int, Expr]] | None:
+    """The number of each position and when it counts, if ``node`` is the least or greatest number of those that count.
+
+    The first of them that counts is the result, so they are in ascending order for the least, else in descending order.
+    """
+    match node.exprs[0]:
+        case Call(op, (condition, number, Const() as none)) if op is SELECT:
             pass
         case _:
             return None
+    if node.reducer.name not in ("min", "max") or none is not node.reducer.identity[0]:
+        return None
     numbers = [_number(substitute(number, table)) for table in tables]
     known = [n for n in numbers if n is not None]
-    if none is not identity or len(known) < len(numbers) or sorted(set(known)) != known:
+    if len(known) < len(numbers) or sorted(set(known)) != known:
         return None
-    result: Expr = identity
-    for table, own in zip(reversed(tables), reversed(known), strict=True):
-        test = call(AND, substitute(node.where, table), substitute(condition, table))
-        result = call(SELECT, test, Const(own, node.dtype), result)
-    return result
+    tests = [call(AND, substitute(node.where, t), substitute(condition, t)) for t in tables]
+    found = list(zip(known, tests, strict=True))
+    return found if node.reducer.name == "min" else found[::-1]
 
 
 def _number(expr: Expr) -> int | None:
