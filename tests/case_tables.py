@@ -26,7 +26,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "conv2d_transposed": ({"convolution": 6}, "convolution, residue classes"),
     "conv3d": ({"convolution": 3}, "convolution"),
     "conv_per_example_gradients": ({"convolution": 48}, "convolution per group"),
-    "cost_volume": ({}, "shift-and-add, sum + stacked sums"),
+    "cost_volume": ({"dot_general": 9}, "block-skew, shift-and-add"),
     "cross_entropy": ({}, "max, sum"),
     "deformable_conv": (
         {"scatter": 4, "gather": 8, "dot_general": 3},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -190,6 +192,14 @@ def test_sliding_window_scores_at_full_size() -> None:
     assert 10 * own < both(gathered).compile().memory_analysis().temp_size_in_bytes
 
 
+@pytest.mark.parametrize(("stride", "step", "window"), [(2, 1, 96), (3, 2, 128)])
+def test_the_columns_of_long_strided_windows_at_full_size(stride: int, step: int, window: int) -> None:
+    columns = stride * 511 + step * (window - 1) + 1
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 512, window), (8, columns, 64))]
+    choices = te.function(weighted(step, 0, stride)).explain(*shapes).choices
+    assert [c.form for own in choices.values() for c in own] == ["block-skew"] * 3
+
+
 def test_short_windows_stay_slices() -> None:
     shapes = [jax.ShapeDtypeStruct((1024, 3), jnp.float32), jax.ShapeDtypeStruct((1026, 64), jnp.float32)]
 
@@ -218,5 +228,75 @@ def test_conditions_that_are_no_columns_are_refused() -> None:
     [(2, 1, 5, 4), (2, 2, 4, 0), (2, 3, 9, 4), (3, -2, 5, 4), (3, 1, 2, 0), (2, -1, 40, 0)],
 )
 def test_windows_that_move_by_a_stride(stride: int, step: int, window: int, before: int) -> None:
-    agree(scores(window, step, before, stride), [(2, 37, 3), (2, 97, 3)], expect=2)
-    agree(weighted(step, before, stride), [(2, 37, window), (2, 97, 3)], expect=2)
+    """The gradient of the columns too; where windows are shorter than the stride, each column is in one of them at most."""
+    expect = 3 if window > stride else 2
+    agree(scores(window, step, before, stride), [(2, 37, 3), (2, 97, 3)], expect)
+    agree(weighted(step, before, stride), [(2, 37, window), (2, 97, 3)], expect)
+
+
+Ints = tuple[int, ...]
+
+
+def volume(windows: Ints, steps: Ints, before: Ints, strides: Ints) -> Callable[[Tensor, Tensor], Tensor]:
+    """What each pixel of one image has in common with the pixels of a window of another one."""
+
+    def build(a: Tensor, b: Tensor) -> Tensor:
+        c = te.reduce_axis((0, a.shape[0]), "c")
+        dims = len(windows)
+
+        def body(*at: Any) -> Any:
+            here, shift = at[:dims], at[dims:]
+            there = [
+                g * i + s * p - o for g, i, s, p, o in zip(strides, here, steps, shift, before, strict=True)
+            ]
+            keep = functools.reduce(operator.and_, map(inside, there, b.shape[1:]))
+            return te.select(keep, te.sum(a[(c, *here)] * b[(c, *there)], axis=c), 0.0)
+
+        return te.compute((*a.shape[1:], *windows), body, "Y")
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("windows", "steps", "before"),
+    [
+        ((3, 5), (1, 1), (1, 2)),
+        ((5, 3), (2, 1), (4, 0)),
+        ((2, 4), (-1, 3), (0, 3)),
+        ((2, 2, 3), (1, 1, -2), (0, 1, -3)),
+    ],
+)
+def test_a_volume_of_several_bands(windows: Ints, steps: Ints, before: Ints) -> None:
+    """One of the bands is skewed, in the others there is a product for each diagonal; and both adjoints."""
+    own, other = ((2, *(n - m for n in (11, 20, 6)[: len(windows)])) for m in (0, 1))
+    text = agree(volume(windows, steps, before, (1,) * len(windows)), [own, other])
+    assert " for p in range(" in text
+
+
+def test_a_volume_whose_windows_move_by_strides() -> None:
+    agree(volume((3, 3), (1, 2), (1, 0), (2, 1)), [(2, 6, 9), (2, 13, 12)], expect=2)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+def test_random_volumes(data: st.DataObject) -> None:
+    few = st.tuples(st.integers(2, 4), st.integers(2, 4))
+    windows, sizes = data.draw(few), data.draw(st.tuples(st.integers(3, 8), st.integers(3, 20)))
+    steps = data.draw(st.tuples(*[st.sampled_from([1, 2, -1])] * 2))
+    before = data.draw(st.tuples(*[st.integers(-2, 3)] * 2))
+    strides = data.draw(st.tuples(*[st.sampled_from([1, 1, 2])] * 2))
+    build = volume(windows, steps, before, strides)
+    others = tuple(g * n for g, n in zip(strides, sizes, strict=True))
+    agree(build, [(2, *sizes), (2, *others)], expect=0)
+
+
+def test_a_volume_is_made_by_products() -> None:
+    """Its products are those of blocks, summed as they are made."""
+    image = jax.ShapeDtypeStruct((32, 48, 48), jnp.float32)
+    fn = te.function(volume((9, 9), (1, 1), (4, 4), (1, 1)))
+    taken = {c.tensor: c.form for choices in fn.explain(image, image).choices.values() for c in choices}
+    assert taken["Y_0"] == "block-skew"
+    lowered = jax.jit(fn).lower(image, image)
+    assert lowered.as_text().count("stablehlo.dot_general") == 9
+    products = 81 * 32 * 48 * 48 * 4
+    assert 4 * lowered.compile().memory_analysis().temp_size_in_bytes < products

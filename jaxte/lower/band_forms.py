@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from jaxte.expr import Axis, Reduce
-from jaxte.lower.bands import BandSpec, Dims
+from jaxte.lower.band_spec import SCORES, Band, BandSpec, Dims
 from jaxte.lower.bands_source import band_source, blocks_of
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
@@ -30,26 +30,41 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
     def write() -> Search:
         texts = yield from operands_text(body, spec.operands)
         body.note(FORM)
-        return whole(band_source(spec, texts, assign), axes, node)
+        return whole(band_source(spec, texts, assign, skewed_band(spec)), axes, node)
 
     yield Candidate(FORM, band_work(spec), write)
 
 
+def skewed_band(spec: BandSpec) -> int:
+    """The number of the band whose blocks are the least work; the last one of those alike, which is next in memory."""
+    return min(range(len(spec.bands)), key=lambda n: (_entries(spec.bands[n]) / _points(spec.bands[n]), -n))
+
+
+def _entries(band: Band) -> int:
+    blocks = blocks_of(band)
+    return blocks.count * blocks.size * blocks.width * blocks.step
+
+
+def _points(band: Band) -> int:
+    return band.rows * band.window
+
+
 def band_work(spec: BandSpec, width: int = 4) -> Work:
     """The work of ``spec`` in elements of ``width`` bytes."""
-    blocks = blocks_of(spec)
+    skewed = skewed_band(spec)
+    blocks, outer = blocks_of(spec.bands[skewed]), [b for n, b in enumerate(spec.bands) if n != skewed]
     sizes = {
         role: int(a.hi)
         for d in (spec.first, spec.second)
         for role, a in zip(d.roles, d.array.axes, strict=True)
     }
-    entries = blocks.count * blocks.size * blocks.width * spec.step
+    entries = _entries(spec.bands[skewed]) * prod(map(_points, outer))
     products = entries * prod(n for role, n in sizes.items() if isinstance(role, Axis))
     band = width * entries * prod(sizes[a] for a in _band_axes(spec))
-    plain = (
-        width * blocks.columns * prod(sizes[a] for a in _own(spec.second)) * (blocks.spans + 1) / blocks.spans
-    )
-    return Work(dot=2 * products, stream=4 * band + 2 * plain, kernel=8, temporaries=band)
+    second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))
+    plain = width * second * (blocks.spans + 1) / blocks.spans
+    times = prod(b.window for b in outer)
+    return Work(dot=2 * products, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
 
 
 def _own(dims: Dims) -> set[Axis]:
@@ -58,6 +73,6 @@ def _own(dims: Dims) -> set[Axis]:
 
 def _band_axes(spec: BandSpec) -> set[Axis]:
     """The axes beside the band itself in what stands on its rows and diagonals."""
-    if spec.kind == "scores":
+    if spec.kind == SCORES:
         return {role for role in spec.out if isinstance(role, Axis)}
     return _own(spec.first)

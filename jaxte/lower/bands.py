@@ -10,7 +10,7 @@ columns ``l = r + s z``. Given two of them, a sum of products over the band make
 The adjoints of each are the other two. Any further axes may stand anywhere; which of them are summed and which are kept is
 the einsum's business. A sum is one of the three if
 
-1. it is a product of two operands in which exactly one index mixes axes, and this index is ``r + s z`` (or ``l - s z``), with
+1. it is a product of two operands in which an index mixes axes, and this index is ``r + s z`` (or ``l - s z``), with
    the coefficient 1 or -1 on the axis that is no diagonal;
 2. each axis of the pair stands where the table above has it, and nowhere else;
 3. the conditions hold exactly where ``l`` (or ``r``) is inside of its range: isl compares the two sets. What is outside
@@ -20,8 +20,11 @@ Rows are taken in blocks of ``B``. A block meets ``B + s (W - 1)`` columns, so i
 which the band is a parallelogram; see ``bands_source`` for how it becomes a rectangle. A step ``s`` above one is one band for
 each remainder of ``r`` by ``s``, side by side.
 
-In the first two forms a window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row, and
-where ``s`` is above one as well, only every ``s``-th of its diagonals is there.
+A window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row, and where ``s`` is above one as
+well, only every ``s``-th of its diagonals is there. The third form has two mixed indices then; see ``band_columns``.
+
+Several indices may be such lines at once, each on axes of its own, as those of a volume of correlations between two images. These are
+bands side by side: what 1 to 3 say holds for each of them, and all are of the same form.
 
 An infinity or NaN in ``Y`` or ``X`` reaches the other rows of its block in the second and third form, since ``0 * inf`` is NaN.
 """
@@ -31,64 +34,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import normal
+from jaxte.affine import from_linear, normal
 from jaxte.domain import IntegerSet
 from jaxte.expr import Axis, Const, Expr, Reduce, conjuncts
+from jaxte.lower.band_columns import column_roles, recognise_columns
+from jaxte.lower.band_spec import (
+    COLUMN,
+    DIAGONAL,
+    ROW,
+    SCORES,
+    TRANSPOSED,
+    WEIGHTED,
+    Band,
+    BandSpec,
+    Part,
+    dims_of,
+)
 from jaxte.lower.factors import multiplied, product_of, split_outer
-from jaxte.lower.forms import Form, rewrite_forms
+from jaxte.lower.forms import Form
 from jaxte.lower.operands import Operand, two_operands
 from jaxte.lower.specs import Array, Refusal, array
-from jaxte.walk import free_axes, reads_of
+from jaxte.walk import free_axes
 
-SCORES, WEIGHTED, TRANSPOSED = "scores", "weighted", "transposed"
-
-
-@dataclass(frozen=True, slots=True)
-class Dims:
-    """An operand of a banded product: an array and the role of each of its dimensions.
-
-    ``roles`` holds "row", "diagonal", "column", or the axis itself for one that the band does not touch.
-    """
-
-    array: Array
-    roles: tuple[str | Axis, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BandSpec:
-    """A banded product.
-
-    Attributes:
-        kind: what is made: "scores", "weighted" or "transposed".
-        first, second: the operands.
-        out: the roles of the result's dimensions, in order.
-        rows, window, step: extents of r and z, and s.
-        stride: how many columns the window moves from row to row; where it is more than one, ``step`` is 1, ``window`` the
-            columns from the first to the last diagonal, and ``gap`` how far apart the diagonals are.
-        flip: whether diagonals are counted from the last one.
-        columns: extent of l.
-        before: the position of the first column on the line ``r + s z``, counted from the first row's first one.
-        scale: what the result is multiplied by.
-    """
-
-    kind: str
-    first: Dims
-    second: Dims
-    out: tuple[str | Axis, ...]
-    rows: int
-    window: int
-    step: int
-    flip: bool
-    columns: int
-    before: int
-    scale: Array | None
-    stride: int = 1
-    gap: int = 1
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        own = (self.first.array, self.second.array)
-        return own if self.scale is None else (*own, self.scale)
+_SEVERAL = "more than one index mixes axes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +91,47 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
         operands = two_operands(tuple(f for f in product.factors if f not in kept))
     if isinstance(operands, Refusal):
         return operands
-    roles = _roles(axes, node.axes, *operands)
-    if isinstance(roles, Refusal):
-        return roles
+    found = _bands(axes, node.axes, *operands)
+    columns = column_roles(axes, node.axes, *operands) if isinstance(found, Refusal) else None
+    if isinstance(found, Refusal) and columns is None:
+        return found
     used = operands[0].axes | operands[1].axes
     for axis in (*axes, *node.axes):
         if axis not in used:
             return Refusal(f"nothing depends on {axis.name}")
     scale = array(axes, multiplied(kept)) if kept else None
-    return _specification(axes, node, roles, product.guards, scale)
+    if columns is not None:
+        return recognise_columns(axes, columns, product.guards, scale, node.dtype)
+    assert not isinstance(found, Refusal)
+    return _specification(axes, node, found, product.guards, scale)
 
 
-def _roles(axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand) -> _Roles | Refusal:
-    mixed = {f.key: f for f in (*a.forms, *b.forms) if not f.plain}
-    if not mixed:
+def _bands(
+    axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand
+) -> tuple[_Roles, ...] | Refusal:
+    """The roles in each of the bands that the indices of ``a`` and ``b`` make: those of the same product."""
+    lines = list({f.key: f for f in (*a.forms, *b.forms) if not f.plain}.values())
+    if not lines:
         return Refusal("")  # nothing to say of an ordinary product
-    if len(mixed) > 1:
-        return Refusal("more than one index mixes axes")
-    (line,) = mixed.values()
+    mixed = [axis for line in lines for axis in line.axes]
+    if any(len(f.axes) != 2 or set(f.terms.terms) != set(f.axes) for f in lines):
+        return Refusal("the index that mixes axes is no r + s z" if len(lines) == 1 else _SEVERAL)
+    found = [_roles(axes, reduced, line, a, b) for line in lines]
+    alike = {(r.kind, r.first is a) for r in found if isinstance(r, _Roles)}
+    if len(lines) > 1 and (len(set(mixed)) < len(mixed) or len(alike) != 1):
+        return Refusal(_SEVERAL)
+    bands: list[_Roles] = []
+    for roles in found:
+        if isinstance(roles, Refusal):
+            return roles if len(lines) == 1 else Refusal(_SEVERAL)
+        bands.append(roles)
+    return tuple(bands)
+
+
+def _roles(
+    axes: Sequence[Axis], reduced: Sequence[Axis], line: Form, a: Operand, b: Operand
+) -> _Roles | Refusal:
     terms = line.terms.terms
-    if len(line.axes) != 2 or set(terms) != set(line.axes):
-        return Refusal("the index that mixes axes is no r + s z")
     with_line = [o for o in (a, b) if any(f.key == line.key for f in o.forms)]
     plain_a, plain_b = ({f.axes[0] for f in o.forms if f.plain} for o in (a, b))
     for one, z in (line.axes, line.axes[::-1]):
@@ -170,50 +158,43 @@ def _roles(axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand
 
 
 def _specification(
-    axes: Sequence[Axis], node: Reduce, roles: _Roles, guards: Sequence[Expr], scale: Array | None
+    axes: Sequence[Axis], node: Reduce, found: Sequence[_Roles], guards: Sequence[Expr], scale: Array | None
 ) -> BandSpec | Refusal:
+    replaced: list[tuple[Form, Expr]] = []
+    parts: dict[Axis, Part] = {}
+    bands: list[Band] = []
+    pairs = [frozenset((r.one, r.z)) for r in found]
+    if any(not any(pair.issuperset(free_axes(g)) for pair in pairs) for g in guards):
+        return Refusal("a condition depends on more than rows and diagonals")
+    for number, (roles, pair) in enumerate(zip(found, pairs, strict=True)):
+        reach = _reach(roles, [g for g in guards if pair.issuperset(free_axes(g))])
+        if isinstance(reach, Refusal):
+            return reach
+        on_line = Axis(roles.one.name, 0, reach[1] - reach[0])
+        replaced.append((roles.line, normal(roles.sign * (on_line + reach[0]))))
+        row, column = (on_line, roles.one) if roles.kind == TRANSPOSED else (roles.one, on_line)
+        parts |= {row: Part(ROW, number), roles.z: Part(DIAGONAL, number), column: Part(COLUMN, number)}
+        bands.append(_band(roles, *reach))
+    first, second = (dims_of(o, replaced, parts, node.dtype) for o in (found[0].first, found[0].second))
+    out = tuple(parts.get(a, a) for a in axes)
+    return BandSpec(found[0].kind, tuple(bands), first, second, out, scale)
+
+
+def _band(roles: _Roles, lo: int, hi: int) -> Band:
+    """The band whose line is in ``[lo, hi)``."""
     one, z, step = roles.one, roles.z, roles.step
-    line = roles.sign * _line_of(roles.line)
-    reach = _reach(roles, guards, normal(line))
-    if isinstance(reach, Refusal):
-        return reach
-    lo, hi = reach
-    on_line = Axis(one.name, 0, hi - lo)
-    replaced = [(roles.line, normal(roles.sign * (on_line + lo)))]
     first_z = int(z.lo) if step > 0 else int(z.hi) - 1
     if roles.kind == TRANSPOSED:
-        rows, columns, base = hi - lo, int(one.extent), lo + step * first_z
-        before = int(one.lo) - base
-        names = {on_line: "row", one: "column", z: "diagonal"}
-    else:
-        rows, columns = int(one.extent), hi - lo
-        base = roles.stride * int(one.lo) + step * first_z
-        before = lo - base
-        names = {one: "row", on_line: "column", z: "diagonal"}
-    first = _dims(roles.first, replaced, names, last=("row", "diagonal"), dtype=node.dtype)
-    second = _dims(roles.second, replaced, names, last=(), dtype=node.dtype)
-    out = tuple(names.get(a, a) for a in axes)
-    window, step, gap = int(z.extent), abs(step), 1
-    if roles.stride > 1:
-        window, step, gap = step * (window - 1) + 1, 1, step
-    flip = roles.step < 0
-    return BandSpec(
-        roles.kind, first, second, out, rows, window, step, flip, columns, before, scale, roles.stride, gap
-    )
+        before = int(one.lo) - lo - step * first_z
+        return Band(hi - lo, int(z.extent), int(one.extent), 1, step, before)
+    before = lo - roles.stride * int(one.lo) - step * first_z
+    return Band(int(one.extent), int(z.extent), hi - lo, roles.stride, step, before)
 
 
-def _line_of(form: Form) -> Expr:
-    total: Expr = Const(0)
-    for atom, coefficient in form.terms.terms.items():
-        total = total + coefficient * atom
-    return total
-
-
-def _reach(roles: _Roles, guards: Sequence[Expr], line: Expr) -> tuple[int, int] | Refusal:
+def _reach(roles: _Roles, guards: Sequence[Expr]) -> tuple[int, int] | Refusal:
     """The range of the line (columns, or rows in a transposed product) at which the conditions hold."""
     pair = (roles.one, roles.z)
-    if any(a not in pair for guard in guards for a in free_axes(guard)):
-        return Refusal("a condition depends on more than rows and diagonals")
+    line = normal(roles.sign * from_linear(roles.line.terms))
     lo, hi = roles.line.lo, roles.line.hi
     if not isinstance(lo, Const) or not isinstance(hi, Const):
         return Refusal("the range of the columns is not known")
@@ -226,21 +207,3 @@ def _reach(roles: _Roles, guards: Sequence[Expr], line: Expr) -> tuple[int, int]
     if guards and not held.is_equal(IntegerSet(pair, (line >= low, line < high))):
         return Refusal("the conditions are not those of columns that exist")
     return low, high
-
-
-def _dims(
-    operand: Operand,
-    replaced: Sequence[tuple[Form, Expr]],
-    names: dict[Axis, str],
-    last: tuple[str, ...],
-    dtype: str,
-) -> Dims:
-    """An operand over single axes, in the order in which its largest read has them, but for those in ``last``."""
-    body = rewrite_forms(multiplied(operand.factors), replaced)
-    own = list(free_axes(body))
-    reads = sorted((r for r in reads_of(body) if free_axes(r)), key=lambda r: -len(free_axes(r)))
-    seen = [a for r in reads for index in r.indices for a in free_axes(index)]
-    order = [a for a in dict.fromkeys([*seen, *own]) if a in own]
-    if "diagonal" in (names.get(a) for a in order):
-        order.sort(key=lambda a: last.index(names[a]) if names.get(a) in last else -1)
-    return Dims(array(order, body), tuple(names.get(a, a) for a in order))

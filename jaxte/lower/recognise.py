@@ -6,7 +6,8 @@ from collections.abc import Generator, Sequence
 
 from jaxte.expr import Axis, Expr, Reduce, conjuncts
 from jaxte.lower.band_forms import band_candidates
-from jaxte.lower.bands import BandSpec, recognise_band
+from jaxte.lower.band_spec import BandSpec
+from jaxte.lower.bands import recognise_band
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import GENERAL, Candidate, Search, choose
 from jaxte.lower.common_factors import with_common_factors

@@ -64,6 +64,18 @@ class Shaped:
         extents = (*self.extents[:at], stop - start, *self.extents[at + 1 :])
         return Shaped(self._indexed(at, entry), self.letters, extents)
 
+    def at(self, at: int, name: str) -> Shaped:
+        """Without dimension ``at``: its element at the position that ``name`` has."""
+        extents = (*self.extents[:at], *self.extents[at + 1 :])
+        return Shaped(self._indexed(at, name), self.letters[:at] + self.letters[at + 1 :], extents)
+
+    def moving(self, at: int, start: str, step: int, count: int) -> Shaped:
+        """``count`` elements of dimension ``at``, ``step`` apart, from the position on that the text ``start`` is."""
+        entry = f"{start}:{start} + {step * (count - 1) + 1}{f':{step}' if step > 1 else ''}"
+        return Shaped(
+            self._indexed(at, entry), self.letters, (*self.extents[:at], count, *self.extents[at + 1 :])
+        )
+
     def reversed(self, at: int) -> Shaped:
         return Shaped(self._indexed(at, "::-1"), self.letters, self.extents)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lower.band_forms import band_work
-from jaxte.lower.bands import BandSpec, recognise_band
+from jaxte.lower.band_spec import BandSpec
+from jaxte.lower.bands import recognise_band
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.few_positions import is_written_out
 from jaxte.lower.general import expensive_calls, general_work
