@@ -62,6 +62,7 @@ from jaxte.functions import (
     cast,
     cbrt,
     ceil,
+    choose,
     clip,
     conj,
     conjugate,
@@ -163,7 +164,7 @@ __all__ = [
     "placeholder", "assume", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
-    "const", "cast", "select", "where", "if_then_else", "clip", "relu6", "leaky_relu", "elu", "heaviside",
+    "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
     "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "isnan", "isinf", "isfinite", "add", "subtract", "multiply", "divide",
     "true_divide", "floor_divide", "mod", "remainder", "power", "pow", "negative", "maximum", "minimum",

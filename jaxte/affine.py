@@ -95,9 +95,12 @@ def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
                 case "minimum" | "maximum":
                     parts = [from_linear(o) for o in operands]
                     return _atom(call(op, *parts))
+    remedy = "for data-dependent positions index with an integer tensor, as in X[I[i]]"
+    if isinstance(node, Call) and node.op.name == "multiply":
+        remedy = f"for factors that differ along an axis write te.choose(h, (1, 2, 4)) * k; {remedy}"
     raise IndexExpressionError(
         f"`{text(node)}` is not affine: an index is a sum of axes and sizes times integer constants, with // and % "
-        "by constants; for data-dependent positions index with an integer tensor, as in X[I[i]]"
+        f"by constants; {remedy}"
     )
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from jaxte.affine import Linear, linear
+from jaxte.cases import MOST_PARTS, Cut, cut, has_choices
 from jaxte.domain import find_violation, is_decidable
 from jaxte.errors import DefinitionError, IndexExpressionError, RangeError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
-from jaxte.operators import AND, NOT, SELECT
+from jaxte.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.shapes import check_shape
 from jaxte.tensor import Compute, axis_names, check_result, new_axes
 from jaxte.text import text
 from jaxte.walk import free_axes, postorder, reads_of, substitute
+
+_OPEN_CHOICE = (
+    f"a choice in an index has to follow from the position along one axis of fixed extent, with at most {MOST_PARTS} changes; "
+    "for any other condition choose between reads, as in te.select(cond, X[i], X[j])"
+)
 
 
 def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
@@ -56,10 +63,53 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
 def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:
     body = check_result(result, name)
     check_axes(name, axes, body)
-    check_reads(name, axes, body)
     if body.weak:
         body = cast(body, body.dtype)
-    return Compute(name, axes, extract_reductions(name, axes, body))
+    return Compute(name, axes, _settled(name, axes, body))
+
+
+def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
+    """``body`` with reads that are checked, no choices in indices, and no reduction but on top."""
+    found = cut(axes, body)
+    if found is None:
+        check_reads(name, axes, body)
+        return extract_reductions(name, axes, body)
+    if found.owner is not None:
+        return _settled(name, axes, substitute(body, {found.owner: _joined(found)}))
+    result: Expr | None = None
+    for number, part in reversed(list(enumerate(found.parts))):
+        own = tuple(part.axis if a is found.axis else a for a in axes)
+        value = _settled(f"{name}_{number}", tuple(a for a in own if isinstance(a, Axis)), part.body)
+        if isinstance(value, Reduce):
+            value = _read_of_own(f"{name}_{number}", value)
+        if isinstance(part.axis, Axis):
+            value = substitute(value, {part.axis: found.axis})
+        result = value if result is None else call(SELECT, found.axis < part.run.stop, value, result)
+    assert result is not None
+    return result
+
+
+def _joined(found: Cut) -> Expr:
+    """The reduction that was cut along one of its axes: a sum as the sum of its parts, others with a choice at each position."""
+    owner = found.owner
+    assert owner is not None
+    rest = tuple(a for a in owner.axes if a is not found.axis)
+    parts = [
+        (p.run.stop, p.axis, p.body)
+        for p in found.parts
+        if isinstance(p.axis, Axis) and isinstance(p.body, Reduce)
+    ]
+    if owner.reducer.name == "sum":
+        sums: list[Expr] = [Reduce(b.reducer, b.exprs, (a, *rest), b.where, b.position) for _, a, b in parts]
+        return reduce(lambda a, b: call(ADD, a, b), sums)
+    (_, axis, last), *before = reversed(parts)
+    *exprs, where = (substitute(child, {axis: found.axis}) for child in last.children)
+    for stop, axis, body in before:
+        *new, holds = (substitute(child, {axis: found.axis}) for child in body.children)
+        exprs = [call(SELECT, found.axis < stop, a, b) for a, b in zip(new, exprs, strict=True)]
+        if holds is not where:
+            where = call(OR, call(AND, found.axis < stop, holds), call(AND, found.axis >= stop, where))
+    return owner.rebuild([*exprs, where])
 
 
 def check_axes(name: str, axes: Sequence[Axis], body: Expr) -> None:
@@ -177,8 +227,9 @@ def _check_index(
         linear(index)
         violation = find_violation(variables, conditions, index, extent)
     except IndexExpressionError as error:
+        reason = _OPEN_CHOICE if has_choices(index) else error
         raise IndexExpressionError(
-            f"{name} reads {text(read)}, axis {position} of {read.tensor.name}: {error}"
+            f"{name} reads {text(read)}, axis {position} of {read.tensor.name}: {reason}"
         ) from None
     if violation is None:
         return
@@ -211,21 +262,22 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
         assert isinstance(current, Reduce)
         free = tuple(free_axes(current))
         guard = [c for c in guards[node] if is_decidable(c) and all(a in free for a in free_axes(c))]
-        table[node] = Read(_own_tensor(f"{name}_{number}", free, current, guard), [a - a.lo for a in free])
+        table[node] = _read_of_own(f"{name}_{number}", current, guard)
     if top is None:
         return substitute(body, table)
     return top.rebuild([substitute(r, table) for r in roots])
 
 
-def _own_tensor(name: str, free: tuple[Axis, ...], node: Reduce, guard: list[Expr]) -> Compute:
-    """The reduction as a tensor over the axes it depends on, summing only where it is asked for."""
+def _read_of_own(name: str, node: Reduce, guard: Sequence[Expr] = ()) -> Read:
+    """The reduction as an element of a tensor over the axes it depends on, which sums only where it is asked for."""
+    free = tuple(free_axes(node))
     where = node.where
     for condition in guard:
         where = call(AND, condition, where)
     own = tuple(Axis(axis.name, 0, axis.extent) for axis in free)
     body = Reduce(node.reducer, node.exprs, node.axes, where, node.position)
     shifted = {old: new + old.lo for old, new in zip(free, own, strict=True)}
-    return Compute(name, own, substitute(body, shifted))
+    return Read(Compute(name, own, substitute(body, shifted)), [axis - axis.lo for axis in free])
 
 
 def _affine_guards(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:

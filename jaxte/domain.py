@@ -321,7 +321,9 @@ def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     for i in range(scaled.dim(isl.dim_type.div)):
         factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
         if factor:
-            result = result + factor * _aff_expr(scaled.get_div(i).floor(), nodes)
+            result = result + factor * _aff_expr(
+                scaled.get_div(i), nodes
+            )  # a fraction, whose floor it returns
     return result if denominator == 1 else result // denominator
 
 

@@ -7,13 +7,13 @@ derivatives it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxte import expr
 from jaxte.dtypes import dtype_name, is_complex, is_inexact, is_integer
 from jaxte.errors import DefinitionError, DtypeError
-from jaxte.expr import Const, apply
+from jaxte.expr import Axis, Const, apply, as_expr
 from jaxte.operators import NOT_EQUAL, Operand
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import Form, Function
@@ -21,7 +21,7 @@ from jaxte.scalars import Form, Function
 # fmt: off
 __all__ = [
     "TABLE", "Form", "Function",
-    "const", "cast", "select", "where", "if_then_else", "clip", "relu6", "leaky_relu", "elu", "heaviside",
+    "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
     "logical_and", "logical_or", "logical_not", "logical_xor",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite",
     "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "mod", "remainder", "power", "pow",
@@ -172,6 +172,40 @@ def select(cond: Any, a: Any, b: Any) -> Any:
 
 
 where = if_then_else = select
+
+
+def choose(index: Any, choices: Sequence[Any]) -> Any:
+    """``choices[index]``, one of several scalars by an index expression, as ``numpy.choose`` with ``mode="clip"``.
+
+    Args:
+        index: an integer expression; below 0 it is the first of the choices, beyond their number the last.
+        choices: numbers or scalar expressions, at least one.
+
+    Raises:
+        DefinitionError: no choices, or an axis that is longer than they are many.
+
+    In an index it makes strides and offsets that differ from one position to the next. A dilation of its own for
+    each head of sliding-window attention:
+
+        >>> K, Q = te.placeholder((3, 40, 16), name="K"), te.placeholder((3, 32, 16), name="Q")
+        >>> c = te.reduce_axis((0, 16), "c")
+        >>> S = te.compute(
+        ...     (3, 32, 5), lambda h, i, k: te.sum(Q[h, i, c] * K[h, i + te.choose(h, (1, 2, 2)) * k, c], axis=c), "S"
+        ... )
+    """
+    listed = list(choices)
+    if not listed:
+        raise DefinitionError("te.choose has no choices; give one number or expression for each position")
+    if isinstance(index, Axis) and isinstance(index.hi, Const) and index.hi.value > len(listed):  # type: ignore[operator]
+        raise DefinitionError(
+            f"te.choose({index.name}, ...) has {len(listed)} choices, but {index.name} goes up to "
+            f"{int(index.hi) - 1}; give one choice for each position"
+        )
+    result = listed[-1]
+    for end in range(len(listed) - 1, 0, -1):
+        if as_expr(listed[end - 1]) is not as_expr(listed[end]):
+            result = select(index < end, listed[end - 1], result)
+    return result
 
 
 def logical_and(a: Any, b: Any, *more: Any) -> Any:

@@ -69,7 +69,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "rms_norm": ({}, "sum"),
     "soft_rasteriser": (
         {"while": 4},
-        "inside the tiles of dcolumns, inside the tiles of dlength and dside and dcorners, inside the tiles of drows, tiles of 2 i: elementwise, tiles of 2 i: sum, tiles of 2 j: sum, tiles of 40 f: sum, tiles of 40 f: sum + concatenate",
+        "inside the tiles of dcolumns, inside the tiles of dlength and dside and dcorners, inside the tiles of drows, tiles of 2 i: elementwise, tiles of 2 i: sum, tiles of 2 j: sum, tiles of 40 f: sum",
     ),
     "softmax": ({}, "max, sum"),
     "stencil_25_point": ({}, ""),

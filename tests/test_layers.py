@@ -36,6 +36,7 @@ LAYERS = (
     "facts",
     "tensor",
     "reductions",
+    "cases",
     "compute",
     "notation",
     "tex",

@@ -149,7 +149,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     body.padded = paddings(root)
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    value = body.evaluate(with_shared_calls(without_disjoint_sums(root, tensor.axes)), scope)
+    value = body.evaluate(with_shared_calls(without_disjoint_sums(root, tensor.axes, scope)), scope)
     if not value.literal and (value.kind[1] or value.dtype != tensor.dtype):
         value = body.cast(value, tensor.dtype, always=True)
     if value.literal:

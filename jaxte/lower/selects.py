@@ -28,7 +28,7 @@ from jaxte.lower.ops import Code, Pad, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.writing import broadcast, dtype_text
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
-from jaxte.walk import reads_of
+from jaxte.walk import postorder, reads_of
 
 _DEEPEST = 6
 Make = Callable[[Scope], Task]
@@ -63,8 +63,8 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
             return (yield opposite, scope)
     if scope.depth < _DEEPEST:
         pieces = _pieces(node, scope)
-        leaky = body.leaks(taken) or body.leaks(other)
-        if pieces is not None and (leaky or all(known(box.count) == 1 for box, _ in pieces)):
+        apart = body.leaks(taken) or body.leaks(other) or _reduces(node)
+        if pieces is not None and (apart or all(known(box.count) == 1 for box, _ in pieces)):
             return (yield from _concatenated(body, pieces, node, scope))
     return (yield from _where(body, parts, taken, other, node, scope))
 
@@ -231,6 +231,11 @@ def _widths(box: Box | None, part: Axis | None = None) -> tuple[Expr, Expr]:
 # --- pieces
 
 
+def _reduces(node: Expr) -> bool:
+    """Whether a branch is a reduction, which costs much where it is not taken."""
+    return any(isinstance(n, Reduce) for n in postorder(node))
+
+
 def _pieces(node: Call, scope: Scope) -> list[tuple[Box, Expr]] | None:
     """A chain of selects on one dimension as consecutive slices of it, each with its branch."""
     current: Expr = node
@@ -314,7 +319,7 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
     for value, _, part in values:
         own = tuple(part if d is dim else d for d in dims)
         code = broadcast(value, own)
-        if value.dims != own:
+        if not value.dims or any(known(d.hi) != 1 for d in own if d not in value.dims):
             code = Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in own])})")
         texts.append(code.text)
     body.note("concatenate")
