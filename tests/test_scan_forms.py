@@ -115,6 +115,18 @@ def agree(build: Builder, shape: tuple[int, int], form: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["*", *FORMS[1:]])
+@pytest.mark.parametrize("name", ["maximum", "suffix minimum", "single"])
+def test_running_maxima_and_minima_of_booleans(name: str, form: str) -> None:
+    """JAX has no cumulative function of booleans."""
+    x = np.random.default_rng(0).random((3, 7)) < 0.3
+    variable = te.placeholder(x.shape, "bool", "x")
+    expected = te.interpret(CASES[name](variable), {variable: x})
+    found = te.function(CASES[name], forms={} if form == "*" else {"*": form})(x)
+    assert found.dtype == bool and expected.any() and not expected.all()
+    np.testing.assert_array_equal(found, expected)
+
+
 def form_of(build: Builder, *shape: int, platform: str = "cpu") -> str:
     fn = te.function(build, platform=platform)
     return fn.explain(jax.ShapeDtypeStruct(shape, jnp.float32)).choices["forward"][0].form

@@ -18,10 +18,10 @@ from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.ops import Statement
 from jaxte.lower.scan import Scan, ScanSpec
 from jaxte.lower.scan_source import (
-    CUMULATIVE,
     Run,
     associative,
     cumulative,
+    has_cumulative,
     scan_source,
     sequential,
     step_lines,
@@ -48,7 +48,7 @@ def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Re
 
         return Candidate(form, _work(spec, form), write)
 
-    if spec.reducer.name in CUMULATIVE:
+    if has_cumulative(spec.reducer):
         yield candidate("scan", cumulative)
     yield candidate("associative scan", associative)
     yield candidate("sequential scan", in_steps)

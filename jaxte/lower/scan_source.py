@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jaxte.affine import normal
-from jaxte.expr import ZERO, Expr, Symbol
+from jaxte.expr import ZERO, Expr, Reducer, Symbol
 from jaxte.lower.combiner import (
     combined_values,
     combiner_source,
@@ -55,11 +55,18 @@ def _padded(value: str, scan: Scan, ndim: int, identity: str, write: Write) -> s
     return f"jnp.pad({value}, {tuple_text(widths)}{fill})"
 
 
+def has_cumulative(reducer: Reducer) -> bool:
+    """Whether JAX has a cumulative function for ``reducer``; those of maxima and minima refuse booleans."""
+    if reducer.name in ("max", "min") and reducer.results[0].dtype == "bool":
+        return False
+    return reducer.name in CUMULATIVE
+
+
 def cumulative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
     """The cumulative function of the reducer, where it has one."""
-    name = CUMULATIVE.get(spec.reducer.name)
-    if name is None:
+    if not has_cumulative(spec.reducer):
         return associative(spec, scan, values)
+    name = CUMULATIVE[spec.reducer.name]
     backwards = ", reverse=True" if scan.reverse else ""
     module = "jnp" if name in ("cumsum", "cumprod") and not scan.reverse else "lax"
     return f"{module}.{name}({values[0]}, axis={scan.axis}{backwards})"
