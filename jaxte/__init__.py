@@ -26,6 +26,7 @@ from jaxte.compute import compute
 from jaxte.cost import Cost, cost
 from jaxte.domains import Domain, DomainTransformation
 from jaxte.errors import (
+    ArgumentError,
     DefinitionError,
     DifferentiationError,
     DtypeError,
@@ -187,7 +188,8 @@ __all__ = [
     # checking and operators
     "testing", "compare", "ops", "facts", "check_facts", "autotune", "load_tuning", "Tuning",
     # errors
-    "JaxteError", "DefinitionError", "ShapeError", "RangeError", "IndexExpressionError", "DtypeError",
+    "JaxteError", "DefinitionError", "ShapeError", "ArgumentError", "RangeError", "IndexExpressionError",
+    "DtypeError",
     "DifferentiationError", "FeedError", "LoweringError",
 ]
 # fmt: on

@@ -19,6 +19,10 @@ class ShapeError(DefinitionError):
     """Shapes, ranks or extents that do not fit together."""
 
 
+class ArgumentError(DefinitionError, TypeError):
+    """Arguments that are missing, or that an operator does not take."""
+
+
 class RangeError(DefinitionError, IndexError):
     """A read that can leave its tensor."""
 

@@ -158,11 +158,20 @@ ERRORS: list[tuple[str, Callable[[], Any], str]] = [
     ("argmax of nothing", lambda: ops.argmax(te.placeholder((0,), name="E")), "E along an axis of extent 0"),
     ("gather_nd", lambda: ops.gather_nd(X, te.placeholder((4, 2), "int32", name="I")), "I gives 4 indices, but X has 3"),
     ("batch_norm", lambda: ops.batch_norm(X, None, None), "give mean and var, or training=True"),
-    ("missing", lambda: ops.conv2d(IMAGE), "missing a required argument: 'w'"),
+    ("missing", lambda: ops.conv2d(IMAGE), r"te.ops.conv2d\(x, w, .*\): missing a required argument: 'w'"),
+    ("missing axis", lambda: ops.cumsum(X), r"te.ops.cumsum\(x, axis\): missing a required argument: 'axis'"),
+    ("missing axis of arrays", lambda: ops.cumsum(np.ones(3)), r"te.ops.cumsum\(x, axis\): missing"),
+    ("unknown", lambda: ops.cumsum(X, 0, dim=1), r"te.ops.cumsum\(x, axis\): .*'dim'"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "message"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
 def test_errors(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises((te.JaxteError, TypeError), match=message):
+    with pytest.raises(te.JaxteError, match=message):
         call()
+
+
+def test_arguments_that_do_not_fit_are_a_type_error() -> None:
+    with pytest.raises(TypeError) as found:
+        ops.cumsum(X)
+    assert isinstance(found.value, te.ArgumentError)

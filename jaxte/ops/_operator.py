@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxte.bridge.function import function
 from jaxte.compute import compute
-from jaxte.errors import DefinitionError, ShapeError
+from jaxte.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.shapes import Extent, broadcast_shapes
 from jaxte.tensor import Compute, Tensor
@@ -36,14 +36,22 @@ def operator(build: Build) -> Build:
 
     Parameters of ``build`` annotated with ``Tensor`` (or sequences of them) are the operands; the others are
     static.
+
+    Raises:
+        ArgumentError: arguments that do not fit the signature of ``build``.
     """
     signature = inspect.signature(build)
     operands = [name for name, p in signature.parameters.items() if "Tensor" in str(p.annotation)]
     run = function(build)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    shown = inspect.Signature(bare)
 
     @functools.wraps(build)
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"te.ops.{build.__name__}{shown}: {error}") from None
         given = [leaf for n in operands for leaf in _leaves(bound.arguments.get(n))]
         arrays = [leaf for leaf in given if isinstance(leaf, (np.ndarray, jax.Array))]
         if not arrays:
