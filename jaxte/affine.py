@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from jaxte.dtypes import SHORT_INTEGERS
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call
+from jaxte.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, widened
 from jaxte.operators import FLOOR_DIVIDE, MOD
 from jaxte.text import text
-from jaxte.walk import postorder
+from jaxte.walk import postorder, reads_of
 
 _QUASI = ("floor_divide", "mod", "minimum", "maximum")
 
@@ -63,7 +64,8 @@ def linear(expr: Expr) -> Linear:
     """
     forms: dict[Expr, Linear] = {}
     for node in postorder(expr):
-        forms[node] = _form(node, forms)
+        form = _form(node, forms)
+        forms[node] = Linear({node: 1}) if node.dtype in SHORT_INTEGERS and _wraps(node) else form
     return forms[expr]
 
 
@@ -102,6 +104,16 @@ def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
         f"`{text(node)}` is not affine: an index is a sum of axes and sizes times integer constants, with // and % "
         f"by constants; {remedy}"
     )
+
+
+def _wraps(node: Expr) -> bool:
+    """Whether ``node`` is arithmetic of short integers on data, whose results may be other than those of the numbers."""
+    if not isinstance(node, Call) or not reads_of(node):
+        return False
+    if node.op.name != "cast":
+        return node.op.name in ("add", "subtract", "negative", "multiply")
+    (operand,) = node.args
+    return not operand.weak and operand.dtype != node.dtype
 
 
 def _atom(node: Expr) -> Linear:
@@ -172,8 +184,13 @@ def _single_atom(form: Linear) -> Call | None:
 
 
 def from_linear(form: Linear) -> Expr:
-    """``form`` as an expression, with ``e - c * (e // c)`` written as ``e % c``."""
+    """``form`` as an expression, with ``e - c * (e // c)`` written as ``e % c``.
+
+    Data of short integers are widened where they are computed with.
+    """
     form = _join_divisions(form)
+    if form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values()):
+        form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
     by_size = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
     positive = [(a, c) for a, c in by_size if c > 0]
     negative = [(a, c) for a, c in by_size if c < 0]

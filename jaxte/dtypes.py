@@ -41,6 +41,12 @@ DTYPES = tuple(name for name in _ABOVE if not name.endswith("*"))
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SHORT_INTEGERS = {  # the least and the greatest of each
+    "int8": (-(2**7), 2**7 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint8": (0, 2**8 - 1),
+    "uint16": (0, 2**16 - 1),
+}
 _ALIASES = {"int": "int32", "float": "float32", "complex": "complex64", "bool_": "bool"}
 
 

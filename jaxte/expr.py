@@ -215,7 +215,7 @@ class Read(Expr):
     indices: tuple[Expr, ...]
 
     def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
-        indices = tuple(indices)
+        indices = tuple(narrowed(i) for i in indices)
         fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
         return _intern(cls, (id(tensor), *map(id, indices)), fields)
 
@@ -316,6 +316,7 @@ def call(op: Op, *args: Any) -> Expr:
     exprs = tuple(as_expr(a) for a in args)
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
+    exprs = _meeting(op, exprs)
     dtype, weak = _result_kind(op, exprs)
     folded = _fold(op, exprs, dtype)
     if folded is not None:
@@ -325,6 +326,45 @@ def call(op: Op, *args: Any) -> Expr:
         (op.name, op.result, *map(id, exprs)),
         {"op": op, "args": exprs, "dtype": dtype, "weak": weak},
     )
+
+
+def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does.
+
+    Comparisons are those of the values whatever their dtypes, so that they need no widening.
+    """
+    if op.result == "bool":
+        return tuple(narrowed(a) for a in args)
+    if op.result not in ("promote", "integer"):
+        return args
+    operands = args[1:] if op is SELECT else args
+    if not any(a.weak for a in operands) or all(a.weak for a in operands):
+        return args
+    shortest = dtypes.promote(a.kind for a in operands)[0]
+    if shortest not in dtypes.SHORT_INTEGERS or not any(_exceeds(a, shortest) for a in operands):
+        return args
+    return tuple(cast(a, "int32") if a.dtype in dtypes.SHORT_INTEGERS else a for a in args)
+
+
+def _exceeds(expr: Expr, dtype: str) -> bool:
+    """Whether ``expr`` is a position, or a number that ``dtype`` does not hold."""
+    if not expr.weak:
+        return False
+    low, high = dtypes.SHORT_INTEGERS[dtype]
+    return not (isinstance(expr, Const) and isinstance(expr.value, int) and low <= expr.value <= high)
+
+
+def widened(expr: Expr) -> Expr:
+    """``expr``, an int32 if it is a shorter integer: what exact arithmetic on positions is done with."""
+    return cast(expr, "int32") if expr.dtype in dtypes.SHORT_INTEGERS else expr
+
+
+def narrowed(expr: Expr) -> Expr:
+    """``expr`` without a cast of a short integer to int32, where only its value counts."""
+    if isinstance(expr, Call) and expr.op.result == "int32" and expr.op.name == "cast":
+        (operand,) = expr.args
+        return operand if operand.dtype in dtypes.SHORT_INTEGERS else expr
+    return expr
 
 
 def _result_kind(op: Op, args: tuple[Expr, ...]) -> dtypes.Kind:

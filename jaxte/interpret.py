@@ -250,6 +250,8 @@ def _operate(node: Call, below: list[np.ndarray]) -> np.ndarray:
     match node.op.result:
         case "promote" | "inexact" | "integer":
             meet = [node.kind] * len(kinds)
+        case "bool" if all(is_integer(dtype) for dtype, _ in kinds):
+            meet = kinds  # integers are compared as the numbers that they are
         case "bool":
             meet = [promote(kinds)] * len(kinds)
         case _:

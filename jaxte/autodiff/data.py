@@ -15,7 +15,7 @@ from jaxte.conditions import nonnegative_forms, prune
 from jaxte.domains import Domain
 from jaxte.elimination import mentions
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts
+from jaxte.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
 from jaxte.facts import Permutation, SymmetricAdjacency, find, values_in
 from jaxte.operators import EQUAL, SELECT
 from jaxte.solve import simplify_domain
@@ -65,7 +65,7 @@ def _determined(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Axis, Expr
 
 def _solved(points: Points, condition: Expr, variable: Axis, value: Expr) -> Points:
     limits = [] if _in_range(value, variable) else [variable.lo <= value, value < variable.hi]
-    table: dict[Expr, Expr] = {variable: value}
+    table: dict[Expr, Expr] = {variable: widened(value)}
     rest = [substitute(c, table) for c in points.conditions if c is not condition]
     return Points(
         tuple(a for a in points.axes if a is not variable),
@@ -187,8 +187,9 @@ def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> P
     )
     if solved.is_empty or solved.new.variables:
         return None
-    reads: dict[Expr, Expr] = {s: read for s, (_, read) in zip(parameters, equations, strict=True)}
-    table: dict[Expr, Expr] = dict(equations)  # where an index stands as it is, so does what is read
+    reads: dict[Expr, Expr] = {s: widened(read) for s, (_, read) in zip(parameters, equations, strict=True)}
+    # Where an index stands as it is, so does what is read.
+    table: dict[Expr, Expr] = {index: widened(read) for index, read in equations}
     table |= {v: substitute(e, reads) for v, e in solved.old_to_new.items()}
     limits = [substitute(c, reads) for c in solved.new.conditions]
     rest = [substitute(c, table) for c in points.conditions]

@@ -293,6 +293,8 @@ class Body:
 
     def _agreeing(self, op: Op, values: list[Value], kind: dtypes.Kind) -> list[Value]:
         """Operands cast where JAX's own promotion would lead to another dtype."""
+        if op in COMPARISONS:
+            values = self._compared(values)
         if op.result == "bool" or op.result == "real":
             return [self._typed(v) for v in values] if all(v.literal for v in values) else values
         operands = values[1:] if op is SELECT else values
@@ -310,6 +312,19 @@ class Body:
             return values
         fixed = [v if v.literal or v.dtype == kind[0] else self.cast(v, kind[0]) for v in operands]
         return [values[0], *fixed] if op is SELECT else fixed
+
+    def _compared(self, values: list[Value]) -> list[Value]:
+        """Short integers as int32 beside a number that they may not hold, which would be wrapped."""
+
+        def held(literal: Value, dtype: str) -> bool:
+            low, high = dtypes.SHORT_INTEGERS[dtype]
+            return literal.number is not None and low <= literal.number <= high
+
+        literals = [v for v in values if v.literal and dtypes.is_integer(v.dtype)]
+        short = [v for v in values if not v.literal and v.dtype in dtypes.SHORT_INTEGERS]
+        if all(held(n, v.dtype) for v in short for n in literals):
+            return values
+        return [self.cast(v, "int32") if v in short else v for v in values]
 
     def _typed(self, value: Value) -> Value:
         return Value(typed_number_text(value, value.dtype), (), (value.dtype, False))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from jaxte.affine import from_linear, linear, normal
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.facts import Permutation, Sorted, Unique
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.specs import Array, Refusal, array
@@ -193,7 +193,7 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
     if not targets:
         return Refusal("no condition ties an output axis to data")
     # What else depends on a scattered axis is read where the value goes.
-    table: dict[Axis, Expr] = {t.axis: t.index for t in targets}
+    table: dict[Axis, Expr] = {t.axis: widened(t.index) for t in targets}
     targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
     others = [replace(f, expr=substitute(f.expr, table)) for f in others]
     outside = [g for g in guards if not depends_on(g, node.axes)]
