@@ -60,6 +60,11 @@ def arrays_for(tensor: Tensor, feeds: dict[Tensor, Any]) -> dict[Tensor, Any]:
     return {t: feeds[t] for t in topological_order([tensor]) if t in feeds}
 
 
+def placed(dtype: str) -> tuple[Tensor, np.ndarray]:
+    """The index data as a placeholder, and as numbers."""
+    return te.placeholder((5,), dtype, "I"), VALUES.astype(dtype)
+
+
 def check(y: Tensor, variable: Tensor, feeds: dict[Tensor, Any], linear: Callable[[Any], Any]) -> None:
     """``y``, which is ``linear`` of ``variable``, and its adjoint: interpreted and emitted, beside plain JAX."""
     head = te.placeholder(y.shape, name="H")
@@ -76,8 +81,7 @@ def check(y: Tensor, variable: Tensor, feeds: dict[Tensor, Any], linear: Callabl
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_conditions_on_positions_beyond_the_dtype(name: str, dtype: str) -> None:
     condition, mask = CONDITIONS[name]
-    data = te.placeholder((5,), dtype, "I")
-    values = VALUES.astype(dtype)
+    data, values = placed(dtype)
     if name == "beyond":
         values = np.abs(values)
     y = te.compute((ROWS,), lambda s: te.sum(X[K], axis=K, where=condition(data[K], s)), "y")
@@ -86,25 +90,25 @@ def test_conditions_on_positions_beyond_the_dtype(name: str, dtype: str) -> None
     check(y, X, feeds, lambda x: jnp.where(where, x, 0.0).sum(1))
 
 
-@pytest.mark.parametrize("dtype", SHORT)
-@pytest.mark.parametrize("name", GATHERS)
-def test_positions_made_of_data(name: str, dtype: str) -> None:
-    """Data and numbers meet as JAX's arrays do, data and axes in int32."""
-    index, positions = GATHERS[name]
-    data = te.placeholder((5,), dtype, "I")
-    values = VALUES.astype(dtype)
-    y = te.compute((5,), lambda n: T[index(data[n], n)], "y")
+def check_read(dtype: str, body: Callable[..., Any], positions: Callable[[np.ndarray], Any]) -> None:
+    """A body that reads ``T`` at ``positions`` of the data."""
+    data, values = placed(dtype)
+    y = te.compute((5,), lambda n: body(data[n], n), "y")
     feeds: dict[Tensor, Any] = {T: np.arange(1, ROWS + 1, dtype="float32"), data: values}
     check(y, T, feeds, taken(positions(values)))
 
 
 @pytest.mark.parametrize("dtype", SHORT)
+@pytest.mark.parametrize("name", GATHERS)
+def test_positions_made_of_data(name: str, dtype: str) -> None:
+    """Data and numbers meet as JAX's arrays do, data and axes in int32."""
+    index, positions = GATHERS[name]
+    check_read(dtype, lambda i, n: T[index(i, n)], positions)
+
+
+@pytest.mark.parametrize("dtype", SHORT)
 def test_guards_keep_their_bounds(dtype: str) -> None:
-    data = te.placeholder((5,), dtype, "I")
-    values = VALUES.astype(dtype)
-    y = te.compute((5,), lambda n: te.select((data[n] >= 0) & (data[n] < ROWS), T[data[n]], 0.0), "y")
-    feeds: dict[Tensor, Any] = {T: np.arange(1, ROWS + 1, dtype="float32"), data: values}
-    check(y, T, feeds, taken(values))
+    check_read(dtype, lambda i, n: te.select((i >= 0) & (i < ROWS), T[i], 0.0), lambda values: values)
 
 
 def test_dtypes_of_data_with_axes_and_numbers() -> None:
