@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,74 @@ def test_a_corrupted_file_says_so(tmp_path: Path, content: str) -> None:
         te.load_tuning(file)
     with pytest.raises(te.LoweringError, match="is no tuning file"):
         te.autotune(conv, X, W, file=file, seconds=0.001)
+
+
+def test_a_file_of_another_format_may_have_another_table(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "tuning.json"
+    file.write_text(json.dumps({"format": 99, "reductions": [1, 2]}))
+    with pytest.warns(UserWarning, match=r"format 99.*chosen by estimates"):
+        assert not te.load_tuning(file)
+    times(monkeypatch, "general")
+    te.autotune(blur, np.ones(10, "float32"), file=file)
+    assert te.load_tuning(file)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("none/t.json", "is in the folder .*none, which does not exist"),
+        ("", "is a folder; give the path"),
+        (None, "the tuning file is None; give a path"),
+    ],
+)
+def test_a_place_that_no_file_can_be_at_is_told_before_anything_is_timed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str | None, message: str
+) -> None:
+    monkeypatch.setattr(tuning, "_interleaved", lambda *_: pytest.fail("timed"))
+    if where is None:
+        with pytest.raises(te.LoweringError, match=message):
+            te.load_tuning(None)
+    else:
+        with pytest.raises(te.LoweringError, match=message):
+            te.autotune(blur, np.ones(10, "float32"), file=tmp_path / where)
+
+
+def test_who_reads_a_file_that_is_being_written_finds_all_of_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    times(monkeypatch, "general")
+    file = tmp_path / "tuning.json"
+    te.autotune(conv, X, W, file=file)
+    old = file.read_text()
+    replaced = os.replace
+
+    def looking(new: str, there: Path) -> None:
+        assert file.read_text() == old
+        replaced(new, there)
+
+    monkeypatch.setattr("os.replace", looking)
+    te.autotune(blur, np.ones(10, "float32"), file=file)
+    assert file.read_text() != old
+    assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", None])
+def test_seconds_that_are_none(seconds: Any) -> None:
+    with pytest.raises(te.LoweringError, match=r"seconds is .*; give the seconds to time each form"):
+        te.autotune(conv, X, W, seconds=seconds)
+
+
+def test_shapes_alone_cannot_be_timed() -> None:
+    with pytest.raises(te.LoweringError, match="the argument x of blur has no values"):
+        te.autotune(blur, jax.ShapeDtypeStruct((10,), "float32"))
+
+
+def test_gradients_are_no_builders() -> None:
+    for use in (te.autotune, te.source):
+        with pytest.raises(te.DefinitionError, match="gradient of blur is a function of arrays"):
+            use(te.grad(blur), np.ones(10, "float32"))
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:

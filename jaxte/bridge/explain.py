@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import numpy as np
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
 from jaxte.bridge.residuals import bytes_of
 from jaxte.lower.ops import Amounts, Choice, Estimate, Program, TilePass
+from jaxte.lower.policy import ANY
 from jaxte.shapes import shape_text
 from jaxte.tensor import Tensor
 
@@ -58,6 +59,7 @@ class Explanation:
         choices: per pass ("forward", "backward"), what each computed tensor was lowered to.
         saved: the residuals.
         counts: per pass, what XLA counts; empty where sizes are symbolic.
+        asked: the forms that the user named, by the name of a tensor or "*".
     """
 
     name: str
@@ -65,6 +67,7 @@ class Explanation:
     choices: dict[str, tuple[Choice, ...]]
     saved: tuple[Saved, ...]
     counts: dict[str, Counts]
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def forms(self) -> dict[str, str]:
@@ -102,6 +105,21 @@ class Explanation:
         """For each tensor the forms that were not taken, with the reasons."""
         return {c.tensor: c.refused for c in self._all() if c.refused}
 
+    @property
+    def unmet(self) -> dict[str, str]:
+        """The names in ``forms=`` that changed nothing, with the reason: no such tensor, or no such form of it."""
+        found = {}
+        for name, form in self.asked.items():
+            own = [c for c in self._all() if name in (c.tensor, ANY)]
+            offered = dict.fromkeys(e.form for c in own for e in c.estimates)
+            if not own:
+                found[name] = f"no tensor here is named {name}"
+            elif form not in offered and not any(form in c.form for c in own):
+                whose = "any tensor here" if name == ANY else name
+                there = f" ({', '.join(offered)})" if offered else ""
+                found[name] = f"{form} is none of the forms that {whose} offers{there}"
+        return found
+
     def _all(self) -> Iterator[Choice]:
         for choices in self.choices.values():
             yield from choices
@@ -114,6 +132,9 @@ class Explanation:
             passes: list[TilePass] = []
             for choice in choices:
                 lines += _choice_lines(choice, width, passes)
+        lines += [
+            f"  forms={{{name!r}: {self.asked[name]!r}}} not met: {why}" for name, why in self.unmet.items()
+        ]
         if self.scatters:
             lines += [f"  scatter left: {c.tensor}: {c.reason or 'no reason given'}" for c in self.scatters]
         else:
@@ -206,6 +227,7 @@ def explain_graph(graph: Graph) -> Explanation:
         {p.name: p.choices for p in shown},
         tuple(Saved(t, bytes_of(t)) for t in saved),
         _counts(graph, shown),
+        graph.policy.forms,
     )
 
 

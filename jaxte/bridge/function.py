@@ -26,6 +26,7 @@ from jaxte.bridge.options import NO_OPTIONS, Fdiff, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
 from jaxte.cost import Cost, cost
 from jaxte.errors import DefinitionError, FeedError
+from jaxte.lower.policy import budget_bytes
 from jaxte.tensor import Tensor
 
 
@@ -242,7 +243,7 @@ def function(
     fdiff: Fdiff | None = None,
     static_argnames: str | Sequence[str] = (),
     platform: str | None = None,
-    max_memory: int | None = None,
+    max_memory: float | None = None,
     forms: Mapping[str, str] | None = None,
     debug: bool = False,
 ) -> Any:
@@ -281,14 +282,22 @@ def function(
         debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``).
 
     Raises:
-        LoweringError: the platform is unknown, or the budget cannot be met.
+        LoweringError: the platform is unknown, ``max_memory`` or ``forms`` is of no use, or, at the call, a tensor is above the
+            budget and cannot be computed in tiles.
     """
-    options = Options(override, fdiff, platform, max_memory, forms or {}, debug)
+    if not (name is None or isinstance(name, str)):
+        raise DefinitionError(f"the name of a function is {describe(name)}; give a string")
+    forms = {} if forms is None else forms
+    options = Options(override, fdiff, platform, budget_bytes(max_memory), forms, debug)
     if outputs is not None:
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")
         return GraphFunction(inputs, outputs, name, options)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DefinitionError(
+            f"static_argnames is {describe(static_argnames)}; give the name of a parameter, or a tuple of names"
+        )
     if inputs is None:
         return lambda builder: _over_builder(builder, name, options, names)
     return _over_builder(inputs, name, options, names)

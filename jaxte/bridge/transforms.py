@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.tree_util import tree_leaves
 
+from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.evaluate import as_function
 from jaxte.bridge.function import Function
+from jaxte.errors import DefinitionError
 
 
 def grad(f: Any, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -50,6 +53,11 @@ def _transformed(
 
     @functools.wraps(f, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if has_tensor(tree_leaves((args, kwargs))):
+            raise DefinitionError(
+                f"the {what.lower()} of {function.__name__} is a function of arrays, called with Tensors here; "
+                f"give {function.__name__} itself, or differentiate its Tensors with te.differentiate"
+            )
         return transformed(*args, **kwargs)
 
     call.__doc__ = f"{what} of {function.__name__} by adjoints that jaxte derived."

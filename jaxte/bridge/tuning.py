@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,15 +69,17 @@ def autotune(fn: Any, *args: Any, file: Any = None, seconds: float = 0.3) -> Tun
         The times, as a report that prints itself.
 
     Raises:
-        LoweringError: ``file`` exists and is no tuning file, or two forms disagree.
+        LoweringError: ``file`` exists and is no tuning file or cannot be written, or two forms disagree.
 
     Example:
         >>> te.autotune(net, params, x, file="tuning.json")
     """
     if file is not None:
         kept_here(file)  # a file that cannot be added to is an error before anything is timed
+    _check_seconds(seconds)
     function = as_function(fn)
     compiled, arrays = function._compiled(args, {})
+    _check_values(function.__name__, compiled.graph.inputs, arrays)
     found: dict[str, Tuned] = {}
     for program, values in _passes(compiled.graph, arrays):
         found |= _program(program, values, compiled.graph.policy, seconds)
@@ -85,6 +88,22 @@ def autotune(fn: Any, *args: Any, file: Any = None, seconds: float = 0.3) -> Tun
         save_tuning(file, found)
     function.recompile()
     return Tuning(function.__name__, found)
+
+
+def _check_seconds(seconds: Any) -> None:
+    if not isinstance(seconds, (int, float, np.number)) or not 0 <= seconds < math.inf:
+        raise LoweringError(
+            f"te.autotune: seconds is {seconds!r}; give the seconds to time each form, as 0.3"
+        )
+
+
+def _check_values(name: str, inputs: Sequence[Tensor], arrays: Sequence[Any]) -> None:
+    for tensor, array in zip(inputs, arrays, strict=True):
+        if isinstance(array, (jax.ShapeDtypeStruct, jax.core.Tracer)):
+            raise LoweringError(
+                f"te.autotune: the argument {tensor.name} of {name} has no values, which forms are timed with; give an "
+                "array, outside of jax.jit"
+            )
 
 
 def _passes(graph: Graph, arrays: Sequence[Any]) -> Iterator[tuple[Program, Arrays]]:
@@ -185,7 +204,8 @@ def _check_agreement(tensor: Compute, calls: Mapping[str, Callable[[], Any]]) ->
     (first, expected), *others = results.items()
     scale = float(np.nanmax(np.abs(expected), initial=0.0))
     for form, found in others:
-        difference = float(np.nanmax(np.abs(found - expected), initial=0.0))
+        with np.errstate(invalid="ignore"):  # infinities of both
+            difference = float(np.nanmax(np.abs(found - expected), initial=0.0))
         if difference > 0.05 * scale:
             raise LoweringError(
                 f"{tensor.name}: the forms {first} and {form} differ by {difference:.3g} where values are up to "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -52,18 +54,50 @@ class Tuned:
 
 
 def save_tuning(path: Any, found: Mapping[str, Tuned]) -> None:
-    """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced."""
+    """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced.
+
+    The new file takes the place of the old one at once, so that who reads it meanwhile finds one of them in whole.
+    """
     old = kept_here(path)
     machine = asdict(this_machine())
     entries = {key: asdict(tuned) for key, tuned in {**old, **found}.items()}
-    Path(path).write_text(json.dumps({**machine, "reductions": entries}, indent=1) + "\n", encoding="utf-8")
+    file = _file(path)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=file.parent, prefix=file.name, suffix=".new", delete=False
+        ) as new:
+            new.write(json.dumps({**machine, "reductions": entries}, indent=1) + "\n")
+        os.chmod(new.name, file.stat().st_mode if file.exists() else 0o644)
+        os.replace(new.name, file)
+    except OSError as error:
+        raise LoweringError(
+            f"the tuning file {file} cannot be written ({error}); give another path"
+        ) from error
 
 
 def kept_here(path: Any) -> dict[str, Tuned]:
-    """What the file at ``path`` has for this machine; nothing where there is no file yet."""
+    """What the file at ``path`` has for this machine; nothing where there is no file yet.
+
+    Raises:
+        LoweringError: no file can be at ``path``, or the one that is there is no tuning file.
+    """
+    file = _file(path)
+    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+        why = "cannot be written to" if file.parent.is_dir() else "does not exist"
+        raise LoweringError(f"the tuning file {file} is in the folder {file.parent}, which {why}")
+    if not file.exists():
+        return {}
+    content = _content(file)
+    return _entries(file, content) if _is_from_here(content) else {}
+
+
+def _file(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise LoweringError(f"the tuning file is {path!r}; give a path")
     file = Path(path)
-    entries = _entries(file) if file.exists() else {}
-    return entries if entries and _measured_here(file) else {}
+    if file.is_dir():
+        raise LoweringError(f"{file} is a folder; give the path of a tuning file in it")
+    return file
 
 
 def load_tuning(path: Any) -> bool:
@@ -85,30 +119,33 @@ def load_tuning(path: Any) -> bool:
         >>> te.load_tuning("tuning.json")
         True
     """
-    file = Path(path)
+    file = _file(path)
     if not file.exists():
         raise LoweringError(
             f"there is no tuning file {file}; te.autotune(fn, *args, file={str(file)!r}) writes one"
         )
-    entries = _entries(file)
-    if not _measured_here(file):
+    content = _content(file)
+    if not _is_from_here(content):
         warnings.warn(
-            f"{file} was measured with {_described(_content(file))}, this is {_described(asdict(this_machine()))}; "
+            f"{file} was measured with {_described(content)}, this is {_described(asdict(this_machine()))}; "
             "forms are chosen by estimates, run te.autotune again to measure them here",
             stacklevel=2,
         )
         return False
-    remember({key: tuned.seconds for key, tuned in entries.items()})
+    remember({key: tuned.seconds for key, tuned in _entries(file, content).items()})
     return True
 
 
 def _content(file: Path) -> dict[str, Any]:
+    """What the file holds; of another format only that it has one, since its entries may look otherwise."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise _corrupted(file, str(error)) from error
-    if not isinstance(content, dict) or not isinstance(content.get("reductions"), dict):
+    if not isinstance(content, dict):
         raise _corrupted(file, "it has no table of reductions")
+    if content.get("format", FORMAT) == FORMAT:
+        _entries(file, content)
     return content
 
 
@@ -116,14 +153,16 @@ def _corrupted(file: Path, why: str) -> LoweringError:
     return LoweringError(f"{file} is no tuning file ({why}); delete it and run te.autotune again")
 
 
-def _measured_here(file: Path) -> bool:
-    content = _content(file)
+def _is_from_here(content: Mapping[str, Any]) -> bool:
     return all(content.get(name) == value for name, value in asdict(this_machine()).items())
 
 
-def _entries(file: Path) -> dict[str, Tuned]:
+def _entries(file: Path, content: Mapping[str, Any]) -> dict[str, Tuned]:
+    entries = content.get("reductions")
+    if not isinstance(entries, dict):
+        raise _corrupted(file, "it has no table of reductions")
     found = {}
-    for key, entry in _content(file)["reductions"].items():
+    for key, entry in entries.items():
         try:
             seconds = {str(form): float(value) for form, value in entry["seconds"].items()}
             found[key] = Tuned(str(entry["tensor"]), str(entry["definition"]), seconds)

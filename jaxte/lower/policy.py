@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
 
 from jaxte.errors import LoweringError
 from jaxte.lower.rates import Rates, rates_of
@@ -31,12 +34,37 @@ class Policy:
 
     def __post_init__(self) -> None:
         rates_of(self.platform)  # an unknown platform is an error before anything is derived
-        if self.max_memory is not None and self.max_memory <= 0:
-            raise LoweringError(f"max_memory is {self.max_memory}; give a positive number of bytes, or None")
+        budget_bytes(self.max_memory)
+        _check_forms(self.forms)
 
     @property
     def rates(self) -> Rates:
         return rates_of(self.platform)
+
+
+def budget_bytes(budget: Any) -> int | None:
+    """A memory budget as an integer; ``1e9`` is one too.
+
+    Raises:
+        LoweringError: it is no positive number of bytes.
+    """
+    if budget is None:
+        return None
+    is_number = isinstance(budget, Real) and not isinstance(budget, bool)
+    if not is_number or not 0 < budget < math.inf or budget != int(budget):
+        raise LoweringError(
+            f"max_memory is {budget!r}; give a positive number of bytes, as 64 * 2**20, or None"
+        )
+    return int(budget)
+
+
+def _check_forms(forms: Any) -> None:
+    remedy = 'give the name of a form by the name of a tensor, as {"y": "general"}, or by "*" for all'
+    if not isinstance(forms, Mapping):
+        raise LoweringError(f"forms is {forms!r}; {remedy}")
+    for tensor, form in forms.items():
+        if not isinstance(tensor, str) or not isinstance(form, str):
+            raise LoweringError(f"forms has the entry {tensor!r}: {form!r}; {remedy}")
 
 
 DEFAULT = Policy()

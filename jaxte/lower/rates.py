@@ -113,7 +113,7 @@ def rates_of(platform: str) -> Rates:
     Raises:
         LoweringError: there is no such row.
     """
-    row = RATES.get(_ALIASES.get(platform, platform))
+    row = RATES.get(_ALIASES.get(platform, platform)) if isinstance(platform, str) else None
     if row is None:
         raise LoweringError(f"platform {platform!r} is unknown; give one of {', '.join(RATES)}")
     return row
