@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from jaxte.errors import FeedError
+from jaxte.expr import Expr, Var
 from jaxte.facts import Finite, Permutation, Sorted, SymmetricAdjacency, Unique, Within
+from jaxte.feeds import bind_sizes, size_value
 from jaxte.tensor import Tensor
+from jaxte.walk import postorder
 
 Place = tuple[int, ...]
 
@@ -23,17 +27,31 @@ def check_facts(feeds: Mapping[Tensor, Any]) -> None:
         feeds: ``{tensor: array}``.
 
     Raises:
-        FeedError: a fact that is false, with the first element that shows it.
+        FeedError: a fact that is false, with the first element that shows it; or arrays that do not fit their tensors.
 
     Example:
         >>> te.check_facts({P: np.array([2, 0, 1]), Q: np.array([1, 2, 0])})
     """
-    arrays = {tensor: np.asarray(array) for tensor, array in feeds.items() if tensor.facts}
-    everything = {tensor: np.asarray(array) for tensor, array in feeds.items()}
+    for tensor in feeds:
+        if not isinstance(tensor, Tensor):
+            raise FeedError(f"te.check_facts: the key {tensor!r} is no tensor; give {{tensor: array}}")
+    arrays = {tensor: np.asarray(array) for tensor, array in feeds.items()}
+    for tensor, array in arrays.items():
+        if array.ndim != tensor.ndim:
+            raise FeedError(f"{tensor!r} is given an array of shape {array.shape}; it has {tensor.ndim} axes")
     for tensor, array in arrays.items():
         for fact in tensor.facts:
-            for complaint in _complaints(tensor, array, fact, everything):
+            for complaint in _complaints(tensor, array, _with_sizes(fact, arrays), arrays):
                 raise FeedError(f"{complaint}; correct the array of {tensor.name}, or leave the fact out")
+
+
+def _with_sizes(fact: Any, arrays: Mapping[Tensor, np.ndarray]) -> Any:
+    """``fact`` with the value of a symbolic size in it, where the shapes of ``arrays`` tell it."""
+    if not (isinstance(fact, Within) and isinstance(fact.stop, Expr)):
+        return fact
+    sizes = bind_sizes(arrays)
+    known = all(node in sizes for node in postorder(fact.stop) if isinstance(node, Var))
+    return Within(size_value(fact.stop, sizes)) if known else fact
 
 
 def _complaints(
@@ -55,8 +73,8 @@ def _complaints(
         case Finite():
             for at in _first(~np.isfinite(array)):
                 yield f"{name} is stated to be finite, but {_at(name, at, array)} is not"
-        case Within(int() as stop):
-            yield from _outside(name, array, stop, f"within {stop}")
+        case Within(Integral() as stop):
+            yield from _outside(name, array, int(stop), f"within {stop}")
         case SymmetricAdjacency(slot):
             yield from _outside(name, array, array.shape[0], "an adjacency")
             yield from _asymmetric(name, array)

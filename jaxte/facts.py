@@ -110,7 +110,7 @@ def listed(facts: Fact | Iterable[Fact] | None, name: str) -> tuple[Fact, ...]:
     """One fact, several or none, as a tuple."""
     if facts is None:
         return ()
-    found = (facts,) if isinstance(facts, Fact) else tuple(facts)
+    found = tuple(facts) if isinstance(facts, Iterable) and not isinstance(facts, str) else (facts,)
     for fact in found:
         if not isinstance(fact, Fact):
             raise DefinitionError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 from jaxte import dtypes
@@ -204,6 +205,12 @@ def placeholder(
     return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
 
 
+def _is_size(value: Any) -> bool:
+    if isinstance(value, Expr):
+        return not any(isinstance(node, (Axis, Read)) for node in postorder(value))
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
 AnyTensor = TypeVar("AnyTensor", bound=Tensor)
 
 
@@ -249,6 +256,11 @@ def _check_fact(tensor: Tensor, fact: Fact) -> None:
     if tensor.ndim != rank if rank else not (tensor.ndim or isinstance(fact, Within)):
         wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
         raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
+    if isinstance(fact, Within) and not _is_size(fact.stop):
+        stop = text(fact.stop) if isinstance(fact.stop, Expr) else repr(fact.stop)
+        raise DefinitionError(
+            f"{what} is stated to be within {stop}; give an integer of 0 or more, or a size"
+        )
     other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)
     if other is None:
         return

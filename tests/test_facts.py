@@ -225,6 +225,40 @@ def test_facts_that_a_tensor_cannot_have() -> None:
         te.placeholder((3,), "int32", "P", facts=["sorted"])
 
 
+@pytest.mark.parametrize("stop", [-1, 4.0, True, "a", te.reduce_axis((0, 3), "k")])
+def test_values_are_within_a_size(stop: Any) -> None:
+    with pytest.raises(te.DefinitionError, match=r"I int32\(3,\) is stated to be within .*; give an integer"):
+        te.placeholder((3,), "int32", "I", facts=te.facts.within(stop))
+
+
+@pytest.mark.parametrize("facts", [te.facts.sorted, "sorted", 3])
+def test_facts_that_are_none(facts: Any) -> None:
+    with pytest.raises(te.DefinitionError, match="the facts of I hold"):
+        te.placeholder((3,), "int32", "I", facts=facts)
+
+
+@pytest.mark.parametrize("symbolic", [True, False])
+def test_values_within_a_size_are_tested(symbolic: bool) -> None:
+    m = te.var("m") if symbolic else np.int32(8)
+    x = te.placeholder((m if symbolic else 4,), name="X")
+    i = te.placeholder((3,), "int32", "I", facts=te.facts.within(m // 2))
+    y = te.compute((3,), lambda a: x[i[a]], "Y")
+    fn = te.function([x, i], y, debug=True)
+    values = jnp.arange(8.0 if symbolic else 4.0)
+    np.testing.assert_array_equal(fn(values, np.int32([0, 3, 2])), [0, 3, 2])
+    with pytest.raises(te.FeedError, match=r"I is stated to be within 4, but I\[1\] = 4 is not in \[0, 4\)"):
+        fn(values, np.int32([0, 4, 2]))
+    te.check_facts({i: np.int32([0, 3, 2])})
+
+
+def test_arrays_of_other_ranks_have_no_facts() -> None:
+    i = te.placeholder((3,), "int32", "I", facts=te.facts.sorted())
+    with pytest.raises(te.FeedError, match="it has 1 axes"):
+        te.check_facts({i: np.int32(3)})
+    with pytest.raises(te.FeedError, match="the key 'I' is no tensor"):
+        te.check_facts({"I": np.int32([3, 4, 5])})  # type: ignore[dict-item]
+
+
 def test_an_inverse_that_is_no_input_is_asked_for() -> None:
     x, p, *_ = permuted()
     fn = te.function([x, p], te.compute((N, C), lambda i, j: x[p[i], j], "Y"))
