@@ -16,6 +16,7 @@ from jaxte.lower.einsum import dims_under, natural_order, reduced_call
 from jaxte.lower.empty_sums import point_condition
 from jaxte.lower.few_positions import few_positions
 from jaxte.lower.ops import Code, Value
+from jaxte.lower.outer_choices import with_choice_outside
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import guarded
@@ -34,6 +35,10 @@ FUNCTIONS: dict[str, tuple[str, Op]] = {
 def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
     """The value of a reduction at every point of ``scope``."""
     assert isinstance(node, Reduce)
+    chosen = with_choice_outside(node)
+    if chosen is not None:
+        body.survey(chosen)
+        return (yield chosen, scope)
     some = point_condition(node, scope)
     value = yield from _reduction(body, node, scope)
     if some is None or value.literal:
