@@ -73,8 +73,8 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     ),
     "softmax": ({}, "max, sum"),
     "stencil_25_point": ({}, ""),
-    "stencil_5_point_padded": ({}, ""),
-    "stencil_5_point_rolled": ({}, ""),
+    "stencil_5_point_padded": ({}, "peeled edges"),
+    "stencil_5_point_rolled": ({}, "peeled edges"),
     "toeplitz": ({"convolution": 1, "dot_general": 2}, "Toeplitz matrix, convolution, sums along diagonals"),
     "trace_of_product": ({}, "sum"),
 }

@@ -18,9 +18,12 @@ SIZE = 5  # what symbolic sizes are in tests
 VIEWS_ONLY = ("gather", "scatter", "dynamic_slice", "sort", "while")
 
 
+def inputs_of(*outputs: Tensor) -> list[Placeholder]:
+    return [t for t in topological_order(outputs) if isinstance(t, Placeholder)]
+
+
 def program_of(*outputs: Tensor) -> Program:
-    inputs = [t for t in topological_order(outputs) if isinstance(t, Placeholder)]
-    return lower("forward", inputs, outputs)
+    return lower("forward", inputs_of(*outputs), outputs)
 
 
 def text_of(*outputs: Tensor) -> str:

@@ -27,7 +27,7 @@ from jaxte.lower.bounds import (
 )
 from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.names import Names
-from jaxte.lower.numbers import SHORT_INTEGERS, converted, folded, numeral
+from jaxte.lower.numbers import SHORT_INTEGERS, converted, folded, numeral, without_zero
 from jaxte.lower.ops import Code, Estimate, Pad, Statement, Step, Value, View
 from jaxte.lower.overlaps import overlapping
 from jaxte.lower.policy import Policy
@@ -84,6 +84,7 @@ class Body:
         self.reason = ""
         self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
         self.direct = False  # whether reads are of the tensors themselves nevertheless
+        self.sliced: tuple[Tensor, ...] = ()  # the tensors that are read as slices without zeros around them
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
@@ -277,6 +278,8 @@ class Body:
             return converted(operands[0], op.result) or self.cast(operands[0], op.result)
         if all(v.literal for v in operands) and (constant := folded(op, operands, kind)) is not None:
             return constant
+        if (rest := without_zero(op, operands, kind)) is not None:
+            return rest
         dims = tuple(d for d in scope.order if any(d in v.dims for v in operands))
         values = self._agreeing(op, list(operands), kind)
         row = TABLE[op.name]
@@ -351,6 +354,10 @@ class Body:
             )
         code = Code(f"{parenthesised(value.code)}.astype({dtype_text(dtype)})")
         return Value(code, value.dims, (dtype, False))
+
+    def typed(self, value: Value, dtype: str) -> Value:
+        """``value`` as an array of ``dtype`` for good: no number of Python, nothing that takes the dtype of what it meets."""
+        return self.cast(value, dtype, always=value.kind[1]) if value.kind != (dtype, False) else value
 
     def stack(self, values: Sequence[Value], dim: Axis, scope: Scope) -> Value:
         """Values for each position of ``dim`` as one array."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 
 from jaxte.affine import is_index, linear
-from jaxte.expr import Axis, Call, Const, Expr, Read, as_expr
+from jaxte.expr import Axis, Call, Const, Expr
 from jaxte.lower.body import Body
-from jaxte.lower.bounds import at_most, constant, highest, lowest, nonnegative, times
+from jaxte.lower.bounds import times
 from jaxte.lower.boxes import split_conditions
 from jaxte.lower.digits import Digits, digits_of
 from jaxte.lower.ops import ALL, Index, Range, Reshape, Step, Value
-from jaxte.lower.scopes import Scope
+from jaxte.lower.scopes import Scope, is_inside
 from jaxte.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
 from jaxte.walk import postorder, reads_of
 
@@ -38,27 +38,13 @@ def interleaved_value(
     if not splits:
         return None
     # Behind their guards reads may be in range that are padded elsewhere; nothing is copied for them.
-    direct, body.direct = body.direct, all(_is_inside(read, inner) for read in reads_of(node))
+    direct, body.direct = body.direct, all(is_inside(read, inner) for read in reads_of(node))
     value = yield node, inner
     body.direct = direct
     if value.literal or any(d not in value.dims for s in splits for d in (s.high, s.low)):
         return None
     body.note(INTERLEAVED)
     return _joined(body, value, splits)
-
-
-def _is_inside(read: Read, scope: Scope) -> bool:
-    """Whether ``read`` is in range at every point of ``scope``."""
-    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        if not is_index(index) or reads_of(index):
-            return False
-        form = linear(scope.index(index))
-        low, high = lowest(form), highest(form)
-        if low is None or high is None or not nonnegative(low):
-            return False
-        if not at_most(high + constant(1), as_expr(extent)):
-            return False
-    return True
 
 
 def _joined(body: Body, value: Value, splits: Sequence[Digits]) -> Value:

@@ -41,6 +41,19 @@ def folded(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
         return _numeral_of(compute(*own), kind)
 
 
+def without_zero(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
+    """What a zero is added to or taken from, in the dtype of ``kind`` already; None where there is no such zero.
+
+    A sum that is -0.0 without the zero is 0.0 with it; XLA leaves the zero out as well.
+    """
+    if op is ADD or op is SUBTRACT:
+        first, second = operands
+        for zero, rest in ((second, first), (first, second)) if op is ADD else ((second, first),):
+            if zero.number == 0 and not rest.literal and rest.kind == kind:
+                return rest
+    return None
+
+
 def converted(value: Value, dtype: str) -> Value | None:
     """The number ``value`` as one of ``dtype``; None where it is none, or has no such value."""
     with np.errstate(all="ignore"):

@@ -15,13 +15,14 @@ from jaxte.lower.first_hits import without_winners
 from jaxte.lower.gathers import gather_value
 from jaxte.lower.names import Names, docstring_text, identifier
 from jaxte.lower.ops import Choice, Code, Program, Statement
+from jaxte.lower.peeling import peeled, write_pieces
 from jaxte.lower.policy import Policy
 from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
-from jaxte.lower.shifted import behind_barrier, materialised, paddings
+from jaxte.lower.shifted import behind_barrier, keep_apart, materialised, paddings
 from jaxte.lower.tile_passes import Tiles, Tiling
 from jaxte.lower.tile_sizes import TILES
 from jaxte.lower.tile_source import Writer, Written, choice_of, tile_statements
@@ -127,6 +128,8 @@ class _Lowering:
             statements += lower_tensor(body, tensor)
             if tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1])
+            for sliced in body.sliced:
+                keep_apart(statements, sliced, idents[sliced])
             idents[original.get(tensor, tensor)] = target
             choices.append(choice_of(tensor.name, body))
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
@@ -149,9 +152,14 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     body.padded = paddings(root)
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    value = body.evaluate(with_shared_calls(without_disjoint_sums(root, tensor.axes, scope)), scope)
-    if not value.literal and (value.kind[1] or value.dtype != tensor.dtype):
-        value = body.cast(value, tensor.dtype, always=True)
+    root = with_shared_calls(without_disjoint_sums(root, tensor.axes, scope))
+    pieces = peeled(body, root, tensor.axes, scope)
+    if pieces:
+        write_pieces(body, root, tensor.axes, tensor.dtype, pieces)
+        return body.statements
+    value = body.evaluate(root, scope)
+    if not value.literal:
+        value = body.typed(value, tensor.dtype)
     if value.literal:
         code = _constant(body, tensor, value.code.text)
     else:

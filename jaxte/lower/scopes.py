@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxte.affine import from_linear, linear, normal
+from jaxte.affine import from_linear, is_index, linear, normal
 from jaxte.expr import ZERO, Axis, Expr, Read, as_expr
-from jaxte.lower.bounds import plus, simplify
+from jaxte.lower.bounds import at_most, constant, highest, lowest, nonnegative, plus, simplify
 from jaxte.lower.digits import Digits, digits_of, digits_wanted, is_roundabout, together
 from jaxte.lower.ops import View
 from jaxte.lower.specs import Refusal
 from jaxte.lower.views import view
-from jaxte.walk import substitute
+from jaxte.walk import reads_of, substitute
 
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
 _MOST_DIGITS = 8  # dimensions of one read that are taken apart
@@ -123,3 +123,17 @@ class Scope:
         if key not in self._derived:
             self._derived[key] = Scope(tuple(order), self.table, self.depth)
         return self._derived[key]
+
+
+def is_inside(read: Read, scope: Scope) -> bool:
+    """Whether ``read`` is in range at every point of ``scope``."""
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        if not is_index(index) or reads_of(index):
+            return False
+        form = linear(scope.index(index))
+        low, high = lowest(form), highest(form)
+        if low is None or high is None or not nonnegative(low):
+            return False
+        if not at_most(high + constant(1), as_expr(extent)):
+            return False
+    return True

@@ -27,7 +27,15 @@ from jaxte.lower.scopes import Widths
 from jaxte.tensor import Compute, Tensor
 from jaxte.walk import postorder, reads_of
 
-_BY_THEMSELVES = ("lax.conv_", "lax.reduce", "lax.map", "lax.optimization_barrier", "jnp.einsum", "jnp.cum")
+_BY_THEMSELVES = (
+    "lax.conv_",
+    "lax.reduce",
+    "lax.map",
+    "lax.optimization_barrier",
+    "lax.dynamic_update",
+    "jnp.einsum",
+    "jnp.cum",
+)
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
@@ -60,6 +68,15 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
             if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, reduced):
                 found.add(tensor)
     return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
+
+
+def keep_apart(statements: list[Statement], tensor: Tensor, target: str) -> None:
+    """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
+    if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
+        for n in range(len(statements) - 1, -1, -1):
+            if statements[n].target == target:
+                statements[n] = behind_barrier(statements[n])
+                return
 
 
 def _reduced(root: Expr) -> frozenset[Axis]:

@@ -11,15 +11,17 @@ from jaxte.text import text
 from jaxte.walk import postorder
 
 
-def signature(axes: Sequence[Axis], node: Expr, guards: Sequence[Expr] = ()) -> str:
+def signature(axes: Sequence[Axis], node: Expr, guards: Sequence[Expr] = (), kind: str = "") -> str:
     """Sixteen hexadecimal digits for ``node`` at each point of ``axes`` where ``guards`` hold.
+
+    ``kind`` tells apart what is chosen for the same definition, where that is more than the form of a reduction.
 
     Equal definitions have equal keys in every process, whatever their axes and tensors are called.
     """
     reducers = {n.reducer: None for n in postorder(node, *guards) if isinstance(n, Reduce)}
     roots = [node, *guards, *(e for r in reducers for e in (*r.results, *r.identity))]
     naming = _Naming()
-    written = [naming.axis(axis) for axis in axes]
+    written = [kind] * bool(kind) + [naming.axis(axis) for axis in axes]
     numbers: dict[Expr, int] = {}
     for entry in postorder(*roots):
         children = [numbers[child] for child in entry.children]
