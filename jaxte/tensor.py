@@ -105,14 +105,16 @@ class Compute(Tensor):
     Attributes:
         axes: one axis for each entry of ``shape``, from 0.
         body: the scalar expression of the element at ``axes``.
+        derived: tensors that adjoints of this one need beside it, by what they are, so that all read the same.
     """
 
-    __slots__ = ("_inputs", "axes", "body")
+    __slots__ = ("_inputs", "axes", "body", "derived")
 
     def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
         super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
         self.axes = tuple(axes)
         self.body = body
+        self.derived: dict[str, Compute] = {}
         self._inputs: tuple[Tensor, ...] | None = None
 
     @property

@@ -162,7 +162,7 @@ def test_a_block_is_no_short_last_axis() -> None:
         return te.compute((x.shape[0],), lambda i: te.sum(te.exp(-far[i, j]), axis=j), "s")
 
     x = jax.ShapeDtypeStruct((30000, 2), jnp.float32)
-    source = te.function(kernel_sum, max_memory=10**6).source(x, x)
+    source = te.function(kernel_sum, max_memory=4 * 10**5).source(x, x)
     dy = source.split("def dy_tile")[1].split("return")[0]
     assert "x_transposed[0, None, :] - y_j[:, 0, None]" in dy and "y_j[None, :" not in dy
     own = [np.random.default_rng(n).standard_normal((90, 2)).astype("float32") for n in range(2)]

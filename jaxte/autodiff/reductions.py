@@ -81,12 +81,12 @@ def _extremum(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted) -> list
     element, value = _compared(tensor, node)
     ties = node.reducer.ties
     if ties in ("first", "last"):
-        winner = _winner(tensor, node, element, value)
+        winner = _once(tensor, "winner", lambda: _winner(tensor, node, element, value))
         g = guard(call(EQUAL, _position(node.axes), Read(winner, tensor.axes)), seed)
     elif ties == "all":
         g = guard(call(EQUAL, element, value), seed)
     else:
-        count = _count_of_ties(tensor, node, element, value)
+        count = _once(tensor, "ties", lambda: _count_of_ties(tensor, node, element, value))
         share = call(DIVIDE, seed, Read(count, tensor.axes))
         # Not `element == value`: a NaN among the elements makes all of them receive NaN, as in JAX.
         behind = call(LESS if node.reducer.name == "max" else GREATER, element, value)
@@ -106,17 +106,33 @@ def _compared(tensor: Compute, node: Reduce) -> tuple[Expr, Expr]:
         for n in postorder(element)
     ):
         return element, Read(tensor, tensor.axes)
+    elements = _once(tensor, "elements", lambda: _elements(tensor, node))
+    again = _once(tensor, "extremum", lambda: _extremum_of(elements, tensor, node))
+    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
+    return Read(elements, at), Read(again, tensor.axes)
+
+
+def _once(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
+    """What the adjoints of all that ``tensor`` reads have in common is one tensor, made for the first of them."""
+    if kind not in tensor.derived:
+        tensor.derived[kind] = make()
+    return tensor.derived[kind]
+
+
+def _elements(tensor: Compute, node: Reduce) -> Compute:
     own = [Axis(a.name, 0, a.extent) for a in node.axes]
     outer, table = _fresh(tensor.axes)
     table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
-    body = call(SELECT, substitute(node.where, table), substitute(element, table), node.reducer.identity[0])
-    elements = Compute(f"elements_{tensor.name}", (*outer, *own), body)
+    element = substitute(node.exprs[0], table)
+    body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
+    return Compute(f"elements_{tensor.name}", (*outer, *own), body)
+
+
+def _extremum_of(elements: Compute, tensor: Compute, node: Reduce) -> Compute:
     over = [Axis(a.name, 0, a.extent, reduction=True) for a in node.axes]
     outer, _ = _fresh(tensor.axes)
     extremum = Reduce(node.reducer, (Read(elements, (*outer, *over)),), over, TRUE)
-    again = Compute(f"extremum_{tensor.name}", outer, extremum)
-    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
-    return Read(elements, at), Read(again, tensor.axes)
+    return Compute(f"extremum_{tensor.name}", outer, extremum)
 
 
 def _count_of_ties(tensor: Compute, node: Reduce, element: Expr, value: Expr) -> Compute:

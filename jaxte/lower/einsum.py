@@ -65,7 +65,7 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     groups = _groups(inner, scope)
     if body.in_tiles and len(groups) == 1:
-        dim = _short(job, scope)
+        dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
         if dim is not None:
             return (yield from _written_out(body, job, scope, dim))
         if prod(extent_of(d.hi) for d in job.reduced) >= _LONG:
@@ -75,6 +75,12 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
+    """Whether the sum is one of many terms that are no products: a loop over few of them is around the others."""
+    several = [f for f in members if not isinstance(f.expr, Const)]
+    return len(several) == 1 and prod(extent_of(d.hi) for d in job.reduced) >= _LONG
 
 
 def _short(job: Job, scope: Scope) -> Axis | None:

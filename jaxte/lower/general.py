@@ -62,7 +62,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:
         own = Work(kernel=max(1, taps / 8))
-    if _is_contraction(node, shifted):
+    if is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
@@ -143,7 +143,7 @@ def _values(atom: Expr) -> int | None:
     return None
 
 
-def _is_contraction(node: Reduce, shifted: Sequence[Axis]) -> bool:
+def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
     """Whether what is left of a product after unrolling is a matrix product."""
     if node.reducer.name != "sum":
         return False

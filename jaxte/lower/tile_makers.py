@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isqrt
 
 from jaxte.lower.tile_blocks import Blocks
@@ -24,6 +25,7 @@ class Pass:
         sums: the reductions that are carried through it.
         extent: of its axis.
         blocks, updates: what a tile computes.
+        of_parts: bytes of a position of the largest tensor of the passes that it was put together from, 0 for none.
     """
 
     inside: Collection[Tensor]
@@ -32,15 +34,16 @@ class Pass:
     extent: int
     blocks: Blocks
     updates: tuple[Update, ...]
+    of_parts: int = 0
 
     @property
     def wholes(self) -> list[Compute]:
         return [*(m for m, _ in self.members), *(w for s in self.sums for w in s.wholes)]
 
-    @property
+    @cached_property
     def largest(self) -> int:
         """Bytes of a single position of the largest tensor."""
-        return largest_block(self.blocks, self.updates)[0] // self.blocks.size
+        return self.of_parts or largest_block(self.blocks, self.updates)[0] // self.blocks.size
 
     def of_size(self, size: int) -> Pass:
         """The same with other blocks."""
@@ -57,7 +60,8 @@ class Pass:
             NoBlock: one of them reads more than a block of what the other one makes.
         """
         members, sums = (*self.members, *other.members), (*self.sums, *other.sums)
-        return make_pass(self.inside, members, sums, self.extent)
+        both = make_pass(self.inside, members, sums, self.extent)
+        return replace(both, of_parts=max(self.largest, other.largest))
 
     def reached(self, start: Iterable[Tensor]) -> set[tuple[Compute, int]]:
         """The blocks that tensors of a tile read, directly or through others."""

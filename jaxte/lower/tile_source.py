@@ -276,7 +276,7 @@ def _choices(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
     blocks = tiles.blocks
     made = [(m, blocks.tensors[m, position]) for m, position in tiles.members]
     made += [(u.whole, u.new) for u in tiles.updates]
-    shown = " and ".join(whole.name for whole, _ in made)
+    shown = " and ".join(dict.fromkeys(whole.name for whole, _ in made))
     by_name = {c.tensor: c for c in inner}
     found = [Choice(t.name, f"inside the tiles of {shown}") for t in tiles.inside]
     for whole, own in made:

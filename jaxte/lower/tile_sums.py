@@ -89,6 +89,8 @@ def outermost(body: Expr) -> list[Reduce]:
 def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
     """The results of ``node``, a reduction in the body of ``tensor``, as tensors, and ``tensor`` in terms of them."""
     wide = _WIDE.get(node.dtype) if node.reducer.name in ("sum", "prod") else None
+    free = free_axes(node)
+    axes = [a for a in tensor.axes if a in free]
     own = node
     if wide is not None:
         reducer = builtin_reducer(node.reducer.name, wide)
@@ -99,10 +101,10 @@ def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
             wholes.append(tensor)
         else:
             body = Reduce(own.reducer, own.exprs, own.axes, own.where, n)
-            wholes.append(Compute(f"{tensor.name}_{node.reducer.label}", tensor.axes, body))
+            wholes.append(Compute(f"{tensor.name}_{node.reducer.label}", axes, body))
     if wholes[node.position] is tensor:
         return tuple(wholes), tensor
-    read = cast(Read(wholes[node.position], tensor.axes), node.dtype)
+    read = cast(Read(wholes[node.position], axes), node.dtype)
     return tuple(wholes), Compute(tensor.name, tensor.axes, substitute(tensor.body, {node: read}))
 
 

@@ -14,15 +14,17 @@ computed again in each, as long as that costs less than to write it to memory an
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxte.errors import LoweringError
 from jaxte.expr import Axis, Const
+from jaxte.lower.general import is_contraction
 from jaxte.lower.policy import Policy
 from jaxte.lower.tile_blocks import NoBlock
 from jaxte.lower.tile_makers import Pass, largest_block, make_pass, sized
 from jaxte.lower.tile_passes import Tiles, Tiling, inputs_of, ordered
+from jaxte.lower.tile_positions import split_positions
 from jaxte.lower.tile_products import split_products
 from jaxte.lower.tile_sizes import (
     FEW,
@@ -35,11 +37,13 @@ from jaxte.lower.tile_sizes import (
     overlaps,
     wanted,
 )
-from jaxte.lower.tile_sums import apart, outermost, runnings
+from jaxte.lower.tile_sums import Running, apart, outermost, runnings
+from jaxte.lower.work import points
 from jaxte.tensor import Compute, Tensor
 from jaxte.walk import depends_on, reads_of
 
-_LONG = 32  # positions of a block from which on it is worth carrying a sum through a pass that exists anyway
+_LONG = 32  # terms of a block from which on it is worth carrying a sum through a pass that exists anyway
+_LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
 
 
 def tiling(
@@ -63,23 +67,31 @@ def tiling(
     """
     own = [t for t in order if t not in given]
     large = Large(own, given, policy)
-    products = [t for t in large.tensors if t not in results and wanted(policy, [t.name]) in (None, TILES)]
-    renewed: dict[Tensor, Tensor] = {}
-    if products:
-        own, renewed = split_products(own, products)
-    if renewed:
-        results = {renewed.get(t, t) for t in order if t in results}
+    own, divided, pieces = split_positions(own, _free(large, results))
+    if pieces:
+        results = {divided.get(t, t) for t in order if t in results}
         large = Large(own, given, policy)
-    planner = _Planner(own, results, large, tiled)
+    before = own
+    own, renewed = split_products(own, _free(large, results))
+    if renewed:
+        results = {renewed.get(t, t) for t in before if t in results}
+        large = Large(own, given, policy)
+    planner = _Planner(own, results, large, tiled, pieces)
     while not planner.attempt():
         pass
-    return replace(planner.finished(), renewed=renewed)
+    return replace(planner.finished(), renewed={t: renewed.get(n, n) for t, n in divided.items()} | renewed)
+
+
+def _free(large: Large, results: Container[Tensor]) -> list[Compute]:
+    """The large tensors that need not exist as they are defined."""
+    return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in (None, TILES)]
 
 
 class _Planner:
     """Attributes:
     inside: the large tensors that are to exist by blocks only.
     passes: those found so far.
+    pieces: of the tensors that were divided by positions of an axis, how many of the same tensor there are.
     stand_ins: tensors in terms of reductions that a pass makes.
     """
 
@@ -89,9 +101,11 @@ class _Planner:
         results: Container[Tensor],
         large: Large,
         tiled: frozenset[Axis],
+        pieces: Mapping[Tensor, int],
     ) -> None:
         self.order = order
         self.tiled = tiled
+        self.pieces = pieces
         self.large = large
         self.policy = large.policy
         self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
@@ -207,7 +221,7 @@ class _Planner:
                     options.append(make_pass(self.inside, [], [running], running.extent))
                 except NoBlock:
                     continue
-            if self._joined(options, 0 if new else _LONG):
+            if self._joined(options, carried=not new):
                 continue
             small = [p for p in options if p.largest <= self._limit] or options
             if not new or not small:
@@ -218,12 +232,13 @@ class _Planner:
             self.stand_ins[tensor] = whole
         return True
 
-    def _joined(self, options: Sequence[Pass], least: int = 0) -> bool:
-        """Puts a pass of one tensor into one that has blocks in common with it, of ``least`` positions, if there is one."""
+    def _joined(self, options: Sequence[Pass], carried: bool = False) -> bool:
+        """Puts a pass of one tensor into one that has blocks in common with it, long ones if it is ``carried``."""
         for own in options:
+            least = max(map(_least_positions, own.sums)) if carried else 0
             for number, known in reversed(list(enumerate(self.passes))):
                 both = self._both(known, own)
-                if both is not None and self._limit >= least * both.largest:
+                if both is not None and self._limit_of(both) >= least * both.largest:
                     self.passes[number] = both
                     return True
         return False
@@ -263,6 +278,10 @@ class _Planner:
         limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
         return limit if self.policy.max_memory is None else min(limit, self.policy.max_memory)
 
+    def _limit_of(self, known: Pass) -> float:
+        """The same where the pieces of a tensor exist side by side."""
+        return self._limit / max([self.pieces.get(t, 1) for t, _ in known.blocks.tensors], default=1)
+
     def _each_worth_it(self) -> bool:
         """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
         for tensor in list(self.inside):
@@ -281,7 +300,7 @@ class _Planner:
 
     def _tiles(self, known: Pass) -> Tiles:
         budget = self.policy.max_memory
-        chosen = sized(known, self._limit)
+        chosen = sized(known, self._limit_of(known))
         inner, reason = self._inner(chosen, budget)
         if reason or (
             chosen.blocks.size == 1 and known.extent > 1
@@ -318,3 +337,10 @@ class _Planner:
             if isinstance(tensor, Compute) and (size := inner_bytes(tensor.body, FEW)) > budget:
                 return whole, f"the operands of {tensor.name} take {size:,} bytes"
         return found, ""
+
+
+def _least_positions(running: Running) -> int:
+    """How many positions a block has to have so that a part of ``running`` is worth reading and writing what is carried."""
+    node = running.node
+    terms = points(a for a in node.axes if a is not running.axis)
+    return -(-(_LONG_PRODUCT if is_contraction(node) else _LONG) // max(1, terms))
