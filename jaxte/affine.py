@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.dtypes import SHORT_INTEGERS
 from jaxte.errors import IndexExpressionError
@@ -28,14 +29,18 @@ class Linear:
     constant: int = 0
 
     def __add__(self, other: Linear) -> Linear:
+        return self.plus(other, 1)
+
+    def plus(self, other: Linear, factor: int) -> Linear:
+        """``self + factor * other``."""
         terms = dict(self.terms)
         for atom, coefficient in other.terms.items():
-            total = terms.get(atom, 0) + coefficient
+            total = terms.get(atom, 0) + factor * coefficient
             if total:
                 terms[atom] = total
             else:
                 terms.pop(atom, None)
-        return Linear(terms, self.constant + other.constant)
+        return Linear(terms, self.constant + factor * other.constant)
 
     def __mul__(self, factor: int) -> Linear:
         if factor == 0:
@@ -43,7 +48,7 @@ class Linear:
         return Linear({a: c * factor for a, c in self.terms.items()}, self.constant * factor)
 
     def __sub__(self, other: Linear) -> Linear:
-        return self + other * -1
+        return self.plus(other, -1)
 
     def coefficient(self, atom: Expr) -> int:
         return self.terms.get(atom, 0)
@@ -56,6 +61,7 @@ class Linear:
         return not self.terms
 
 
+@lru_cache(maxsize=4096)  # every step of lowering reads the same indices again
 def linear(expr: Expr) -> Linear:
     """The linear form of an index expression.
 
@@ -188,7 +194,12 @@ def from_linear(form: Linear) -> Expr:
 
     Data of short integers are widened where they are computed with.
     """
-    form = _join_divisions(form)
+    return _written(tuple(form.terms.items()), form.constant)
+
+
+@lru_cache(maxsize=4096)
+def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
+    form = _join_divisions(Linear(dict(terms), constant))
     if form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values()):
         form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
     by_size = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
@@ -257,11 +268,13 @@ def _multiple(form: Linear, part: Linear) -> int:
     return multiple if remainder == 0 else 0
 
 
+@lru_cache(maxsize=4096)
 def normal(expr: Expr) -> Expr:
     """The normal form of an index expression; the same node for equal ones where linear arithmetic shows it."""
     return from_linear(linear(expr))
 
 
+@lru_cache(maxsize=4096)
 def is_index(expr: Expr) -> bool:
     """Whether ``expr`` is (quasi-)affine in axes and sizes, with no data in it."""
     for node in postorder(expr):

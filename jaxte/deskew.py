@@ -49,6 +49,7 @@ class Box:
 
 
 def surround(
+    points: IntegerSet,
     variables: Sequence[Expr],
     conditions: Sequence[Expr],
     ranges: Mapping[Expr, Range | None],
@@ -56,9 +57,8 @@ def surround(
 ) -> Box | None:
     """The smallest box found around the points of ``variables`` for each value of ``outer``; None if unbounded.
 
-    The set must not be empty.
+    ``points`` are those of ``outer`` and ``variables`` at which the ``conditions`` hold; there must be some.
     """
-    points = IntegerSet([*outer, *variables], conditions, ranges)
     forms = [f for c in conditions for f in nonnegative_forms(c)]
     forms += [f for v in variables for f in _range_forms(v, ranges)]
     hulls: dict[Expr, tuple[Expr, Expr]] = {}

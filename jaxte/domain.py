@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import islpy as isl
 
@@ -72,7 +73,8 @@ class IntegerSet:
         names, params, dims = self._names(conditions)
         parts = [_condition_text(c, names) for c in conditions]
         parts += [f"{name} >= 1" for node, name in names.items() if isinstance(node, Var) and name[0] != "v"]
-        where = " and ".join(f"({p})" for p in parts if p != _FULL_TEXT) or _FULL_TEXT
+        # isl reads a condition in parentheses twice, and the same one again each time
+        where = " and ".join(dict.fromkeys(p for p in parts if p != _FULL_TEXT)) or _FULL_TEXT
         return isl.Set.read_from_str(_context(), f"{params}{{ [{dims}] : {where} }}")
 
     def is_empty(self) -> bool:
@@ -197,6 +199,7 @@ def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     return [node for node in nodes if isinstance(node, Var) and node not in variables]
 
 
+@lru_cache(maxsize=1024)
 def is_decidable(condition: Expr) -> bool:
     """Whether ``condition`` is free of data, so that isl knows exactly where it holds."""
     return all(not isinstance(node, (Read, Symbol)) for node in postorder(condition)) and "?" not in _shape(
@@ -229,7 +232,7 @@ def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, 
         case Axis() | Var():
             return names.get(node, "0") if not names else names[node]
         case Const(int() as value):
-            return f"({int(value)})"
+            return f"({int(value)})" if value < 0 else str(int(value))
         case Call(op, args):
             parts = [memo[a] for a in args]
             match op.name:
@@ -272,7 +275,7 @@ def _condition_text(condition: Expr, names: Mapping[Expr, str]) -> str:
                 memo[node, positive] = parts[0]
             else:
                 word = "and" if (node.op.name == "logical_and") == positive else "or"
-                memo[node, positive] = f"(({parts[0]}) {word} ({parts[1]}))"
+                memo[node, positive] = f"({parts[0]} {word} {parts[1]})"
         elif isinstance(node, Const):
             memo[node, positive] = _FULL_TEXT if bool(node.value) == positive else _EMPTY_TEXT
         else:

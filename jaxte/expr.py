@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -153,15 +154,17 @@ class Axis(Expr):
 
     Attributes:
         condition: what holds of the axis beyond its range, for ranges that depend on other axes.
+        extent: how many values it takes.
     """
 
-    __slots__ = ("condition", "hi", "lo", "name", "reduction")
+    __slots__ = ("condition", "extent", "hi", "lo", "name", "reduction")
     __match_args__ = ("name", "lo", "hi")
     name: str
     lo: Expr
     hi: Expr
     reduction: bool
     condition: Expr
+    extent: Expr
 
     def __new__(
         cls,
@@ -171,13 +174,10 @@ class Axis(Expr):
         reduction: bool = False,
         condition: Expr | None = None,
     ) -> Axis:
-        fields = {"name": name, "lo": as_expr(lo), "hi": as_expr(hi), "reduction": reduction}
+        low, high = as_expr(lo), as_expr(hi)
+        fields = {"name": name, "lo": low, "hi": high, "extent": high - low, "reduction": reduction}
         fields |= {"condition": TRUE if condition is None else condition, "dtype": "int32", "weak": True}
         return _new(cls, fields)
-
-    @property
-    def extent(self) -> Expr:
-        return self.hi - self.lo
 
 
 class Symbol(Expr):
@@ -287,6 +287,8 @@ def as_expr(value: Any) -> Expr:
     """A Python scalar as a node; nodes as they are."""
     if isinstance(value, Expr):
         return value
+    if type(value) is int:
+        return _integer(value)
     if isinstance(value, (bool, int, float, complex)):
         return Const(value)
     scalar = getattr(value, "item", None)
@@ -303,6 +305,11 @@ def as_expr(value: Any) -> Expr:
     )
 
 
+@lru_cache(maxsize=1024)
+def _integer(value: int) -> Const:
+    return Const(value)
+
+
 def apply(op: Op, *args: Any) -> Any:
     """``op`` on scalars, or elementwise on whole Tensors when one of the operands is one."""
     for arg in args:
@@ -313,7 +320,9 @@ def apply(op: Op, *args: Any) -> Any:
 
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
-    exprs = tuple(as_expr(a) for a in args)
+    exprs = tuple([as_expr(a) for a in args])
+    if (known := _nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
+        return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
     exprs = _meeting(op, exprs)

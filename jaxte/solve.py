@@ -211,9 +211,10 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
         conditions = _transformed(found, [*limits, *others])
         free_ranges = {v: None for v in found.free if v not in domain.variables} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
-        if IntegerSet([*outer, *found.free], conditions, free_ranges).is_empty():
+        points = IntegerSet([*outer, *found.free], conditions, free_ranges)
+        if points.is_empty():
             return None
-        box = surround(found.free, conditions, free_ranges, outer)
+        box = surround(points, found.free, conditions, free_ranges, outer)
         if box is None:
             continue
         values = _values(domain, found, box)

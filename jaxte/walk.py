@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from jaxte.expr import Axis, Expr, Read, Reduce, Reducer
@@ -12,17 +14,16 @@ from jaxte.expr import Axis, Expr, Read, Reduce, Reducer
 def postorder(*roots: Expr) -> Iterator[Expr]:
     """Every node below ``roots`` once, children before parents, in a fixed order."""
     seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
+    stack: list[Expr | None] = [*reversed(roots)]
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
+        node = stack.pop()
+        if node is None:  # the children of what lies below are done
+            yield stack.pop()  # type: ignore[misc]
         elif node not in seen:
             seen.add(node)
-            children = node.children
-            if children:
-                stack.append((node, True))
-                stack.extend([(child, False) for child in reversed(children) if child not in seen])
+            if children := node.children:
+                stack += (node, None)
+                stack.extend(reversed(children))
             else:
                 yield node
 
@@ -59,16 +60,16 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
 
 def _postorder_below(root: Expr, known: Mapping[Expr, Any]) -> Iterator[Expr]:
     """Postorder that does not descend into nodes whose replacement is known."""
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+    stack: list[Expr | None] = [root]
     done: set[Expr] = set()
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
         elif node not in done and node not in known:
             done.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+            stack += (node, None)
+            stack.extend(reversed(node.children))
 
 
 def combine(reducer: Reducer, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -82,7 +83,8 @@ def reads_of(*roots: Expr) -> list[Read]:
     return [node for node in postorder(*roots) if isinstance(node, Read)]
 
 
-def free_axes(root: Expr) -> dict[Axis, None]:
+@lru_cache(maxsize=4096)
+def free_axes(root: Expr) -> MappingProxyType[Axis, None]:
     """The axes that ``root`` depends on and does not reduce over, in order of appearance."""
 
     def rule(node: Expr, below: list[dict[Axis, None]]) -> dict[Axis, None]:
@@ -96,10 +98,10 @@ def free_axes(root: Expr) -> dict[Axis, None]:
                 found.pop(axis, None)
         return found
 
-    return fold(root, rule)
+    return MappingProxyType(fold(root, rule))
 
 
-def depends_on(root: Expr, axes: Sequence[Axis]) -> bool:
+def depends_on(root: Expr, axes: Iterable[Axis]) -> bool:
     """Whether ``root`` depends on one of ``axes``."""
     free = free_axes(root)
     return any(axis in free for axis in axes)

@@ -30,12 +30,13 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     read = contribution.read
     assert isinstance(read, Read)
     found: list[Expr] = []
+    given = frozenset(targets)
     for conditions, indices in _split_extrema(read.indices):
         value, guards = lift_guards(contribution.value)
         equations = [call(EQUAL, index, target) for index, target in zip(indices, targets, strict=True)]
         flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
-        variables = tuple(a for a in contribution.axes if a not in targets)
+        variables = tuple(a for a in contribution.axes if a not in given)
         result = eliminate(Points(variables, tuple(flat), value))
         if result is not None:
             found.append(result)
@@ -97,7 +98,7 @@ def sum_over(axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr) -> E
     outside = [c for c in conditions if not mentions(c, axes)]
     inside = [c for c in conditions if mentions(c, axes)]
     needed = [a for a in axes if mentions(value, [a]) or any(mentions(c, [a]) for c in inside)]
-    idle = [a for a in axes if a not in needed]
+    idle = [a for a in axes if a not in frozenset(needed)]
     axes = [_as_reduction(a) for a in needed]
     renamed: dict[Expr, Expr] = dict(zip(needed, axes, strict=True))
     value = substitute(value, renamed)

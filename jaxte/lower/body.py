@@ -202,7 +202,8 @@ class Body:
             found, source = scope.view(node), self.tensors[node.tensor]
         if isinstance(found, Refusal):
             return found
-        dims = [d for d in scope.order if d in found.dims]
+        here = frozenset(found.dims)
+        dims = [d for d in scope.order if d in here]
         steps = (*found.steps, *reorder(found.dims, dims))
         return Value(apply_steps(name(source), steps, self.sizes), tuple(dims), (node.dtype, False))
 

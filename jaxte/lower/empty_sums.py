@@ -58,7 +58,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
         tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
-        if not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
+        if not guards or not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
             continue
         if not _has_points(node, guards, scope):
             one = Const(1, "int32")
@@ -69,7 +69,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:
     """Whether there is a condition on reduced axes that the factor does not depend on."""
-    own = [a for a in free_axes(factor.expr) if a in node.axes]
+    own = frozenset(node.axes).intersection(free_axes(factor.expr))
     return any(not depends_on(guard, own) for guard in guards)
 
 

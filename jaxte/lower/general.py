@@ -82,8 +82,9 @@ def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float
     Slices are copied, into the order of dimensions that the product takes, and read; results are written, read and added.
     """
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
-    sizes = [points(a for a in free_axes(f.expr) if a not in shifted) for f in inner]
-    result = points(a for a in axes if a not in shifted)
+    unrolled = frozenset(shifted)
+    sizes = [points(a for a in free_axes(f.expr) if a not in unrolled) for f in inner]
+    result = points(a for a in axes if a not in unrolled)
     return points(shifted) * (3.0 * sum(sizes) + 3.0 * result)
 
 
@@ -101,9 +102,10 @@ def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
 def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> int:
     """The least extent of the matrix products: what is contracted, or what is in one factor only."""
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
-    over = [frozenset(free_axes(f.expr)) - frozenset(shifted) for f in inner]
+    unrolled = frozenset(shifted)
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
     everywhere = frozenset.intersection(*over)
-    contracted = points(a for a in node.axes if a not in shifted)
+    contracted = points(a for a in node.axes if a not in unrolled)
     own = [points(a for a in axes if a in found and a not in everywhere) for found in over]
     return min((extent for extent in (contracted, *own) if extent > 1), default=NARROW)
 
@@ -111,9 +113,10 @@ def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> i
 def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:
     """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
     found: dict[Axis, None] = {}
+    reduced = frozenset(node.axes)
     for form in forms_of([*node.exprs]):
         if len(form.axes) > 1 and not _are_digits(form):
-            own = [a for a in form.axes if a in node.axes] or list(form.axes)
+            own = [a for a in form.axes if a in reduced] or list(form.axes)
             shortest = min(own, key=lambda a: extent_of(a.extent))
             small = min(form.axes, key=lambda a: extent_of(a.extent))
             found[shortest if extent_of(shortest.extent) <= LONGEST_UNROLLED else small] = None
@@ -148,8 +151,9 @@ def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
     if node.reducer.name != "sum":
         return False
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
-    left = [a for a in node.axes if a not in shifted and extent_of(a.extent) > 1]
-    over = [frozenset(free_axes(f.expr)) - frozenset(shifted) for f in inner]
+    unrolled = frozenset(shifted)
+    left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
     return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
 
 

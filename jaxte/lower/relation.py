@@ -20,6 +20,7 @@ from functools import lru_cache
 from math import gcd, inf
 
 from jaxte.affine import Linear, from_linear, linear, normal
+from jaxte.conditions import tidy
 from jaxte.domain import IntegerSet, evaluate_index
 from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lower.forms import Form
@@ -202,11 +203,11 @@ def same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], rela
     position, index = (x, at_x) if slopes[0] <= slopes[1] else (k, at_k)
     inverse = solved(position, z, index)
     reached = [
-        at_x == substitute(from_linear(x.terms), {z: inverse}),
-        at_k == substitute(from_linear(k.terms), {z: inverse}),
+        at_x == normal(substitute(from_linear(x.terms), {z: inverse})),
+        at_k == normal(substitute(from_linear(k.terms), {z: inverse})),
         z.lo <= inverse,
         inverse < z.hi,
-        *(substitute(guard, {z: inverse}) for guard in guards),
+        *(tidy(substitute(guard, {z: inverse})) for guard in guards),
     ]
     wanted = relation.equality(t, at_x, at_k)
     return IntegerSet(variables, reached).is_equal(IntegerSet(variables, [wanted]))
