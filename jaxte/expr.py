@@ -101,6 +101,17 @@ class Expr(Operand):
     def __deepcopy__(self, memo: object) -> Expr:
         return self
 
+    def __reduce__(self) -> Any:
+        raise unpicklable(f"the {type(self).__name__.lower()} of a definition")
+
+
+def unpicklable(what: str) -> TypeError:
+    """Nodes are what they are by identity, and hold functions of the user."""
+    return TypeError(
+        f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
+        "text of te.source"
+    )
+
 
 _nodes: WeakValueDictionary[tuple[Any, ...], Expr] = WeakValueDictionary()
 _lock = threading.RLock()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from jaxte import dtypes
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
-from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call
+from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call, unpicklable
 from jaxte.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
 from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
 from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
@@ -88,6 +88,16 @@ class Tensor(Operand):
         return _equality(NOT_EQUAL, self, other)
 
     __hash__ = object.__hash__
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        """Itself: what reads it refers to this tensor, not to another of the same name."""
+        return self
+
+    def __reduce__(self) -> Any:
+        raise unpicklable(f"the tensor {self.name}")
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{shape_text(self.shape)}"

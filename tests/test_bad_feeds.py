@@ -101,6 +101,27 @@ def test_64_bit_integers_are_narrowed_as_by_jax_if_they_fit() -> None:
             f(np.array([1, 2**40]))
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["after a good call", "first"])
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda x: x.astype(x.dtype.newbyteorder()), r"has dtype [<>]f4.*\.astype\(\"float32\"\)"),
+        (lambda x: np.ma.masked_array(x, x > 1), r"masked array.*\.filled"),
+    ],
+    ids=["bytes the other way round", "masked"],
+)
+def test_arrays_that_jax_misreads_once_it_has_compiled(known: bool, made, message: str) -> None:
+    x = np.arange(3, dtype="float32")
+    X = te.placeholder((3,), name="X")
+    for f in (te.function([X], X + 1), te.function(lambda x: x + 1)):
+        if known:
+            f(x)
+        with pytest.raises(te.FeedError, match=message):
+            f(made(x))
+    with pytest.raises(te.FeedError, match=message):
+        te.evaluate(X + 1, {X: made(x)})
+
+
 # --- builders
 
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-from jaxte.bridge.arrays import canonical_dtype, describe, is_array, is_static
+from jaxte.bridge.arrays import canonical_dtype, describe, is_array, is_static, refuse_masked
 from jaxte.errors import FeedError
 from jaxte.expr import Expr, Var
 from jaxte.lower.names import identifier
@@ -41,6 +41,7 @@ def split(leaves: Sequence[Any]) -> tuple[list[Any], list[Hashable]]:
         kind = _CONCRETE.get(type(leaf))
         if kind is None:
             kind = is_array(leaf)
+            refuse_masked(leaf, "an argument")
             if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer):
                 _CONCRETE[type(leaf)] = True
         if kind:

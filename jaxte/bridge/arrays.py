@@ -38,6 +38,12 @@ def x64_enabled() -> bool:
 def canonical_dtype(value: Any, label: str) -> str:
     """The dtype that ``value`` has inside JAX, or an error that says why it cannot be used."""
     name = value.dtype.name
+    refuse_masked(value, label)
+    if not getattr(value.dtype, "isnative", True):
+        raise FeedError(
+            f"{label} has dtype {value.dtype.str}, whose bytes are not in the order of this machine, which JAX does not take; "
+            f'convert it with .astype("{name}")'
+        )
     if name not in DTYPES:
         raise FeedError(
             f"{label} has dtype {value.dtype}; jaxte takes arrays of {', '.join(DTYPES)}. Convert it with .astype(...)"
@@ -52,6 +58,11 @@ def canonical_dtype(value: Any, label: str) -> str:
     if name in _WIDE_INTEGERS:
         _check_integers(value, name, label)
     return _WIDE_INTEGERS.get(name, name)
+
+
+def refuse_masked(value: Any, label: str) -> None:
+    if isinstance(value, np.ma.MaskedArray):
+        raise FeedError(f"{label} is a masked array, whose mask would be lost; fill it with .filled(...)")
 
 
 def needs_look(value: Any) -> bool:

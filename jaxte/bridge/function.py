@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from types import MethodType
 from typing import Any
 
 from jax.tree_util import tree_flatten
@@ -72,6 +74,13 @@ class Function:
         """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""
         return self._graph(args, kwargs).module["fn"]
 
+    def __copy__(self) -> Function:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Function:
+        """Itself, as for every function: what it keeps is code."""
+        return self
+
     def __repr__(self) -> str:
         return f"<jaxte.function {self.__name__}>"
 
@@ -116,6 +125,26 @@ class BuilderFunction(Function):
             return self._build(args, kwargs, leaves)
         compiled, arrays = self._compiled(args, kwargs)
         return compiled.run(*arrays)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method, the builder takes the instance first: a pytree of arrays, or named in ``static_argnames``."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        """By name where it is found under it, as functions are pickled; else by its builder, without the code made so far."""
+        found: Any = sys.modules.get(self.__module__)
+        path = getattr(self, "__qualname__", "")
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return path
+        return BuilderFunction, (
+            self.builder,
+            self.__name__,
+            self.options,
+            self.static_argnames,
+            self.has_aux,
+        )
 
     def _build(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> Any:
         """Called with Tensors, the builder extends the graph that they belong to."""
@@ -197,7 +226,10 @@ class GraphFunction(Function):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
-            key = (*((getattr(a, "shape", a), getattr(a, "dtype", None)) for a in args), x64_enabled())
+            key = (
+                *((type(a), getattr(a, "shape", a), getattr(a, "dtype", None)) for a in args),
+                x64_enabled(),
+            )
             try:
                 known = key in self._checked
             except TypeError:  # a list among the arguments
@@ -210,7 +242,7 @@ class GraphFunction(Function):
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
         arrays = self.inputs.arrays(self.__name__, args, kwargs)
         if all(is_array(a) and not needs_look(a) for a in args) and not kwargs:
-            self._checked.add((*((a.shape, a.dtype) for a in args), x64_enabled()))
+            self._checked.add((*((type(a), a.shape, a.dtype) for a in args), x64_enabled()))
         return self._code, arrays
 
     def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
