@@ -67,7 +67,7 @@ def test_other_choices_stay(case: str) -> None:
 def test_what_is_not_taken_counts_for_nothing(make: Callable[[Expr, Axis], Expr]) -> None:
     x = np.full((5, 6), np.inf, np.float32)
     x[3:] = 1
-    feeds = {X: x, N: np.float32([0, 0, np.nan, 0, 2]), C: np.array([0, 1, 1, 3, 2], np.int32)}
+    feeds = {X: x, N: np.array([0, 0, np.nan, 0, 2], np.float32), C: np.array([0, 1, 1, 3, 2], np.int32)}
     Y = over(make)
     given = {t: feeds[t] for t in feeds if t in Y.inputs}
     np.testing.assert_array_equal(np.asarray(te.evaluate(Y, given)), te.interpret(Y, given))

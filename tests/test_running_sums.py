@@ -109,11 +109,12 @@ def test_gradients_are_those_of_reduce_window(front: bool) -> None:
     np.testing.assert_allclose(jax.vjp(fn, value)[1](head)[0], pullback(head)[0], rtol=1e-4, atol=1e-4)
 
 
-def test_tables_may_be_made_in_steps() -> None:
-    """Where a sequential scan is the cheapest, its start has the zeros of the other dimensions."""
-    x, y = windows((40, 30, 64), (9, 7), (1, 2), (1, 1), ((4, 4), (0, 3)), "int32", front=True)
+@pytest.mark.parametrize("channels, way", [(64, "blocked scan"), (8, "sequential scan")])
+def test_tables_may_be_made_in_blocks_or_steps(channels: int, way: str) -> None:
+    """What scans start with has the zeros of the other dimensions."""
+    x, y = windows((40, 30, channels), (9, 7), (1, 2), (1, 1), ((4, 4), (0, 3)), "int32", front=True)
     program = lower("f", [x], [y], Policy(forms={"*": FORM}))
-    assert "sequential scan" in program.choices[0].form
+    assert way in program.choices[0].form
     arrays = arrays_for(program)
     padded = np.pad(arrays[0], ((4, 4), (0, 3), (0, 0)))
     views = np.lib.stride_tricks.sliding_window_view(padded, (9, 7), (0, 1))[:, ::2]

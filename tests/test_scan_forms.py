@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
+from jaxte.lower.emit import module_text
+from jaxte.lower.plan import lower
+from jaxte.lower.policy import Policy
 from jaxte.tensor import Tensor
 
-FORMS = ("scan", "associative scan", "sequential scan")
+FORMS = ("scan", "associative scan", "sequential scan", "blocked scan")
 Builder = Callable[[Tensor], Tensor]
 
 
@@ -128,8 +131,8 @@ def test_running_maxima_and_minima_of_booleans(name: str, form: str) -> None:
 
 
 def form_of(build: Builder, *shape: int, platform: str = "cpu") -> str:
-    fn = te.function(build, platform=platform)
-    return fn.explain(jax.ShapeDtypeStruct(shape, jnp.float32)).choices["forward"][0].form
+    x = te.placeholder(shape, name="x")
+    return lower("forward", [x], [build(x)], Policy(platform=platform)).choices[0].form
 
 
 def test_the_form_by_size_and_platform() -> None:
@@ -139,7 +142,88 @@ def test_the_form_by_size_and_platform() -> None:
         assert form_of(CASES[name], 8, 100) == "scan"
         assert form_of(CASES[name], 8, 100_000, platform="gpu") == "scan"
     assert form_of(affine, 8, 100_000) == "sequential scan"
-    assert form_of(affine, 8, 100_000, platform="gpu") == "associative scan"
+    assert form_of(affine, 8, 100_000, platform="gpu") == "blocked scan"
+    assert form_of(affine_backwards, 8, 100, platform="gpu") == "associative scan"
+
+
+def forms_of(build: Builder, *shape: int) -> list[str]:
+    """The forms of the scans, of the gradient too, without compiling them."""
+    fn = te.function(build)
+    return [
+        line for line in fn.source(jax.ShapeDtypeStruct(shape, jnp.float32)).splitlines() if "def " in line
+    ]
+
+
+def test_blocks_where_rows_would_have_to_be_moved() -> None:
+    for name in ("sum", "product", "maximum"):
+        functions = forms_of(CASES[name], 64, 2048)
+        assert sum("_prefix(x)" in f or "_suffix(x)" in f for f in functions) == 3, functions
+        assert not any("_step(" in f for f in functions)
+    functions = forms_of(CASES["maps backwards"], 64, 2048)
+    assert any("P_step(total, x)" in f for f in functions), "two values are handed on"
+
+
+def test_blocks_read_as_they_would_be_written() -> None:
+    text = te.function(affine).source(jax.ShapeDtypeStruct((64, 2048), jnp.float32))
+    assert (
+        """
+        def P_prefix(x):
+            n = x[0].shape[1]
+            if n <= 1:
+                return x[1]
+            ends = ((0, 0), (0, -n % 4))
+            x = (jnp.pad(x[0], ends, constant_values=1.0), jnp.pad(x[1], ends))
+            parts = [(x[0][:, k::4], x[1][:, k::4]) for k in range(4)]
+            before = P_prefix(functools.reduce(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), parts))
+            total = jnp.pad(before[:, :-1], ((0, 0), (1, 0)))
+            totals = []
+            for part in parts:
+                total = total * part[0] + part[1]
+                totals.append(total)
+            return jnp.stack(totals, axis=2).reshape(x[0].shape)[:, :n]
+"""
+        in text
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_infinite_and_missing_elements_count_from_their_place_on(form: str) -> None:
+    x = np.ones((2, 70), np.float32)
+    x[0, 37], x[1, 20] = np.inf, np.nan
+    found = np.asarray(te.function(CASES["sum"], forms={"*": form})(x))
+    np.testing.assert_array_equal(found, np.cumsum(x, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 1), (17, 2, 3), (2, 17, 3), (2, 3, 16), (2, 3, 21)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "bool"])
+def test_blocks_along_any_axis(shape: tuple[int, ...], dtype: str) -> None:
+    axis = shape.index(max(shape))
+
+    def build(x: Tensor) -> Tensor:
+        j = te.reduce_axis((0, shape[axis]), "j")
+
+        def body(*i: Any) -> Any:
+            return te.max(x[(*i[:axis], j, *i[axis + 1 :])], axis=j, where=j >= i[axis])
+
+        return te.compute(shape, body, "P")
+
+    x = (100 * np.random.default_rng(0).standard_normal(shape)).astype(dtype)
+    found = te.function(build, forms={"*": "blocked scan"})(x)
+    assert found.dtype == dtype
+    expected = np.flip(np.maximum.accumulate(np.flip(x, axis), axis), axis)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_blocks_of_a_symbolic_length() -> None:
+    n, x = te.var("n"), np.arange(13, dtype=np.float32)
+    X = te.placeholder((n,), name="X")
+    j = te.reduce_axis((0, n), "j")
+    Y = te.compute((n,), lambda i: te.sum(X[j], axis=j, where=j <= i), "Y")
+    program = lower("forward", [X], [Y], Policy(forms={"*": "blocked scan"}))
+    scope: dict[str, Any] = {}
+    exec(module_text([program]), scope)
+    for length in (0, 1, 13):
+        np.testing.assert_allclose(scope["forward"](x[:length]), np.cumsum(x[:length]), rtol=1e-6)
 
 
 def test_a_step_reads_as_it_would_be_written() -> None:

@@ -164,8 +164,9 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
         code = _constant(body, tensor, value.code.text)
     else:
         code = full(body, value, tensor.axes)
-    if body.statements and body.statements[-1].target == code.text:  # the last line is the tensor itself
-        last = body.statements.pop()
+    last = body.statements[-1] if body.statements else None
+    if last is not None and last.target == code.text and not last.body:  # the last line is the tensor itself
+        body.statements.pop()
         code = Code(last.source)
         if last.source in body.written:
             body.written[last.source] = body.target

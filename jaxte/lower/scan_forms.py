@@ -4,7 +4,9 @@
 - associative scan: ``lax.associative_scan``, the same by slices of whole arrays; the only one beside the next for reducers
   that have no cumulative function;
 - sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
-  its memory; a GPU starts kernels in every step.
+  its memory; a GPU starts kernels in every step;
+- blocked scan: a function that reduces blocks of four positions and calls itself for what they come to. No step waits for the one
+  before it, and nothing is moved: on a CPU as fast as products with triangles, without their zeros times infinity.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.ops import Statement
 from jaxte.lower.scan import Scan, ScanSpec
+from jaxte.lower.scan_blocks import block_lines, has_blocks, in_blocks
 from jaxte.lower.scan_source import (
     Run,
     associative,
@@ -40,6 +43,11 @@ def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Re
         body.statements.append(Statement(body.label, f"{step}(total, x)", "", step_lines(spec, scan)))
         return sequential(spec, scan, values, step, body.sizes.text)
 
+    def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+        name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
+        body.statements.append(Statement(body.label, f"{name}(x)", "", block_lines(spec, scan, name)))
+        return in_blocks(values, name)
+
     def candidate(form: str, run: Run) -> Candidate:
         def write() -> Search:
             texts = yield from operands_text(body, spec.operands)
@@ -52,20 +60,29 @@ def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Re
         yield candidate("scan", cumulative)
     yield candidate("associative scan", associative)
     yield candidate("sequential scan", in_steps)
+    if has_blocks(spec):
+        yield candidate("blocked scan", blockwise)
 
 
 def _work(spec: ScanSpec, form: str) -> Work:
     shape = [extent_of(e) for e in spec.arrays[0].shape]
+    arity = spec.reducer.arity
     total = Work()
     for scan in spec.scans:
-        length = shape[scan.axis]
-        elements = prod(shape) * spec.reducer.arity
+        length, points = shape[scan.axis], prod(shape)
         if form == "scan":
-            own = Work(scan=elements, kernel=2)
+            own = Work(scan=points * arity, kernel=2)
         elif form == "associative scan":
-            own = Work(scan=0.6 * elements, kernel=2 * log2(length + 1))
+            own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
+        elif form == "blocked scan":
+            wide = prod(shape[scan.axis + 1 :]) > _NARROW
+            read = (2 * arity + 1) * 4 * points  # twice, and the result
+            own = Work(
+                scan=0.1 * points * arity, stream=read if wide else 1.7 * read, kernel=4 + log2(length + 1)
+            )
         else:
-            wide = elements // max(1, length) > _NARROW
-            own = Work(scan=0.15 * elements, step=length, stream=(16 if wide else 8) * elements, kernel=6)
+            moved = scan.axis > 0 and points // max(1, length) > _NARROW
+            stream = (16 * arity + 8) * points if moved else 8 * points * arity
+            own = Work(scan=0.15 * points * arity, step=length, stream=stream, kernel=6)
         total = total + own
     return total

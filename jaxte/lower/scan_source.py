@@ -86,19 +86,25 @@ def associative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
 
 def step_lines(spec: ScanSpec, scan: Scan) -> tuple[str, ...]:
     """The body of a function ``(total, x)``, one step of ``lax.scan``."""
+    returned = "total, total" if len(carried_values(spec, scan)) == 1 else "total, total[0]"
+    return (step_text(spec, scan, "x"), f"return {returned}")
+
+
+def step_text(spec: ScanSpec, scan: Scan, element: str) -> str:
+    """``total`` and one more element, or tuples of them: the new ``total``."""
     reducer = spec.reducer
-    own, other = ("x", "total") if scan.reverse else ("total", "x")
+    own, other = (element, "total") if scan.reverse else ("total", element)
     operator = _OPERATORS.get(reducer.name)
     if operator is not None:
-        return (f"total = {own} {operator} {other}", "return total, total")
+        return f"total = {own} {operator} {other}"
     if reducer.name in CUMULATIVE:
-        return (f"total = {combiner_source(reducer)}({own}, {other})", "return total, total")
+        return f"total = {combiner_source(reducer)}({own}, {other})"
     names = symbol_names(reducer, own, other)
-    values = _carried(spec, scan)
+    values = carried_values(spec, scan)
     totals = [f"total[{n}]" for n in range(len(values))] if len(values) > 1 else ["total"]
     names |= {_carrying(spec, scan)[v]: name for v, name in zip(values, totals, strict=True)}
     texts = combined_values(reducer, values, names)
-    return (f"total = {texts[0] if len(texts) == 1 else tuple_text(texts)}", f"return total, {totals[0]}")
+    return f"total = {texts[0] if len(texts) == 1 else tuple_text(texts)}"
 
 
 def _carrying(spec: ScanSpec, scan: Scan) -> Sequence[Symbol]:
@@ -106,7 +112,7 @@ def _carrying(spec: ScanSpec, scan: Scan) -> Sequence[Symbol]:
     return spec.reducer.rhs if scan.reverse else spec.reducer.lhs
 
 
-def _carried(spec: ScanSpec, scan: Scan) -> list[int]:
+def carried_values(spec: ScanSpec, scan: Scan) -> list[int]:
     """The values that a step hands on, the one that is asked for first."""
     return needed_values(spec.reducer, spec.position, _carrying(spec, scan))
 
@@ -117,7 +123,7 @@ def sequential(
     """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
     shape = [write(e) for n, e in enumerate(spec.arrays[0].shape) if n != scan.axis]
     starts = [
-        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype) for n in _carried(spec, scan)
+        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype) for n in carried_values(spec, scan)
     ]
     moved = [value if scan.axis == 0 else f"jnp.moveaxis({value}, {scan.axis}, 0)" for value in values]
     start = starts[0] if len(starts) == 1 else tuple_text(starts)
