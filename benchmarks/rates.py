@@ -43,6 +43,10 @@ def _conv(x: Any, w: Any, groups: int) -> Any:
     )
 
 
+def _volume_conv(x: Any, w: Any) -> Any:
+    return lax.conv_general_dilated(x, w, (1, 1, 1), "SAME", dimension_numbers=("NCDHW", "OIDHW", "NCDHW"))
+
+
 def _taps(x: Any) -> Any:
     n, m = x.shape[-2] - 4, x.shape[-1] - 4
     return sum(x[..., i : i + n, j : j + m] for i in range(5) for j in range(5))
@@ -63,6 +67,8 @@ def probes(large: int) -> Iterator[Probe]:
     yield _probe("convolution", 2 * 8 * 64 * 64 * 32 * 32 * 9, lambda x, w: _conv(x, w, 1), *dense)
     grouped = _random(8, 64, 32, 32), _random(64, 1, 3, 3)
     yield _probe("grouped_convolution", 2 * 8 * 64 * 32 * 32 * 9, lambda x, w: _conv(x, w, 64), *grouped)
+    volume = _random(2, 16, 24, 24, 24), _random(16, 16, 3, 3, 3)
+    yield _probe("volume_convolution", 2 * 2 * 16 * 16 * 24**3 * 27, _volume_conv, *volume)
     yield _probe("stream", 8 * large, lambda x: x + 1, x)
     yield _probe("tap", 25 * 8 * 3 * 252 * 252, _taps, image)
     window = (1, 1, 5, 5)

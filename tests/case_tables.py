@@ -24,7 +24,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "conv2d_groups_4": ({"convolution": 12}, "convolution per group"),
     "conv2d_stride_2": ({"convolution": 6}, "convolution, residue classes"),
     "conv2d_transposed": ({"convolution": 6}, "convolution, residue classes"),
-    "conv3d": ({"convolution": 3}, "convolution"),
+    "conv3d": ({"convolution": 3}, "folded convolution"),
     "conv_per_example_gradients": ({"convolution": 48}, "convolution per group"),
     "cost_volume": ({"dot_general": 9}, "block-skew, shift-and-add"),
     "cross_entropy": ({}, "max, sum"),

@@ -292,3 +292,8 @@ def call_source(
     if spec.groups is not ONE:
         arguments.append(f"feature_group_count={write(spec.groups)}")
     return f"lax.conv_general_dilated({', '.join(arguments)})"
+
+
+def spatial_letters(spec: ConvolutionSpec) -> list[str]:
+    """The letters of the spatial dimensions in the order of strides and padding."""
+    return sorted(letter for letter in spec.dimension_numbers[0] if letter not in "NC")

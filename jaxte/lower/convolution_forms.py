@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -14,6 +14,7 @@ from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.conv_spec import ConvolutionSpec, convolution_source, specify
 from jaxte.lower.convolution import Matched
 from jaxte.lower.convolution_groups import groups_of, groups_source
+from jaxte.lower.folded_convolution import RANK, Fold, folded_source, folds_of
 from jaxte.lower.fourier_forms import fourier_candidates
 from jaxte.lower.ops import Value
 from jaxte.lower.residue_classes import Classes, classes_source, residue_classes
@@ -27,6 +28,7 @@ from jaxte.lower.written import assigned, operands_text, whole
 PER_GROUP = "convolution per group"
 ONE_PASS = "sums in one pass"
 CLASSES = "residue classes"
+FOLDED = "folded convolution"
 _CALL = 20  # kernels that the call of one more convolution takes as long as
 _LANES = 16  # output features that are computed at the same time, whether there are as many or not
 
@@ -68,6 +70,7 @@ def convolution_candidates(
             body.refuse(PER_GROUP, groups.reason)
     else:
         yield Candidate(PER_GROUP, groups_work(spec, axes, groups), write_groups)
+    yield from _folded(body, spec, axes, node)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
     if isinstance(sums, Refusal):
         return
@@ -81,19 +84,58 @@ def convolution_candidates(
     yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
 
 
+def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """Three dimensions or more as two, whose groups may be apart."""
+    folds = folds_of(spec)
+    if isinstance(folds, Refusal):
+        if len(spec.strides) > RANK:
+            body.refuse(FOLDED, folds.reason)
+        return
+    left = folds[-1].spec
+    copies = folded_copies(spec, axes, folds)
+    groups = groups_of(left)
+    works = {FOLDED: convolution_work(left, axes)}
+    if not isinstance(groups, Refusal):
+        works[f"{FOLDED} per group"] = groups_work(left, axes, groups)
+    for form, work in works.items():
+
+        def write(form: str = form) -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            grouped = form != FOLDED
+            target = assigned(
+                body, lambda names: folded_source(spec, folds, texts, names, body.sizes.text, grouped)
+            )
+            return Value(name(target), axes, (node.dtype, False))
+
+        yield Candidate(form, work + copies, write)
+
+
+def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:
+    """Each operand that is laid out is read and written, and the result once more for its order."""
+    width = np.dtype("float32").itemsize
+    laid_out = [width * prod(map(extent_of, fold.spec.lhs_shape or ())) for fold in folds]
+    moved = points(axes) + prod(map(extent_of, spec.rhs_shape or spec.rhs.shape))
+    return Work(
+        stream=2.0 * (sum(laid_out) + width * moved), kernel=4 * len(folds), temporaries=max(laid_out)
+    )
+
+
 def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     """The multiplications of every output with the kernel's window and input features of one group.
 
-    What a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated operand with it; no
-    multiplication is done for them, and they matter less where there are few output features to multiply with.
+    In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
+    operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
     """
     window = _window(spec)
     met = 2.0 * points(axes) * prod(window.values()) / window["O"]
     flops = met / prod(spec.lhs_dilation)  # the others are products with zeros between elements
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
         return Work(grouped_convolution=flops, kernel=1)
-    copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
     few = max(1.0, _LANES / window["O"])
+    if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
+        return Work(volume_convolution=met * few, kernel=1)
+    copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
     return Work(convolution=flops * few, stream=copied + between / few**2, kernel=1)
 
 
@@ -105,8 +147,11 @@ def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[C
     copies = Work(stream=8.0 * points(axes), kernel=_CALL * calls)
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
         return copies + Work(grouped_convolution=flops)
+    few = max(1.0, _LANES / window["O"])
+    if len(spec.strides) > RANK:
+        return copies + Work(volume_convolution=flops * few)
     copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
-    return copies + Work(convolution=flops * max(1.0, _LANES / window["O"]), stream=copied)
+    return copies + Work(convolution=flops * few, stream=copied)
 
 
 def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:

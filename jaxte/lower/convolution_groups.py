@@ -31,6 +31,11 @@ def groups_of(spec: ConvolutionSpec) -> int | Refusal:
 
 def groups_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
     """The Python expression of ``spec`` on the texts of ``spec.operands``."""
+    return finished_source(spec, per_group_source(spec, operands, write), operands, write)
+
+
+def per_group_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
+    """The convolutions alone, side by side."""
     count = int(spec.groups)
     lhs, rhs, out = spec.dimension_numbers
     texts = [
@@ -45,8 +50,7 @@ def groups_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write =
         for text, dims, letter in zip(texts, (lhs, rhs), "CO", strict=True)
     ]
     loop = f"for {', '.join(names)} in zip({', '.join(parts)})"
-    result = f"jnp.concatenate([{call_source(dense, names, write)} {loop}]{_axis(out.index('C'))})"
-    return finished_source(spec, result, operands, write)
+    return f"jnp.concatenate([{call_source(dense, names, write)} {loop}]{_axis(out.index('C'))})"
 
 
 def _axis(axis: int) -> str:

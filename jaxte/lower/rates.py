@@ -20,6 +20,7 @@ class Rates:
         dot: floating point operations of matrix products.
         convolution: floating point operations of dense convolutions.
         grouped_convolution: the same in convolutions with a feature group count.
+        volume_convolution: the same in dense convolutions of three dimensions or more.
         stream: bytes read and written by elementwise code, one pass.
         tap: elements combined by slices, shifted and added in one fused loop.
         window: elements met by ``lax.reduce_window``.
@@ -36,6 +37,7 @@ class Rates:
     dot: float
     convolution: float
     grouped_convolution: float
+    volume_convolution: float
     stream: float
     tap: float
     window: float
@@ -54,6 +56,7 @@ RATES = {
         dot=4e10,
         convolution=3e10,
         grouped_convolution=5e8,
+        volume_convolution=3e9,
         stream=1e10,
         tap=1e10,
         window=1.5e9,
@@ -70,6 +73,7 @@ RATES = {
         dot=5e13,
         convolution=3e13,
         grouped_convolution=2e12,
+        volume_convolution=3e13,
         stream=4e12,
         tap=1e12,
         window=2e11,
@@ -86,6 +90,7 @@ RATES = {
         dot=1e14,
         convolution=1e14,
         grouped_convolution=5e12,
+        volume_convolution=1e14,
         stream=1e12,
         tap=5e11,
         window=2e11,

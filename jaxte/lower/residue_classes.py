@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from jaxte.expr import Const, as_expr
-from jaxte.lower.conv_spec import ConvolutionSpec, call_source, finished_source
+from jaxte.lower.conv_spec import ConvolutionSpec, call_source, finished_source, spatial_letters
 from jaxte.lower.specs import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
 
 MOST_CLASSES = 64
@@ -55,7 +55,7 @@ def residue_classes(spec: ConvolutionSpec) -> tuple[Classes, ...] | Refusal:
         return Refusal("nothing is dilated")
     lhs, rhs = (spec.lhs_shape or spec.lhs.shape), (spec.rhs_shape or spec.rhs.shape)
     found: list[Classes] = []
-    for n, letter in enumerate(_spatial(spec)):
+    for n, letter in enumerate(spatial_letters(spec)):
         x, k = lhs[spec.dimension_numbers[0].index(letter)], rhs[spec.dimension_numbers[1].index(letter)]
         before, behind = spec.padding[n]
         if not all(isinstance(e, Const) for e in (x, k, before, behind)):
@@ -97,7 +97,7 @@ def classes_source(
     _, rhs, out = spec.dimension_numbers
     shapes = (spec.lhs_shape, spec.rhs_shape)
     texts = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
-    letters = _spatial(spec)
+    letters = spatial_letters(spec)
     entries, pads, loops = [":"] * len(rhs), [""] * len(letters), {}
     names = iter(name for name in _LOOPS if name not in texts)
     for n, (letter, own) in enumerate(zip(letters, classes, strict=True)):
@@ -148,11 +148,6 @@ def _joined(
     while cut[-1] == ":":
         cut.pop()
     return f"{result}[{', '.join(cut)}]"
-
-
-def _spatial(spec: ConvolutionSpec) -> list[str]:
-    """The letters of the spatial dimensions in the order of strides and padding."""
-    return sorted(letter for letter in spec.dimension_numbers[0] if letter not in "NC")
 
 
 def _every(first: str, step: int) -> str:

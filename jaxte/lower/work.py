@@ -20,6 +20,7 @@ class Work:
     dot: float = 0
     convolution: float = 0
     grouped_convolution: float = 0
+    volume_convolution: float = 0
     stream: float = 0
     tap: float = 0
     window: float = 0
