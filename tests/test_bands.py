@@ -1,4 +1,4 @@
-"""Banded products by blocks of rows, against loops over the definitions."""
+"""Banded products by blocks of rows and by slices, against loops over the definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.tensor import Tensor, topological_order
 
-FORCED = {"*": "block-skew"}
+BLOCKS, SLICES = "block-skew", "shifted products"
 INDEX_ARRAYS = ("stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_slice", "stablehlo.while")
 
 
@@ -56,11 +56,13 @@ def weighted(step: int = 1, before: int = 0, stride: int = 1) -> Callable[[Tenso
     return build
 
 
-def agree(build: Callable[..., Tensor], shapes: list[tuple[int, ...]], expect: int = 3, seed: int = 0) -> str:
-    """Value and adjoints in blocks beside the interpreter; at least ``expect`` of them are banded products."""
-    rng = np.random.default_rng(seed)
+def agree(
+    build: Callable[..., Tensor], shapes: list[tuple[int, ...]], expect: int = 3, form: str = BLOCKS
+) -> str:
+    """Value and adjoints by ``form`` beside the interpreter; at least ``expect`` of them are in it."""
+    rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
-    fn = te.function(build, forms=FORCED)
+    fn = te.function(build, forms={"*": form})
     inputs = [te.placeholder(s, name=n) for s, n in zip(shapes, "ABC", strict=False)]
     output = build(*inputs)
     head = te.placeholder(output.shape, name="H")
@@ -73,7 +75,7 @@ def agree(build: Callable[..., Tensor], shapes: list[tuple[int, ...]], expect: i
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
     explained = fn.explain(*arrays)
     forms = [c.form for choices in explained.choices.values() for c in choices]
-    assert sum("block-skew" in f for f in forms) >= expect, str(explained)
+    assert sum(form in f for f in forms) >= expect, str(explained)
     text = fn.source(*arrays)
     assert "jnp.take" not in text and ".at[" not in text
     return text
@@ -141,9 +143,10 @@ def test_a_scale_and_functions_of_the_operands() -> None:
     st.sampled_from([1, 2, 3, -1, -2]),
     st.integers(-3, 9),
     st.sampled_from([1, 1, 2, 3]),
+    st.sampled_from([BLOCKS, SLICES]),
     st.integers(0, 99),
 )
-def test_random_bands(n: int, window: int, step: int, before: int, stride: int, seed: int) -> None:
+def test_random_bands(n: int, window: int, step: int, before: int, stride: int, form: str, seed: int) -> None:
     """Any part of the band may lie outside of the columns."""
     rng = np.random.default_rng(seed)
     columns = int(rng.integers(1, 40))
@@ -162,7 +165,7 @@ def test_random_bands(n: int, window: int, step: int, before: int, stride: int, 
             topological_order(tensors)
         )  # a band without columns has zeros as adjoints, which read no head
         expected = te.interpret(tensors, {t: a for t, a in feeds.items() if t in needed})
-        value, pull = jax.vjp(te.function(build, forms=FORCED), *arrays)
+        value, pull = jax.vjp(te.function(build, forms={"*": form}), *arrays)
         for found, wanted in zip((value, *pull(ones)), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
@@ -184,7 +187,7 @@ def test_sliding_window_scores_at_full_size() -> None:
     fn = te.function(scores(65, before=32))
     explained = fn.explain(*LARGE)
     taken = {c.tensor: c.form for choices in explained.choices.values() for c in choices}
-    assert (taken["S_0"], taken["dq"], taken["dk"]) == ("block-skew",) * 3
+    assert (taken["S_0"], taken["dq"], taken["dk"]) == (BLOCKS, SLICES, SLICES)
     lowered = both(fn)
     assert not any(name in lowered.as_text() for name in INDEX_ARRAYS)
     own = lowered.compile().memory_analysis().temp_size_in_bytes
@@ -197,7 +200,69 @@ def test_the_columns_of_long_strided_windows_at_full_size(stride: int, step: int
     columns = stride * 511 + step * (window - 1) + 1
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 512, window), (8, columns, 64))]
     choices = te.function(weighted(step, 0, stride)).explain(*shapes).choices
-    assert [c.form for own in choices.values() for c in own] == ["block-skew"] * 3
+    assert [c.form for c in choices["backward"]] == [BLOCKS] * 2
+
+
+@pytest.mark.parametrize(("step", "before"), [(1, 0), (1, 4), (2, -1), (3, 14), (-1, -4), (-2, 3)])
+def test_slices(step: int, before: int) -> None:
+    """Both kinds of sums, with zeros on either side or columns that no window meets."""
+    text = agree(weighted(step, before), [(2, 37, 6), (2, 41, 3)], expect=2, form=SLICES)
+    assert " for w in range(6))" in text
+
+
+def test_slices_of_windows_that_move_by_a_stride() -> None:
+    agree(weighted(2, 4, 3), [(2, 11, 6), (2, 37, 3)], expect=1, form=SLICES)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0)])
+def test_slices_in_any_order(order: tuple[int, ...]) -> None:
+    """Heads, rows and features of the result in any order; weights with diagonals first, values that all heads share."""
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        k = te.reduce_axis((0, 7), "k")
+
+        def body(*at: Any) -> Any:
+            h, i, d = (at[order.index(n)] for n in range(3))
+            return te.sum(p[k, i, h] * v[d, i + k], axis=k)
+
+        return te.compute(tuple((2, 18, 4)[n] for n in order), body, "O")
+
+    agree(build, [(7, 18, 2), (4, 24)], expect=1, form=SLICES)
+
+
+def test_slices_are_one_loop_at_full_size() -> None:
+    """XLA holds nothing but the operands of the transposed product with zeros around them, and the text is one line."""
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 1024, 65), (8, 1088, 64))]
+    fn = te.function(weighted())
+    assert [c.form for c in fn.explain(*shapes).choices["forward"]] == [SLICES]
+    assert "O = sum(p[:, :, w, None] * v[:, w:w + 1024] for w in range(65))" in fn.source(*shapes)
+    assert jax.jit(fn).lower(*shapes).compile().memory_analysis().temp_size_in_bytes == 0
+
+
+@pytest.mark.parametrize(("window", "features"), [(129, 16), (65, 256), (512, 64)])
+def test_blocks_where_a_row_meets_more_than_is_near(window: int, features: int) -> None:
+    shapes = [jax.ShapeDtypeStruct((2, 1024, n), jnp.float32) for n in (window, features)]
+    shapes[1] = jax.ShapeDtypeStruct((2, 1023 + window, features), jnp.float32)
+    assert [c.form for c in te.function(weighted()).explain(*shapes).choices["forward"]] == [BLOCKS]
+
+
+def test_short_numbers_are_not_added_one_after_the_other() -> None:
+    shapes = [jax.ShapeDtypeStruct(s, jnp.bfloat16) for s in ((8, 1024, 65), (8, 1088, 64))]
+    assert [c.form for c in te.function(weighted()).explain(*shapes).choices["forward"]] == [BLOCKS]
+
+
+def test_slices_leave_out_what_is_infinite() -> None:
+    """A function is infinite where its product with a column is left out: no slices, which multiply it by zero."""
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        w = te.reduce_axis((0, 6), "w")
+        keep = lambda i: (i + w >= 2) & (i + w < 22)  # noqa: E731
+        body = lambda i, d: te.sum(v[i + w - 2, d] / p[i, w], axis=w, where=keep(i))  # noqa: E731
+        return te.compute((20, 8), body, "O")
+
+    p, v = np.ones((20, 6), "float32"), np.ones((20, 8), "float32")
+    p[0, 0] = 0.0
+    assert np.isfinite(te.function(build)(p, v)).all()
 
 
 def test_short_windows_stay_slices() -> None:
@@ -217,7 +282,7 @@ def test_conditions_that_are_no_columns_are_refused() -> None:
         w = te.reduce_axis((0, 4), "w")
         return te.compute((9, 2), lambda i, d: te.sum(p[i, w] * v[i + w, d], axis=w, where=i != 3), "O")
 
-    fn = te.function(build, forms=FORCED)
+    fn = te.function(build, forms={"*": BLOCKS})
     p, v = np.ones((9, 4), "float32"), np.ones((12, 2), "float32")
     assert "block-skew" not in fn.explain(p, v).choices["forward"][0].form
     np.testing.assert_allclose(fn(p, v), np.where(np.arange(9) == 3, 0.0, 4.0)[:, None] * np.ones((1, 2)))
@@ -287,7 +352,7 @@ def test_random_volumes(data: st.DataObject) -> None:
     strides = data.draw(st.tuples(*[st.sampled_from([1, 1, 2])] * 2))
     build = volume(windows, steps, before, strides)
     others = tuple(g * n for g, n in zip(strides, sizes, strict=True))
-    agree(build, [(2, *sizes), (2, *others)], expect=0)
+    agree(build, [(2, *sizes), (2, *others)], expect=0, form=data.draw(st.sampled_from([BLOCKS, SLICES])))
 
 
 def test_a_volume_is_made_by_products() -> None:

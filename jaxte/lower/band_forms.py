@@ -1,11 +1,12 @@
-"""The form of a banded product by blocks of rows, with what it costs."""
+"""The forms of a banded product, by blocks of rows and by slices, with what each costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from jaxte.expr import Axis, Reduce
+from jaxte.lower.band_slices import refusal_of_slices, slices_source, slices_work
 from jaxte.lower.band_spec import SCORES, Band, BandSpec, Dims
 from jaxte.lower.bands_source import band_source, blocks_of
 from jaxte.lower.body import Body
@@ -14,11 +15,12 @@ from jaxte.lower.ops import Code
 from jaxte.lower.work import Work
 from jaxte.lower.written import operands_text, whole
 
-FORM = "block-skew"
+BLOCKS = "block-skew"
+SLICES = "shifted products"
 
 
 def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
-    """Blocks of rows against the columns that they meet, skewed by reshape."""
+    """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
 
     def assign(text: str) -> str:
         if text.isidentifier():
@@ -27,12 +29,21 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
         body.assign(target, Code(text))
         return target
 
-    def write() -> Search:
-        texts = yield from operands_text(body, spec.operands)
-        body.note(FORM)
-        return whole(band_source(spec, texts, assign, skewed_band(spec)), axes, node)
+    def candidate(form: str, work: Work, source: Callable[[Sequence[str]], str]) -> Candidate:
+        def write() -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            return whole(source(texts), axes, node)
 
-    yield Candidate(FORM, band_work(spec), write)
+        return Candidate(form, work, write)
+
+    skewed = skewed_band(spec)
+    yield candidate(BLOCKS, band_work(spec), lambda texts: band_source(spec, texts, assign, skewed))
+    refusal = refusal_of_slices(spec)
+    if refusal is None:
+        yield candidate(SLICES, slices_work(spec), lambda texts: slices_source(spec, texts, assign))
+    elif refusal.reason:
+        body.refuse(SLICES, refusal.reason)
 
 
 def skewed_band(spec: BandSpec) -> int:
