@@ -101,6 +101,19 @@ def test_without_conditions() -> None:
     agree(weighted(), [(2, 20, 5), (2, 24, 3)])
 
 
+def test_a_few_rows_are_one_block() -> None:
+    """It meets all columns: none is copied, and nothing is added where blocks overlap."""
+    text = agree(weighted(before=2), [(2, 10, 30), (2, 35, 3)])
+    assert "jnp.concatenate" not in text and "sum(jnp.pad" not in text and '"hnij' not in text
+    text = agree(scores(30, -2, -9), [(2, 10, 3), (2, 50, 3)])
+    assert "jnp.concatenate" not in text and "sum(jnp.pad" not in text
+
+
+def test_adjoints_share_what_is_skewed() -> None:
+    text = agree(scores(30), [(2, 10, 3), (2, 39, 3)])
+    assert text.count("jnp.pad(H") == 1
+
+
 def test_a_single_diagonal_and_a_single_row() -> None:
     agree(scores(1), [(2, 20, 3), (2, 20, 3)], expect=0)
     agree(scores(4), [(2, 1, 3), (2, 4, 3)], expect=0)

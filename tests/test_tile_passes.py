@@ -63,6 +63,15 @@ def test_blocks_with_a_halo(n: int) -> None:
     agree(gradients(fn, own), gradients(dense_attention, own), 2e-5)
 
 
+def test_what_a_row_is_divided_by_leaves_its_sum() -> None:
+    """The results are divided, which are rows of 3, and not the 5 weights of each."""
+    forward, backward = (
+        te.function(window_attention, max_memory=400).source(*attention_arrays(24)).split("def backward")
+    )
+    assert re.search(r"^ *o_i = .* / total_i1$", forward, re.M), forward
+    assert "scaled_i1 / total" not in forward + backward
+
+
 def test_blocks_with_a_halo_in_float64() -> None:
     with jax.enable_x64(True):
         own = attention_arrays(13, "float64")

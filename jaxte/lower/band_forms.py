@@ -25,9 +25,10 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
     def assign(text: str) -> str:
         if text.isidentifier():
             return text
-        target = body.names.numbered(body.target)
-        body.assign(target, Code(text))
-        return target
+        if text not in body.written:
+            body.written[text] = body.names.numbered(body.target)
+            body.assign(body.written[text], Code(text))
+        return body.written[text]
 
     def candidate(form: str, work: Work, source: Callable[[Sequence[str]], str]) -> Candidate:
         def write() -> Search:
@@ -48,12 +49,9 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
 
 def skewed_band(spec: BandSpec) -> int:
     """The number of the band whose blocks are the least work; the last one of those alike, which is next in memory."""
-    return min(range(len(spec.bands)), key=lambda n: (_entries(spec.bands[n]) / _points(spec.bands[n]), -n))
-
-
-def _entries(band: Band) -> int:
-    blocks = blocks_of(band)
-    return blocks.count * blocks.size * blocks.width * blocks.step
+    return min(
+        range(len(spec.bands)), key=lambda n: (blocks_of(spec.bands[n]).entries / _points(spec.bands[n]), -n)
+    )
 
 
 def _points(band: Band) -> int:
@@ -69,7 +67,7 @@ def band_work(spec: BandSpec, width: int = 4) -> Work:
         for d in (spec.first, spec.second)
         for role, a in zip(d.roles, d.array.axes, strict=True)
     }
-    entries = _entries(spec.bands[skewed]) * prod(map(_points, outer))
+    entries = blocks.entries * prod(map(_points, outer))
     products = entries * prod(n for role, n in sizes.items() if isinstance(role, Axis))
     band = width * entries * prod(sizes[a] for a in _band_axes(spec))
     second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))

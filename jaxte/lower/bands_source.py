@@ -9,6 +9,8 @@ block of ``B`` rows has blocks of ``g B`` columns.
 The columns of block ``n`` are those of the blocks ``n, ..., n + L / B - 1``, laid side by side; sums over rows go back the same way,
 each part added at its block.
 
+Where there are not many more rows than fit into a block, all of them are one: it meets all columns, none of which is copied.
+
 Where there are several bands, one of them is skewed. In the others the product is made for each diagonal, with a slice of the columns.
 """
 
@@ -26,6 +28,9 @@ from jaxte.lower.specs import as_atom, as_factor, tuple_text
 
 Assign = Callable[[str], str]
 _LARGEST, _SMALLEST = 64, 16
+_WORTH_COPIES = (
+    1.25  # how many more entries a single block may have than several, for which columns are copied
+)
 _RESERVED = "nijwms"  # blocks, rows, columns, diagonals, spans and remainders of the band that is skewed
 _SPARE = "rzyxtuv" + ascii_letters
 _LOOPS = "pqrstuvz" + ascii_uppercase
@@ -47,6 +52,11 @@ class Blocks:
         return self.across * self.spans
 
     @property
+    def entries(self) -> int:
+        """The elements of all blocks."""
+        return self.count * self.size * self.width * self.step
+
+    @property
     def rows(self) -> int:
         return self.size * self.count * self.step
 
@@ -56,15 +66,17 @@ class Blocks:
 
 
 def blocks_of(band: Band) -> Blocks:
-    """Blocks about as long as the window, so that at least a third of each product is band."""
+    """Blocks about as long as the window, so that at least a third of each product is band; a single one if that is not much more."""
     rows = -(-band.rows // band.remainders)
+    single = Blocks(rows, 1, 1, band.remainders, band.stride * (rows - 1) + band.length)
     size = _SMALLEST
     while size < min(_LARGEST, (band.length - 1) // band.stride, rows):
         size *= 2
     size = min(size, rows)
     across = band.stride * size
     spans = -(-max(0, band.length - band.stride) // across) + 1
-    return Blocks(size, -(-rows // size), spans, band.remainders, across)
+    several = Blocks(size, -(-rows // size), spans, band.remainders, across)
+    return single if single.entries <= _WORTH_COPIES * several.entries else several
 
 
 class _Writer:
@@ -86,8 +98,10 @@ class _Writer:
         for n in self.outer:  # what is left of the columns after a slice is as long as the rows
             self.letters[Part(ROW, n)] = self.letters[Part(COLUMN, n)] = next(spare)
             self.letters[Part(DIAGONAL, n)] = next(spare)
-        self.remainder = "s" if self.blocks.step > 1 else ""
-        self.steps = (self.blocks.step,) if self.blocks.step > 1 else ()
+        b = self.blocks
+        self.block, self.remainder = "n" if b.count > 1 else "", "s" if b.step > 1 else ""
+        self.counts = (b.count,) if b.count > 1 else ()
+        self.steps = (b.step,) if b.step > 1 else ()
         taken = {
             node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
         }
@@ -110,7 +124,7 @@ class _Writer:
         """Rows as blocks of rows."""
         at, b = x.letters.index("i"), self.blocks
         x = x.padded(at, 0, b.rows - x.extents[at])
-        return x.reshaped(at, 1, f"ni{self.remainder}", (b.count, b.size, *self.steps))
+        return x.reshaped(at, 1, f"{self.block}i{self.remainder}", (*self.counts, b.size, *self.steps))
 
     def in_columns(self, y: Shaped) -> Shaped:
         """Columns as those of each block of rows, side by side."""
@@ -119,9 +133,10 @@ class _Writer:
         for n in self.outer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
             widths[own] = outer.before, outer.reach - outer.before - y.extents[own]
-        y = _padded(y, widths).reshaped(
-            at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.across, *self.steps)
-        )
+        y = _padded(y, widths)
+        if b.count == 1:
+            return y.reshaped(at, 1, f"j{self.remainder}", (b.across, *self.steps))
+        y = y.reshaped(at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.across, *self.steps))
         if b.spans == 1:
             return y
         y = self.named(y)
@@ -138,7 +153,7 @@ class _Writer:
         b, others = self.blocks, p.letters.replace("i", "").replace("w", "")
         if self.band.step < 0:
             p = p.reversed(p.letters.index("w"))
-        p = self.in_rows(p).arranged(f"{others}n{self.remainder}iw")
+        p = self.in_rows(p).arranged(f"{others}{self.block}{self.remainder}iw")
         last, wide = len(p.letters) - 1, b.width + self.band.stride
         p = p.spread(last, 0, wide - self.band.length, self.band.gap, self.spec.first.array.dtype)
         p = p.reshaped(last - 1, 2, "i", (b.size * wide,)).sliced(last - 1, 0, b.size * b.width)
@@ -158,12 +173,13 @@ class _Writer:
         return p.reversed(p.letters.index("w")) if self.band.step < 0 else p
 
     def out_rows(self, x: Shaped) -> Shaped:
-        at, b = x.letters.index("n"), self.blocks
-        return x.reshaped(at, 2 + len(self.steps), "i", (b.rows,)).sliced(at, 0, self.band.rows)
+        at, b = x.letters.index(self.block or "i"), self.blocks
+        taken = len(self.counts) + 1 + len(self.steps)
+        return x.reshaped(at, taken, "i", (b.rows,)).sliced(at, 0, self.band.rows)
 
     def out_columns(self, y: Shaped) -> Shaped:
         """The columns of all blocks, added where they overlap."""
-        at, b, band = y.letters.index("n"), self.blocks, self.band
+        at, b, band = y.letters.index(self.block or "j"), self.blocks, self.band
         if b.spans > 1:
             y = self.named(y.reshaped(at + 1, 1, "mj", (b.spans, b.across)))
             here = ", ".join([*[":"] * (at + 1), "m"])
@@ -172,7 +188,7 @@ class _Writer:
             total = f"sum(jnp.pad({y.text}[{here}], {tuple_text(widths)}) for m in range({b.spans}))"
             extents = (*y.extents[:at], b.count + b.spans - 1, *y.extents[at + 2 :])
             y = Shaped(total, y.letters.replace("m", ""), extents)
-        y = y.reshaped(at, 2 + len(self.steps), "j", (b.columns,))
+        y = y.reshaped(at, len(self.counts) + 1 + len(self.steps), "j", (b.columns,))
         widths_of = {at: (-band.before, band.columns + band.before - b.columns)}
         for n in self.outer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
@@ -251,19 +267,19 @@ def band_source(spec: BandSpec, operands: Sequence[str], assign: Assign, skewed:
     """
     w = _Writer(spec, skewed, operands, assign)
     first, second = w.operand(spec.first, operands[0]), w.operand(spec.second, operands[1])
-    out, s = w.roles(spec.out), w.remainder
+    out, n, s = w.roles(spec.out), w.block, w.remainder
     keep = w.named if w.outer else lambda x: x
     if spec.kind == SCORES:
         others = "".join(c for c in out if c in first.letters + second.letters and c not in "iw")
         rows, columns = keep(w.in_rows(first)), w.named(w.in_columns(second))
-        dense = einsum(rows, w.columns_of(columns), f"{others}n{s}ij")
+        dense = einsum(rows, w.columns_of(columns), f"{others}{n}{s}ij")
         result = w.stacked(w.straight(dense if w.outer else w.named(dense)), out)
     elif spec.kind == TRANSPOSED:
         inner, rows = w.named(w.skewed(first)), keep(w.in_rows(second))
-        dense = einsum(w.diagonal(inner), rows, out.replace("j", f"nj{s}"))
+        dense = einsum(w.diagonal(inner), rows, out.replace("j", f"{n}j{s}"))
         result = w.out_columns(w.named(w.total(w.placed(dense))))
     else:
         inner, columns = w.named(w.skewed(first)), w.named(w.in_columns(second))
-        dense = einsum(w.diagonal(inner), w.columns_of(columns), out.replace("i", f"ni{s}"))
+        dense = einsum(w.diagonal(inner), w.columns_of(columns), out.replace("i", f"{n}i{s}"))
         result = w.out_rows(w.named(w.total(dense)))
     return result.text if spec.scale is None else f"{as_factor(operands[2])} * {as_atom(result.text)}"

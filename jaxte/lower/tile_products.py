@@ -6,6 +6,8 @@ that a block is multiplied by:
 
     dx[i] = sum over j of ds[i, j] * (x[i] - y[j])  =  h[i] * sum over j of (exp(-d[i, j]) * (x[i] - y[j])) * b[j]
 
+What all of a row is divided by, as the total of a softmax, leaves the sum in the same way: a row of the result is divided instead.
+
 XLA on the CPU takes less time for the product of a block and a vector than for the sum of a product of two blocks.
 What else has the same ``exp(-d[i, j])`` reads the core too, so that it is evaluated once.
 """
@@ -76,9 +78,9 @@ def _split(tensor: Compute) -> _Split | None:
         return None
     axes = {a for a in tensor.axes if _is_long(a)}
     over = [axes.intersection(free_axes(f.expr)) for f in product.factors]
-    others = [f for f, own in zip(product.factors, over, strict=True) if own != axes and not f.inverse]
+    others = [f for f, own in zip(product.factors, over, strict=True) if own != axes]
     inside = [f for f in product.factors if f not in others]
-    if not any(o and o != axes and not f.inverse for f, o in zip(product.factors, over, strict=True)):
+    if not any(o and o != axes for o in over):
         return None
     core = multiplied(inside) if any(not f.inverse for f in inside) else None
     if core is None or core.dtype != tensor.dtype or core.weak or not axes <= free_axes(core).keys():

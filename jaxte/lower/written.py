@@ -9,7 +9,7 @@ from jaxte.lower.body import Body
 from jaxte.lower.ops import Code, Statement, Value
 from jaxte.lower.reduces import full
 from jaxte.lower.scopes import Scope
-from jaxte.lower.specs import Array
+from jaxte.lower.specs import Array, as_atom
 from jaxte.scalars import CALL
 
 _SHORT = 40
@@ -38,5 +38,5 @@ def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str
 
 
 def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:
-    """An expression over all of ``axes`` that may need parentheses."""
-    return Value(Code(text, 0), axes, (node.dtype, False))
+    """An expression over all of ``axes``, which may need parentheses."""
+    return Value(Code(text, CALL if as_atom(text) == text else 0), axes, (node.dtype, False))
