@@ -23,6 +23,8 @@ from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
 from jaxte.lower.shifted import behind_barrier, keep_apart, materialised, paddings
+from jaxte.lower.short_axes import short_axes_apart
+from jaxte.lower.stacked_terms import with_stacked_terms
 from jaxte.lower.tile_passes import Tiles, Tiling
 from jaxte.lower.tile_sizes import TILES
 from jaxte.lower.tile_source import Writer, Written, choice_of, tile_statements
@@ -149,6 +151,8 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
         body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
         return body.statements
     root = at_unit_axes(tensor.body, tensor.axes)
+    if not body.in_tiles:
+        root = with_stacked_terms(short_axes_apart(root, tensor.axes))
     body.padded = paddings(root)
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
