@@ -125,3 +125,13 @@ def test_transposed_convolutions_as_they_are_written_down(stride: int, taps: int
     text = agree(tensors, "convolution")
     assert text.count(BACK) == 3 and f"lhs_dilation=({stride},)" in text
     agree(tensors, "general")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "uint16"])
+def test_integers_are_multiplied_by_matrix_products(dtype: str) -> None:
+    """XLA has a plain loop for convolutions of integers, which takes eight times as long."""
+    x, w = te.placeholder((4, 16, 28, 28), dtype, "x"), te.placeholder((16, 16, 3, 3), dtype, "w")
+    y = ops.conv2d(x, w, padding=1)
+    assert "convolution" not in forms_of([y])[0]
+    u, v = te.placeholder((2, 3, 5, 4), dtype, "u"), te.placeholder((2, 3, 3, 2), dtype, "v")
+    agree([ops.conv2d(u, v), ops.conv2d(u, v, padding=1)], "general")

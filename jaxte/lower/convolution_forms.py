@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from jaxte.dtypes import is_inexact
 from jaxte.expr import ONE, Axis, Reduce, as_expr
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
@@ -132,6 +133,8 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     flops = met / prod(spec.lhs_dilation)  # the others are products with zeros between elements
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
         return Work(grouped_convolution=flops, kernel=1)
+    if not is_inexact(spec.lhs.dtype):  # no library has convolutions of integers
+        return Work(grouped_convolution=met, kernel=1)
     few = max(1.0, _LANES / window["O"])
     if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)

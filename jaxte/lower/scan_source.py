@@ -123,7 +123,8 @@ def sequential(
     """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
     shape = [write(e) for n, e in enumerate(spec.arrays[0].shape) if n != scan.axis]
     starts = [
-        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype) for n in carried_values(spec, scan)
+        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype)
+        for n in carried_values(spec, scan)
     ]
     moved = [value if scan.axis == 0 else f"jnp.moveaxis({value}, {scan.axis}, 0)" for value in values]
     start = starts[0] if len(starts) == 1 else tuple_text(starts)
