@@ -119,6 +119,12 @@ def test_reads_of_the_same_dimension_twice_with_others_between() -> None:
     check_view(te.compute((4,), lambda i: C[i, i, 3 - i], "Y"))
 
 
+@pytest.mark.parametrize("shape", [(4, 1), (2, 3), (1, 4), (1, 1)])
+def test_indices_that_divide_and_are_the_same_everywhere(shape: tuple[int, int]) -> None:
+    check(one(shape, lambda i, j: V[((i + j) % 2 + 1) // 2 - (i + j) % 2 + 5]))
+    check(one(shape, lambda i, j: X[2 - ((i + j) % 2), ((i + j) % 2 + 1) // 2 - (i + j) % 2 + 5]))
+
+
 def test_untaken_branches_are_not_evaluated() -> None:
     """Zeros that stand for elements out of range never meet a function that is infinite there."""
     Y = te.compute((8,), lambda i: te.select((i >= 2) & (i < 6), te.log(X[i - 2, 0] ** 2 + 1.0), 0.0), "Y")

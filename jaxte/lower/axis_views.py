@@ -180,6 +180,8 @@ def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> V
     second = affine_view(count, combination - low)
     if isinstance(first, Refusal) or isinstance(second, Refusal):
         return first if isinstance(first, Refusal) else second
+    if not first.dims:  # (m % 2 + 1) // 2 - m % 2 is 0 for every m
+        return first
     return View((*first.steps, *second.steps), second.dims)
 
 
