@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import currently_in_test_context, event, note
+from hypothesis import currently_in_test_context, event, note, settings
 
 import jaxte as te
 from jaxte.expr import Reduce
@@ -25,6 +25,16 @@ def compiled_run(fn: Callable[..., Any], arrays: Sequence[np.ndarray], optimised
     """One compilation, outside of JAX's caches; without optimisation it takes half of the time."""
     code = jax.jit(fn).lower(*arrays).compile(compiler_options=None if optimised else QUICK)
     return jax.tree.map(np.asarray, code(*arrays))
+
+
+def pulled(fn: Callable[..., Any], arrays: Sequence[np.ndarray], head: Any) -> list[np.ndarray]:
+    """The value of ``fn`` and what its derivative makes of ``head``, in one compilation; optimised in full runs only."""
+
+    def run(head: Any, *arrays: Any) -> Any:
+        value, pull = jax.vjp(fn, *arrays)
+        return value, *pull(head)
+
+    return list(compiled_run(run, [head, *arrays], optimised=settings.default.max_examples >= 1000))
 
 
 def emitted(tensors: Any, name: str = "forward") -> Callable[..., Any]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.tensor import Tensor, topological_order
+from tests.agreement import pulled
 
 BLOCKS, SLICES = "block-skew", "shifted products"
 INDEX_ARRAYS = ("stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_slice", "stablehlo.while")
@@ -70,8 +71,7 @@ def agree(
     adjoints = list(te.differentiate(output, inputs, head))
     feeds = {**dict(zip(inputs, arrays, strict=True)), head: given_head}
     expected = te.interpret([output, *adjoints], feeds)
-    value, pull = jax.vjp(fn, *arrays)
-    for found, wanted in zip((value, *pull(given_head)), expected, strict=True):
+    for found, wanted in zip(pulled(fn, arrays, given_head), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
     explained = fn.explain(*arrays)
     forms = [c.form for choices in explained.choices.values() for c in choices]
@@ -178,8 +178,8 @@ def test_random_bands(n: int, window: int, step: int, before: int, stride: int, 
             topological_order(tensors)
         )  # a band without columns has zeros as adjoints, which read no head
         expected = te.interpret(tensors, {t: a for t, a in feeds.items() if t in needed})
-        value, pull = jax.vjp(te.function(build, forms={"*": form}), *arrays)
-        for found, wanted in zip((value, *pull(ones)), expected, strict=True):
+        own = pulled(te.function(build, forms={"*": form}), arrays, ones)
+        for found, wanted in zip(own, expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 

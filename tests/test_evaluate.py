@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.bridge import explain as report
+from jaxte.bridge.explain import count
 from tests.networks import conv, cross_entropy, dense, mlp, mlp_params, normal
 
 
@@ -118,6 +120,17 @@ def test_explain_certifies_no_scatter(rng) -> None:
     assert set(found.forms) >= {"conv", "dx", "dw"}
     assert found.forms["conv"].startswith("conv")
     assert found.counts["forward"].flops > 0 and found.counts["backward"].bytes > 0
+
+
+def test_explain_compiles_when_its_counts_are_asked_for(x64, monkeypatch) -> None:
+    compiled = []
+    monkeypatch.setattr(report, "count", lambda *args: compiled.append(args) or count(*args))
+    double = te.placeholder((4, 3), "float64", "D")
+    found = te.explain(te.compute((4,), lambda i: double[i, 0] + double[i, 2], "s"))
+    assert found.forms and not compiled
+    with jax.enable_x64(False):  # counted as it was explained: two columns read, one written
+        assert found.counts["forward"].bytes == 3 * 4 * 8
+    assert found.counts and len(compiled) == 1
 
 
 def test_explain_reports_scatters_with_their_reason(rng) -> None:

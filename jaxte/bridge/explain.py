@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxte.bridge.arrays import x64_enabled
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
 from jaxte.bridge.residuals import bytes_of
 from jaxte.lower.ops import Amounts, Choice, Estimate, Program, TilePass
@@ -58,7 +60,7 @@ class Explanation:
         platform: the one that forms were chosen for.
         choices: per pass ("forward", "backward"), what each computed tensor was lowered to.
         saved: the residuals.
-        counts: per pass, what XLA counts; empty where sizes are symbolic.
+        counting: compiles each pass for what XLA counts; see ``counts``.
         asked: the forms that the user named, by the name of a tensor or "*".
     """
 
@@ -66,8 +68,13 @@ class Explanation:
     platform: str
     choices: dict[str, tuple[Choice, ...]]
     saved: tuple[Saved, ...]
-    counts: dict[str, Counts]
+    counting: Callable[[], dict[str, Counts]] = field(compare=False)
     asked: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Per pass, what XLA counts; empty where sizes are symbolic. It compiles when it is first asked for, or printed."""
+        return self.counting()
 
     @property
     def forms(self) -> dict[str, str]:
@@ -221,12 +228,18 @@ def explain_graph(graph: Graph) -> Explanation:
     programs = graph.programs if graph.differentiable else (graph.forward_program,)
     shown = [p for p in programs if p.name != SAVING]
     saved = graph.backward.saved if graph.differentiable else ()
+    wide = x64_enabled()
+
+    def counting() -> dict[str, Counts]:
+        with jax.enable_x64(wide):
+            return _counts(graph, shown)
+
     return Explanation(
         graph.name,
         graph.policy.platform,
         {p.name: p.choices for p in shown},
         tuple(Saved(t, bytes_of(t)) for t in saved),
-        _counts(graph, shown),
+        counting,
         graph.policy.forms,
     )
 
