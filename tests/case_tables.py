@@ -51,7 +51,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     ),
     "group_norm": ({"dot_general": 1}, "einsum, sum, sum + shifted slices"),
     "l2_normalize": ({}, "sum"),
-    "layer_norm": ({}, "sum"),
+    "layer_norm": ({"dot_general": 2}, "einsum, sum"),
     "log_softmax": ({}, "max, sum"),
     "lrn": ({}, "shifted slices"),
     "max_pool_2_2": ({}, "interleaved, shifted slices"),
@@ -66,7 +66,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "product_reduction": ({}, "blocked scan, prod"),
     "reshape_heads": ({}, ""),
     "reshape_transpose": ({}, ""),
-    "rms_norm": ({}, "sum"),
+    "rms_norm": ({"dot_general": 2}, "einsum, sum"),
     "soft_rasteriser": (
         {"while": 2},
         "inside the tiles of drows and dcolumns_sum and dlength_sum and dside_sum and dcorners_sum, tiles of 2 i: elementwise, tiles of 2 i: sum",
@@ -99,7 +99,7 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         "the groups of each operand apart, and their results before they are put together",
     ),
     "deformable_conv": (1.5, "four gathers of the samples, which the idiomatic form fuses into one"),
-    "rms_norm": (350, "the same operations in another order, in which XLA writes over no buffer"),
+    "rms_norm": (350, "the product that its two sums share; XLA writes over no buffer"),
     "lrn": (1.1, _PADDED),
     "product_reduction": (
         1.8,

@@ -28,7 +28,7 @@ from jaxte.lower.writing import number
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.walk import postorder, reads_of
 
-_FEW = 4  # positions of a sum that are written out
+FEW = 4  # positions of a sum that are written out
 _MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 
 
@@ -271,7 +271,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     for dim in job.reduced:
         count = known(dim.hi)
         shared = any(dim in own and own != every for own in dims)
-        if shared and count is not None and 1 < count <= min(_FEW, job.budget):
+        if shared and count is not None and 1 < count <= min(FEW, job.budget):
             return dim
     return None
 

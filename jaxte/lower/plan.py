@@ -22,6 +22,7 @@ from jaxte.lower.reduces import full, reduce_value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
+from jaxte.lower.shared_products import with_shared_products
 from jaxte.lower.shifted import behind_barrier, keep_apart, materialised, paddings
 from jaxte.lower.short_axes import short_axes_apart
 from jaxte.lower.stacked_terms import with_stacked_terms
@@ -67,6 +68,7 @@ def lower(
     sizes, reads = _sizes(params, idents, names, order)
     lowering = _Lowering(names, sizes, policy, name, params)
     planned = without_winners(tiling(order, idents, results, policy), results, policy)
+    planned = with_shared_products(planned, results, policy)
     written = lowering.written(planned, idents)
     idents |= written.names
     return Program(
