@@ -312,6 +312,20 @@ def test_windows_that_move_by_a_stride(stride: int, step: int, window: int, befo
     agree(weighted(step, before, stride), [(2, 37, window), (2, 97, 3)], expect)
 
 
+@pytest.mark.parametrize("build", [scores, weighted])
+def test_a_step_beside_a_stride_multiplies_no_zeros(build: Callable[..., Any]) -> None:
+    """The products of blocks are as many as without a step: every column of a block is met by some row."""
+    flops = []
+    for step in (1, 3):
+        columns = 2 * 511 + step * 64 + 1
+        features = 64 if build is scores else 65
+        shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 512, features), (8, columns, 64))]
+        fn = te.function(build(65, step, 0, 2) if build is scores else build(step, 0, 2), forms={"*": BLOCKS})
+        cost: Any = jax.jit(fn).lower(*shapes).compile().cost_analysis()
+        flops.append(cost["flops"])
+    assert flops[1] < 1.3 * flops[0]
+
+
 Ints = tuple[int, ...]
 
 

@@ -56,17 +56,7 @@ class Band:
     @property
     def remainders(self) -> int:
         """How many bands without steps it is, side by side: one for each remainder of the rows."""
-        return abs(self.step) if self.stride == 1 else 1
-
-    @property
-    def gap(self) -> int:
-        """How far apart the diagonals of each of these are."""
-        return abs(self.step) if self.stride > 1 else 1
-
-    @property
-    def length(self) -> int:
-        """The columns from the first to the last diagonal of a row."""
-        return self.gap * (self.window - 1) + 1
+        return abs(self.step)
 
     @property
     def reach(self) -> int:

@@ -20,8 +20,8 @@ Rows are taken in blocks of ``B``. A block meets ``B + s (W - 1)`` columns, so i
 which the band is a parallelogram; see ``bands_source`` for how it becomes a rectangle. A step ``s`` above one is one band for
 each remainder of ``r`` by ``s``, side by side.
 
-A window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row, and where ``s`` is above one as
-well, only every ``s``-th of its diagonals is there. The third form has two mixed indices then; see ``band_columns``.
+A window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row; with a step, the columns
+of each remainder are ``s`` apart (``band_remainders``). The third form has two mixed indices then; see ``band_columns``.
 
 Several indices may be such lines at once, each on axes of its own, as those of a volume of correlations between two images. These are
 bands side by side: what 1 to 3 say holds for each of them, and all are of the same form.

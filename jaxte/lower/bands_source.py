@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
 from jaxte.expr import Axis
+from jaxte.lower.band_remainders import added_remainders, by_remainders, columns_in_all
 from jaxte.lower.band_spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, Band, BandSpec, Dims, Part
 from jaxte.lower.shaped import Shaped, einsum, letters_of, widths_text
 from jaxte.lower.specs import as_atom, as_factor, tuple_text
@@ -38,13 +39,17 @@ _LOOPS = "pqrstuvz" + ascii_uppercase
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """``count`` blocks of ``size`` rows (for each of ``step`` remainders), each with ``spans`` blocks of ``across`` columns."""
+    """``count`` blocks of ``size`` rows, each with ``spans`` blocks of ``across`` columns, for each of ``step`` remainders.
+
+    Windows move by ``stride`` columns a row.
+    """
 
     size: int
     count: int
     spans: int
-    step: int
     across: int
+    stride: int
+    step: int
 
     @property
     def width(self) -> int:
@@ -62,20 +67,20 @@ class Blocks:
 
     @property
     def columns(self) -> int:
-        return self.across * (self.count + self.spans - 1) * self.step
+        return columns_in_all(self.across * (self.count + self.spans - 1), self.stride, self.step)
 
 
 def blocks_of(band: Band) -> Blocks:
     """Blocks about as long as the window, so that at least a third of each product is band; a single one if that is not much more."""
     rows = -(-band.rows // band.remainders)
-    single = Blocks(rows, 1, 1, band.remainders, band.stride * (rows - 1) + band.length)
+    single = Blocks(rows, 1, 1, band.stride * (rows - 1) + band.window, band.stride, band.remainders)
     size = _SMALLEST
-    while size < min(_LARGEST, (band.length - 1) // band.stride, rows):
+    while size < min(_LARGEST, (band.window - 1) // band.stride, rows):
         size *= 2
     size = min(size, rows)
     across = band.stride * size
-    spans = -(-max(0, band.length - band.stride) // across) + 1
-    several = Blocks(size, -(-rows // size), spans, band.remainders, across)
+    spans = -(-max(0, band.window - band.stride) // across) + 1
+    several = Blocks(size, -(-rows // size), spans, across, band.stride, band.remainders)
     return single if single.entries <= _WORTH_COPIES * several.entries else several
 
 
@@ -107,6 +112,7 @@ class _Writer:
         }
         names = (name for name in _LOOPS if name not in taken)
         self.loops = {n: next(names) for n in self.outer}
+        self.each = next(names)  # remainder
 
     def named(self, shaped: Shaped) -> Shaped:
         return Shaped(self.assign(shaped.text), shaped.letters, shaped.extents)
@@ -134,9 +140,12 @@ class _Writer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
             widths[own] = outer.before, outer.reach - outer.before - y.extents[own]
         y = _padded(y, widths)
+        if b.step > 1:
+            y = y if b.stride == 1 else self.named(y)
+            y = by_remainders(y, at, b.stride, b.step, self.each)
         if b.count == 1:
-            return y.reshaped(at, 1, f"j{self.remainder}", (b.across, *self.steps))
-        y = y.reshaped(at, 1, f"nj{self.remainder}", (b.count + b.spans - 1, b.across, *self.steps))
+            return y
+        y = y.reshaped(at, 1, "nj", (b.count + b.spans - 1, b.across))
         if b.spans == 1:
             return y
         y = self.named(y)
@@ -155,7 +164,7 @@ class _Writer:
             p = p.reversed(p.letters.index("w"))
         p = self.in_rows(p).arranged(f"{others}{self.block}{self.remainder}iw")
         last, wide = len(p.letters) - 1, b.width + self.band.stride
-        p = p.spread(last, 0, wide - self.band.length, self.band.gap, self.spec.first.array.dtype)
+        p = p.padded(last, 0, wide - self.band.window)
         p = p.reshaped(last - 1, 2, "i", (b.size * wide,)).sliced(last - 1, 0, b.size * b.width)
         return p.reshaped(last - 1, 1, "ij", (b.size, b.width))
 
@@ -166,7 +175,7 @@ class _Writer:
         b, at = self.blocks, len(p.letters) - 2
         wide = b.width + self.band.stride
         p = p.reshaped(at, 2, "i", (b.size * b.width,)).padded(at, 0, b.size * self.band.stride)
-        p = p.reshaped(at, 1, "iw", (b.size, wide)).every(at + 1, 0, self.band.gap, self.band.window)
+        p = p.reshaped(at, 1, "iw", (b.size, wide)).sliced(at + 1, 0, self.band.window)
         if self.remainder:
             p = p.arranged(p.letters.replace("si", "is"))
         p = self.out_rows(p)
@@ -188,7 +197,10 @@ class _Writer:
             total = f"sum(jnp.pad({y.text}[{here}], {tuple_text(widths)}) for m in range({b.spans}))"
             extents = (*y.extents[:at], b.count + b.spans - 1, *y.extents[at + 2 :])
             y = Shaped(total, y.letters.replace("m", ""), extents)
-        y = y.reshaped(at, len(self.counts) + 1 + len(self.steps), "j", (b.columns,))
+        y = y.reshaped(at, len(self.counts) + 1, "j", (b.across * (b.count + b.spans - 1),))
+        if b.step > 1:
+            y = y if b.stride == 1 else self.named(y)
+            y = added_remainders(y, at, b.stride, self.each, self.spec.first.array.dtype)
         widths_of = {at: (-band.before, band.columns + band.before - b.columns)}
         for n in self.outer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
