@@ -61,7 +61,45 @@ def plain_powers(x: Any, y: Any, ends: Any) -> Any:
     return total + (kept[:, 0] * kept[:, 1] - kept[:, 2])[:, None]
 
 
-CASES = {"minimum": (to_segments, plain_segments), "sums": (weighted_powers, plain_powers)}
+def neighbours(x: Tensor, y: Tensor, ends: Tensor) -> Tensor:
+    """Positions behind a condition that lie outside, and reductions over positions that the element chooses."""
+    e = te.reduce_axis((0, 3), "e")
+    near = te.compute(
+        (x.shape[0], y.shape[0], ends.shape[0], 3),
+        lambda i, j, f, e: te.sin(x[i] * y[j] + ends[f, e, 0] * x[i]),
+        "near",
+    )
+    before = te.compute(
+        near.shape[:3],
+        lambda i, j, f: te.sum(te.select(e >= 1, near[i, j, f, e - 1], 0.5) * near[i, j, f, e], axis=e),
+        "before",
+    )
+    turned = te.compute(
+        (*near.shape[:3], 2),
+        lambda i, j, f, p: te.max(near[i, j, f, (e + p) % 3] * te.cast(e + 1, x.dtype), axis=e),
+        "turned",
+    )
+    j, f = te.reduce_axis((0, y.shape[0]), "j"), te.reduce_axis((0, ends.shape[0]), "f")
+    return te.compute(
+        x.shape,
+        lambda i: te.sum(before[i, j, f] * turned[i, j, f, 0] + turned[i, j, f, 1] ** 2, axis=[j, f]),
+        "out",
+    )
+
+
+def plain_neighbours(x: Any, y: Any, ends: Any) -> Any:
+    near = jnp.sin(x[:, None, None, None] * y[:, None, None] + ends[..., 0] * x[:, None, None, None])
+    before = 0.5 * near[..., 0] + near[..., 0] * near[..., 1] + near[..., 1] * near[..., 2]
+    factors = jnp.arange(1, 4)
+    first, second = jnp.max(near * factors, -1), jnp.max(jnp.roll(near, -1, -1) * factors, -1)
+    return jnp.sum(before * first + second**2, (1, 2))
+
+
+CASES = {
+    "minimum": (to_segments, plain_segments),
+    "sums": (weighted_powers, plain_powers),
+    "neighbours": (neighbours, plain_neighbours),
+}
 
 
 def arrays(points: int, faces: int, seed: int = 0) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from jaxte.affine import normal
 from jaxte.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.functions import const
 from jaxte.lower.few_positions import MOST
 from jaxte.lower.tile_sums import outermost
 from jaxte.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
@@ -171,7 +172,7 @@ def _at_positions(reader: Compute, dims: Mapping[Tensor, int]) -> Expr:
     body = rewrite(reader.body, lambda node: _written_out(node, axes))
     own = [a for a in reader.axes if a in axes]
     table: dict[Expr, Expr] = {}
-    for node in outermost(body):
+    for node in (*outermost(body), *_outside(body, dims)):
         short = [a for a in own if a in free_axes(node) and any(r.tensor in dims for r in reads_of(node))]
         if short:
             table[node] = _chosen(node, short)
@@ -196,6 +197,22 @@ def _written_out(node: Expr, axes: set[Axis]) -> Expr:
     return total
 
 
+def _outside(body: Expr, dims: Mapping[Tensor, int]) -> list[Read]:
+    """The reads of ``dims`` that are part of no reduction, which those are that were of a reduction written out."""
+    found: list[Read] = []
+    stack, seen = [body], set()
+    while stack:
+        node = stack.pop()
+        if node in seen or isinstance(node, Reduce):
+            continue
+        seen.add(node)
+        if isinstance(node, Read) and node.tensor in dims:
+            found.append(node)
+        else:
+            stack += node.children
+    return found
+
+
 def _chosen(node: Expr, short: Sequence[Axis]) -> Expr:
     """``node`` as the one of its values at each position of ``short`` that an element is about."""
     if not short:
@@ -216,7 +233,9 @@ def _read_in_pieces(body: Expr, pieces: Mapping[Tensor, Pieces], new: Mapping[Te
             own = pieces[read.tensor]
             position = normal(indices.pop(own.dim))
             assert isinstance(position, Const)
-            table[read] = Read(own.tensors[int(position)], indices)
+            number = int(position)
+            inside = 0 <= number < len(own.tensors)  # else a condition keeps it from being read
+            table[read] = Read(own.tensors[number], indices) if inside else const(0, read.dtype)
         elif read.tensor in new or any(i is not j for i, j in zip(indices, read.indices, strict=True)):
             table[read] = Read(new.get(read.tensor, read.tensor), indices)
     return substitute(body, table)
