@@ -136,6 +136,17 @@ def test_long_products_take_matrices_and_diagonals_by_themselves() -> None:
     assert "scatter" not in hlo.as_text() and " gather(" not in hlo.as_text()
 
 
+def test_a_product_and_its_adjoints_are_three_products_of_matrices() -> None:
+    """The product that is summed along diagonals exists once: its operand has zeros around it, not each of its rows."""
+    n = 1024
+    t, x = jax.ShapeDtypeStruct((2 * n - 1,), "float32"), jax.ShapeDtypeStruct((64, n), "float32")
+    fn = te.function(product)
+    both = jax.jit(lambda t, x, h: (fn(t, x), jax.vjp(fn, t, x)[1](h))).lower(t, x, x)
+    assert both.as_text().count("stablehlo.dot_general") == 3
+    assert both.compile().memory_analysis().temp_size_in_bytes < 1.3 * 4 * n * n
+    assert "jnp.pad(dt_1" not in fn.source(t, x)
+
+
 @pytest.mark.parametrize("budget", [None, 4096, 1 << 30])
 def test_a_transform_is_never_taken_by_itself(budget: int | None) -> None:
     t, x = np.ones(8191, "float32"), np.ones((2, 4096), "float32")

@@ -47,7 +47,7 @@ def toeplitz_candidates(
 
 
 def toeplitz_work(spec: ToeplitzSpec) -> Work:
-    """A dense product over rows and columns; the matrix written and read, and where it is the result, added up."""
+    """A dense product over rows and columns, which reads the matrix as it goes; the matrix written, and where it is the result, added up."""
     extents = {
         a: int(a.extent) for r in (spec.out, spec.lhs_roles, spec.rhs_roles) for a in r if isinstance(a, Axis)
     }
@@ -64,7 +64,7 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     )
     own = Work(
         dot=flops * (1 + NARROW / _narrowest(spec, extents)),
-        stream=2 * width * matrix,
+        stream=width * matrix,
         kernel=groups + 1,
         temporaries=width * matrix,
     )

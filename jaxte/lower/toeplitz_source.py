@@ -4,7 +4,8 @@ A matrix with ``u[s * r + q]`` at (r, q) is ``u`` repeated for each row and read
 begins ``s`` further on; read as rows that are ``s`` shorter, each begins ``s`` further back. The repeated rows have a power of
 two for a length: XLA finds the place of each element by division and remainder.
 
-Sums along diagonals are sums of rows, each moved against the one before: groups of rows first, then groups of these.
+Sums along diagonals are sums of rows, each moved against the one before: groups of rows first, then groups of these. The first of them are
+sums of slices, for which one operand of the product has zeros around it; later ones, which are shorter, are sums of padded rows.
 """
 
 from __future__ import annotations
@@ -78,24 +79,25 @@ def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
 
 
 def _spread(operand: Shaped, spec: ToeplitzSpec, dtype: str) -> Shaped:
-    """An operand whose position are the columns, with zeros between its elements where these are not one apart."""
+    """An operand whose position are the columns, as far apart as these, among as many zeros as the first rows are moved by."""
     at = operand.letters.find(spec.columns.name)
-    if at < 0 or spec.columns.factor == 1:
+    if at < 0:
         return operand
-    return operand.spread(at, 0, 0, spec.columns.factor, dtype)
+    around = spec.rows.factor * (_group(spec.rows.extent) - 1)
+    return operand.spread(at, around, around, spec.columns.factor, dtype)
 
 
 def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]) -> Shaped:
     """The sums of the last two dimensions of ``m`` along their diagonals, at the positions of the result."""
-    step, at = spec.rows.factor, len(m.extents) - 2
+    step, at, moved = spec.rows.factor, len(m.extents) - 2, _moved_slices
     while (rows := m.extents[at]) > 1:
         size = _group(rows)
         count = ceil(rows / size)
         if count > 1:
             m = m.padded(at, 0, count * size - rows)
             m = m.reshaped(at, 1, m.letters[at] + "p", (count, size))
-        m = _moved(assign(m), len(m.extents) - 2, step)
-        step *= size
+        m = moved(assign(m), len(m.extents) - 2, step)
+        step, moved = step * size, _moved
         if count == 1:
             break
     else:
@@ -112,6 +114,18 @@ def _group(rows: int) -> int:
     while _ROWS_AT_ONCE**levels < rows:
         levels += 1
     return ceil(rows ** (1 / levels))
+
+
+def _moved_slices(m: Shaped, at: int, step: int) -> Shaped:
+    """The same as ``_moved`` of rows with as many zeros on both sides as they are moved by at most."""
+    size = m.extents[at]
+    row = "i" if m.text != "i" else "j"
+    most = step * (size - 1)
+    length = m.extents[at + 1] - most
+    moved = row if step == 1 else f"{step} * {row}"
+    entry = f"{most} - {moved}:{most + length} - {moved}"
+    text = f"sum({m.text}[{', '.join([*[':'] * at, row, entry])}] for {row} in range({size}))"
+    return Shaped(text, m.letters[:at] + m.letters[at + 1 :], (*m.extents[:at], length))
 
 
 def _moved(m: Shaped, at: int, step: int) -> Shaped:
