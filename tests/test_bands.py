@@ -243,6 +243,29 @@ def test_slices_in_any_order(order: tuple[int, ...]) -> None:
     agree(build, [(7, 18, 2), (4, 24)], expect=1, form=SLICES)
 
 
+@pytest.mark.parametrize("name", ["p", "O_1", "jnp", "for", "größe 2"])
+def test_slices_along_an_axis_of_any_name(name: str) -> None:
+    """The loop has the name of the axis, unless an operand or the language has it."""
+
+    def build(p: Tensor, v: Tensor) -> Tensor:
+        k = te.reduce_axis((0, 6), name)
+        body = lambda i, d: te.sum(p[i, k] * v[i + k - 2, d], axis=k, where=inside(i + k - 2, 19))  # noqa: E731
+        return te.compute((18, 4), body, "O")
+
+    agree(build, [(18, 6), (19, 4)], expect=2, form=SLICES)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "complex64"])
+def test_slices_of_other_numbers(dtype: str) -> None:
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(0)
+        p, v = (rng.integers(-9, 9, s).astype(dtype) for s in ((2, 20, 6), (2, 23, 3)))
+        fn = te.function(weighted(before=1), forms={"*": SLICES})
+        assert [c.form for c in fn.explain(p, v).choices["forward"]] == [SLICES]
+        P, V = (te.placeholder(a.shape, dtype, name=n) for n, a in (("P", p), ("V", v)))
+        np.testing.assert_array_equal(fn(p, v), te.interpret(weighted(before=1)(P, V), {P: p, V: v}))
+
+
 def test_slices_are_one_loop_at_full_size() -> None:
     """XLA holds nothing but the operands of the transposed product with zeros around them, and the text is one line."""
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 1024, 65), (8, 1088, 64))]

@@ -16,7 +16,6 @@ and no slices. Numbers of 16 bits would be rounded at each diagonal.
 
 from __future__ import annotations
 
-import ast
 import keyword
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -85,20 +84,20 @@ def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:
 
 def slices_source(spec: BandSpec, operands: Sequence[str], assign: Assign) -> str:
     """The expression of ``spec`` on the texts of ``spec.operands``; ``assign`` gives an expression a name."""
-    loops = _loops(spec, operands)
-    factors = [
-        _factor(spec, *_operand(spec, dims, text, assign), loops)
+    found = [
+        _operand(spec, dims, text, assign)
         for dims, text in zip((spec.first, spec.second), operands, strict=False)
     ]
+    loops = _loops(spec, [text for text, _ in found])
+    factors = [_factor(spec, text, roles, loops) for text, roles in found]
     ranges = " ".join(f"for {loop} in range({b.window})" for loop, b in zip(loops, spec.bands, strict=True))
     total = f"sum({factors[0]} * {factors[1]} {ranges})"
     return total if spec.scale is None else f"{as_factor(operands[2])} * {total}"
 
 
 def _loops(spec: BandSpec, operands: Sequence[str]) -> list[str]:
-    """A name for the diagonals of each band: that of their axis, unless an operand has it."""
-    taken = {node.id for text in operands for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    taken |= _TAKEN | set(keyword.kwlist)
+    """A name for the diagonals of each band: that of their axis, unless one of ``operands``, which are names, is that."""
+    taken = {*operands, *_TAKEN, *keyword.kwlist}
     found: list[str] = []
     for number in range(len(spec.bands)):
         own = spec.first.array.axes[spec.first.roles.index(Part(DIAGONAL, number))].name
