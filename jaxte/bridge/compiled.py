@@ -15,6 +15,7 @@ from jaxte.bridge.lazy import lazy
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import Outputs
 from jaxte.fact_checks import check_facts
+from jaxte.lower.gather_layout import gathers_laid_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,5 +84,6 @@ def _varying(array: Any) -> frozenset[Any]:
 def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Options = NO_OPTIONS) -> Compiled:
     """The code between ``inputs`` and ``outputs``."""
     own = options.override, options.fdiff, options.policy()
-    graph = Graph(name, tuple(inputs), outputs.tensors, outputs.with_head, *own)
+    tensors = outputs.tensors if options.override or options.fdiff else gathers_laid_out(outputs.tensors)
+    graph = Graph(name, tuple(inputs), tensors, outputs.with_head, *own)
     return Compiled(graph, outputs, options.debug)

@@ -7,11 +7,13 @@ from typing import Any
 
 from jaxte.affine import linear
 from jaxte.errors import LoweringError
-from jaxte.expr import Call, Const, Expr, Read, Var, as_expr
+from jaxte.expr import Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lower.body import Body
 from jaxte.lower.bounds import known
+from jaxte.lower.common_factors import signed_terms
 from jaxte.lower.disjoint import without_disjoint_sums
 from jaxte.lower.first_hits import without_winners
+from jaxte.lower.gathered_sums import with_weights_outside
 from jaxte.lower.gathers import gather_value
 from jaxte.lower.names import Names, docstring_text, identifier
 from jaxte.lower.ops import Choice, Code, Program, Statement
@@ -154,7 +156,9 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
         return body.statements
     root = at_unit_axes(tensor.body, tensor.axes)
     if not body.in_tiles:
-        root = with_stacked_terms(short_axes_apart(root, tensor.axes))
+        root = short_axes_apart(root, tensor.axes)
+        if any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(root)):
+            root = with_weights_outside(with_stacked_terms(root))
     body.padded = paddings(root)
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
