@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -81,3 +82,29 @@ def test_sums_of_positions_are_not_lost() -> None:
     k, m = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 3), "m")
     check(te.compute((7,), lambda i: te.sum(te.cast(k * k, "float32"), axis=k) * X[i], "Y"))
     check(te.compute((7,), lambda i: te.sum(te.cast(k * m, "float32") + X[i + k], axis=[k, m]), "Y"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "weight",
+    [
+        lambda i: te.exp(te.const(0.1)),
+        lambda i: i / 3,
+        lambda i: (i + 1) / 3 * 0.1,
+        lambda i: te.sqrt(i + 1) - te.select(i < 2, te.sin(0.1), 0.7),
+        lambda i: te.select(i < 9, 0.1, 0.7) * te.select(i >= 0, 0.1, 0.7) + 1.3,
+        lambda i: te.select(i < 2, 0.1, 0.7) * (i / 3) + te.select(i < 2, 0.1, 0.7) * 0.3,
+    ],
+)
+def test_numbers_and_positions_have_the_precision_of_what_they_meet(weight, dtype: str) -> None:
+    """Python scalars and positions are weakly typed: beside float64 all that is made of them is float64."""
+    with jax.enable_x64(True):
+        X = te.placeholder((4,), dtype, name="X")
+        Y = te.compute((4,), lambda i: X[i] * weight(i), "Y")
+        x = jnp.arange(1, 5).astype(dtype)
+        found, wanted = te.evaluate(Y, {X: x}), te.interpret(Y, {X: np.asarray(x)})
+        assert found.dtype == wanted.dtype == dtype
+        eps = 1e-15 if dtype in ("float64", "complex128") else float(jnp.finfo(dtype).eps)
+        np.testing.assert_allclose(
+            np.asarray(found, np.complex128), np.asarray(wanted, np.complex128), rtol=8 * eps
+        )

@@ -53,6 +53,7 @@ from jaxte.walk import postorder, reads_of
 Task = Generator[tuple[Expr, Scope], Value, Value]
 _LONGEST_LINE = 92
 _MOST_STACKED = 8
+_WIDE = {"float32": "float64", "complex64": "complex128"}
 
 
 class Body:
@@ -83,6 +84,7 @@ class Body:
         self.estimates: list[Estimate] = []
         self.reason = ""
         self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
+        self.wide = False  # whether the tensor is of 64-bit floats, or reads such
         self.direct = False  # whether reads are of the tensors themselves nevertheless
         self.sliced: tuple[Tensor, ...] = ()  # the tensors that are read as slices without zeros around them
         self._padded_names: dict[Tensor, str] = {}
@@ -277,6 +279,7 @@ class Body:
         """The elementwise operation ``op`` on values, broadcast, in the dtype of ``kind``."""
         if op.name == "cast":
             return converted(operands[0], op.result) or self.cast(operands[0], op.result)
+        kind = self._widened(op, operands, kind)
         if all(v.literal for v in operands) and (constant := folded(op, operands, kind)) is not None:
             return constant
         if (rest := without_zero(op, operands, kind)) is not None:
@@ -294,6 +297,16 @@ class Body:
             values[longest] = self.named(values[longest])
         kept = _kept(row, values, dims)
         return Value(Code(text, strength, kept=kept), dims, self._kind(op, values, kind))
+
+    def _widened(self, op: Op, operands: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
+        """What numbers and positions make of themselves, in float64 where it meets float64: it has no dtype until then."""
+        if not (self.wide and kind[1] and kind[0] in _WIDE):
+            return kind
+        wide = any(v.dtype == _WIDE[kind[0]] for v in operands)
+        kept = op is SELECT or any(
+            v.kind == kind and not v.literal for v in operands
+        )  # JAX itself widens these
+        return (_WIDE[kind[0]], False) if wide or not kept else kind
 
     def _agreeing(self, op: Op, values: list[Value], kind: dtypes.Kind) -> list[Value]:
         """Operands cast where JAX's own promotion would lead to another dtype."""

@@ -45,6 +45,7 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "recognise": recognised,
 }
 _LONGEST_FORMULA = 600
+_WIDE = ("float64", "complex128")
 
 
 def lower(
@@ -160,6 +161,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
         if any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(root)):
             root = with_weights_outside(with_stacked_terms(root))
     body.padded = paddings(root)
+    body.wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
     root = with_shared_calls(without_disjoint_sums(root, tensor.axes, scope))
