@@ -46,6 +46,18 @@ def test_derivatives_that_are_no_functions(option) -> None:
         te.function(blur, **{option: 3})
 
 
+def test_derivatives_that_differentiate_cannot_use() -> None:
+    x = te.placeholder((8,), name="X")
+    y = blur(x)
+    for given in ({"fdiff": 3}, {"override": 3}, {"override": [1]}):
+        with pytest.raises(te.DifferentiationError, match=rf"{next(iter(given))} is .*; give "):
+            te.differentiate(y, [x], **given)
+    with pytest.raises(
+        te.DifferentiationError, match=r"override of y returned a NoneType; return a list .* \(X\)"
+    ):
+        te.differentiate(y, [x], override={y: ([x], lambda *_: None)})
+
+
 @pytest.mark.parametrize("given", [{"name": 3}, {"static_argnames": 3}, {"static_argnames": (3,)}])
 def test_names_that_are_no_strings(given) -> None:
     with pytest.raises(te.DefinitionError, match="; give "):

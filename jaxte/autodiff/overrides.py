@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,11 @@ class Override:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Each dependency with the adjoint that ``fn`` gives it, checked."""
         returned = self.fn(tensor, list(self.dependencies), head)
+        if not isinstance(returned, (Tensor, Iterable)):
+            raise DifferentiationError(
+                f"the override of {tensor.name} returned a {type(returned).__name__}; return a list of one adjoint for each of "
+                f"its dependencies ({', '.join(t.name for t in self.dependencies)})"
+            )
         listed = [returned] if isinstance(returned, Tensor) else list(returned)
         if len(listed) != len(self.dependencies):
             names = ", ".join(t.name for t in self.dependencies)
@@ -34,6 +39,13 @@ class Override:
         for source, part in zip(self.dependencies, listed, strict=True):
             _check_adjoint(tensor, source, part, (*prefix, *source.shape))
             yield source, part
+
+
+def check_fdiff(fdiff: Any) -> None:
+    if not (fdiff is None or callable(fdiff)):
+        raise DifferentiationError(
+            f"fdiff is {fdiff!r}; give a function fdiff(output, input, head) of Tensors"
+        )
 
 
 def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, ...]) -> None:
@@ -52,6 +64,8 @@ def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, 
 
 def check_overrides(override: Mapping[Tensor, Any], outputs: Sequence[Tensor]) -> dict[Tensor, Override]:
     """``override`` with dependencies filled in, or an error that says what is wrong with it."""
+    if not isinstance(override, Mapping):
+        raise DifferentiationError(f"override is {override!r}; give {{tensor: (dependencies, fn)}}")
     checked: dict[Tensor, Override] = {}
     for tensor, given in override.items():
         if not isinstance(tensor, Tensor):

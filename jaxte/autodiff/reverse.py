@@ -9,7 +9,7 @@ from jaxte import dtypes
 from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
-from jaxte.autodiff.overrides import Override, check_overrides
+from jaxte.autodiff.overrides import Override, check_fdiff, check_overrides
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
 from jaxte.printing import html
@@ -186,7 +186,8 @@ def _accumulate(
     fdiff: Fdiff | None,
 ) -> tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]:
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``, readers first."""
-    overrides = check_overrides(override or {}, outputs)
+    check_fdiff(fdiff)
+    overrides = check_overrides({} if override is None else override, outputs)
     order = _order(outputs, overrides)
     needed = _needed(order, overrides, wanted)
     readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from jaxte.autodiff.overrides import check_fdiff
 from jaxte.bridge.measured import measurements
 from jaxte.errors import DifferentiationError
 from jaxte.lower.policy import Policy
@@ -31,10 +32,7 @@ class Options:
     def __post_init__(self) -> None:
         """What is wrong with an option is said where it is given, before JAX is asked for its backend."""
         Policy(self.platform if self.platform is not None else "cpu", self.max_memory, self.forms)
-        if self.fdiff is not None and not callable(self.fdiff):
-            raise DifferentiationError(
-                f"fdiff is {self.fdiff!r}; give a function fdiff(output, input, head) of Tensors"
-            )
+        check_fdiff(self.fdiff)
         if not (self.override is None or isinstance(self.override, Mapping) or callable(self.override)):
             raise DifferentiationError(
                 f"override is {self.override!r}; give {{tensor: (dependencies, fn)}}, or over a builder a function "
