@@ -58,7 +58,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "max_pool_3_1": ({}, "shift-and-add, shifted slices"),
     "max_pool_3_2": ({}, "shift-and-add, shifted slices"),
     "max_pool_7_1": ({}, "separable slices, shift-and-add, shifted slices"),
-    "mesh_convolution": ({"gather": 4, "dot_general": 9}, "einsum, gather, gather + einsum, sum"),
+    "mesh_convolution": ({"gather": 4, "dot_general": 9}, "einsum, gather, gather + einsum, written out"),
     "nearest_upsampling": ({}, "shifted slices"),
     "prefix_maximum": ({}, "blocked scan"),
     "prefix_product": ({}, "blocked scan"),
@@ -90,6 +90,10 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
     "bilinear_resize": (1.05, _PADDED),
     "conv1d_depthwise": (46, _PADDED),
     "conv2d_depthwise": (1.2, _PADDED),
+    "conv3d": (
+        6.5,
+        "the images once for each tap of a dimension, for a convolution of two dimensions that takes a sixth of the time",
+    ),
     "conv2d_groups_4": (
         1.8,
         "the groups of each operand apart, and their results before they are put together",

@@ -49,10 +49,15 @@ def arrays_for(program: Program, seed: int = 0) -> list[np.ndarray]:
     return arrays
 
 
-def run(program: Program, arrays: list[np.ndarray]) -> list[Any]:
+def load_program(program: Program) -> Any:
+    """The function in the emitted text as it stands."""
     namespace: dict[str, Any] = {}
     exec(compile(module_text([program]), "<emitted>", "exec"), namespace)
-    found = jax.jit(namespace[program.name])(*arrays)
+    return namespace[program.name]
+
+
+def run(program: Program, arrays: list[np.ndarray]) -> list[Any]:
+    found = jax.jit(load_program(program))(*arrays)
     return list(found) if len(program.results) > 1 else [found]
 
 
@@ -73,9 +78,7 @@ def check(*outputs: Tensor, tolerance: float = 1e-4, seed: int = 0) -> list[str]
 def primitives(*outputs: Tensor) -> str:
     """The StableHLO of the emitted function."""
     program = program_of(*outputs)
-    namespace: dict[str, Any] = {}
-    exec(module_text([program]), namespace)
-    return jax.jit(namespace[program.name]).lower(*arrays_for(program)).as_text()
+    return jax.jit(load_program(program)).lower(*arrays_for(program)).as_text()
 
 
 def check_view(*outputs: Tensor) -> list[str]:

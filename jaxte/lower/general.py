@@ -16,6 +16,7 @@ from jaxte.walk import free_axes, postorder
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
+FEW_POSITIONS = 8  # a loop over so many costs more to start than to run
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 _CHEAP = frozenset(
     [
@@ -72,7 +73,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         shifted and node.where is not TRUE
     ):  # zeros around what is read; else pieces of the result are put together
         own += Work(stream=(3 if node.reducer.name == "sum" else 8) * width * points(axes))
-    slow = _SHORT_ROWS if _reduces_digits(axes, node) else 1
+    slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
 
 
@@ -97,6 +98,11 @@ def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
         and _are_digits(form)
         for form in forms_of([*node.exprs])
     )
+
+
+def _is_short(node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether a reduction that is a loop of its own has a few rounds only."""
+    return not shifted and 1 < points(node.axes) <= FEW_POSITIONS
 
 
 def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> int:
@@ -159,7 +165,12 @@ def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:
     """How many evaluations of exp and its like an element takes."""
-    return sum(isinstance(n, Call) and not n.weak and not _is_cheap(n) for n in postorder(*exprs))
+    return sum(is_expensive(n) for n in postorder(*exprs))
+
+
+def is_expensive(node: Expr) -> bool:
+    """Whether ``node`` is an evaluation of exp, of a division of data, or of their like."""
+    return isinstance(node, Call) and not node.weak and not _is_cheap(node)
 
 
 def _is_cheap(node: Call) -> bool:

@@ -20,11 +20,13 @@ from jaxte.lower.indexing_forms import scatter_candidates
 from jaxte.lower.scan import recognise_scan
 from jaxte.lower.scan_forms import scan_candidates
 from jaxte.lower.scopes import Scope
+from jaxte.lower.short_reductions import short_candidates
 from jaxte.lower.signatures import signature
 from jaxte.lower.specs import Refusal
 from jaxte.lower.unrolled import MOST_COPIES
 from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.window_forms import unrolled_candidates, window_candidates
+from jaxte.lower.work import points
 from jaxte.walk import free_axes, reads_of, substitute
 
 
@@ -70,6 +72,8 @@ def _candidates(
         elif band.reason:
             body.refuse("block-skew", band.reason)
     if not _mixes(node, axes):
+        if not guards and 1 < points(node.axes):
+            yield from short_candidates(body, axes, node)
         return
     single = node.reducer.name != "sum" or _is_single(node)
     if not single or guards:
