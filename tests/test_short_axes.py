@@ -60,6 +60,24 @@ def differences(x: Tensor, y: Tensor) -> Tensor:
     return te.compute(y.shape, lambda i, c: te.sum(te.square(x[i, p, c] - y[i, c]), axis=p), "D")
 
 
+def guarded(x: Tensor) -> Tensor:
+    """Behind a condition, at positions that lie outside where it does not hold."""
+    e = te.reduce_axis((0, 3), "e")
+    body = lambda i, c: te.sum(te.select(e >= 1, x[i, e - 1, c], 0.5) * x[i, (e + 1) % 3, c], axis=e)  # noqa: E731
+    return te.compute((x.shape[0], x.shape[2]), body, "G")
+
+
+def guarded_rows(x: Tensor) -> Tensor:
+    """The same in a result over the short axis."""
+    other = lambda i, p, c: x[i, (p + 1) % 3, c] + te.sin(x[i, (p + 2) % 3, c])  # noqa: E731
+    body = lambda i, p, c: te.select(p >= 1, x[i, p - 1, c], 0.5) * other(i, p, c)  # noqa: E731
+    return te.compute(x.shape, body, "R")
+
+
+def before(x: Any) -> Any:
+    return jnp.concatenate([jnp.full_like(x[:, :1], 0.5), x[:, :-1]], 1)
+
+
 def sine_of_rolled(x: Any) -> Any:
     return jnp.roll(x, -1, 1) * jnp.sin(jnp.roll(x, -2, 1))
 
@@ -69,6 +87,12 @@ POSITIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[tuple[in
     "turns": (turns, lambda x: jnp.sum(jnp.tanh(x) * jnp.roll(x, -1, 1), 1), [X3]),
     "even turns": (even_turns, lambda x: jnp.sum(jnp.exp(x - jnp.roll(x, 1, 1))[:, ::2], (1, 2)), [X4]),
     "neighbours": (neighbours, sine_of_rolled, [X3]),
+    "guarded": (guarded, lambda x: jnp.sum(before(x) * jnp.roll(x, -1, 1), 1), [X3]),
+    "guarded rows": (
+        guarded_rows,
+        lambda x: before(x) * (jnp.roll(x, -1, 1) + jnp.sin(jnp.roll(x, -2, 1))),
+        [X3],
+    ),
     "differences": (differences, lambda x, y: jnp.sum((x - y[:, None]) ** 2, 1), [X3, Y]),
 }
 
