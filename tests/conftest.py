@@ -41,6 +41,17 @@ def x64() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def compiled_quickly() -> Iterator[None]:
+    """LLVM with little optimisation, for modules that compile much and only look at values; full runs optimise.
+
+    Buffers, fusions and the text of programs are XLA's and are the same with and without.
+    """
+    jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers, other ones in each test. JAXTE_SEED=n draws others; a failure shows the seed.

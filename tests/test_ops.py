@@ -19,6 +19,7 @@ from jaxte.tensor import placeholder, topological_order
 from tests import ops_cases, ops_cases_networks
 from tests.ops_registry import CASES, Case
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 # importing the cases registers them
 assert ops_cases and ops_cases_networks
 grid = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -101,7 +102,7 @@ def test_meaning(setting: Setting) -> None:
     built = case.run(*inputs)
     needed = topological_order(_listed(built))
     values = interpret(built, {x: a for x, a in zip(inputs, arrays, strict=True) if x in needed})
-    close(values, case.reference(*arrays), setting.tolerance)
+    close(values, jax.jit(case.reference)(*arrays), setting.tolerance)
 
 
 @grid
@@ -116,18 +117,19 @@ def test_adjoints(differentiable: Setting, rng: np.random.Generator) -> None:
     needed = topological_order(adjoints)
     feeds = zip([*inputs, *heads], [*arrays, *cotangents], strict=True)
     found = interpret(adjoints, {x: a for x, a in feeds if x in needed})
-    _, vjp = jax.vjp(jax.jit(differentiable.smooth_part(case.reference)), *differentiable.floats)
-    close(found, vjp([jnp.asarray(c) for c in cotangents]), differentiable.tolerance)
+    reference = differentiable.smooth_part(case.reference)
+    pull = jax.jit(lambda heads, *x: jax.vjp(reference, *x)[1](heads))
+    close(found, pull(cotangents, *differentiable.floats), differentiable.tolerance)
 
 
 @grid
 def test_arrays(setting: Setting) -> None:
     """On arrays: as it is, and under vmap and jit."""
     case, arrays = setting.case, setting.arrays
-    close(case.run(*arrays), case.reference(*arrays), setting.tolerance)
+    close(case.run(*arrays), jax.jit(case.reference)(*arrays), setting.tolerance)
     batches = [np.stack([a, a[..., ::-1] if a.ndim else a]) for a in arrays]
-    found, expected = (jax.jit(jax.vmap(fn))(*batches) for fn in (case.run, case.reference))
-    close(found, expected, setting.tolerance)
+    sides = jax.jit(lambda *x: [jax.vmap(fn)(*x) for fn in (case.run, case.reference)])
+    close(*sides(*batches), setting.tolerance)
 
 
 @grid
@@ -149,9 +151,10 @@ def test_gradients(differentiable: Setting, rng: np.random.Generator) -> None:
 
     def both(fn: Callable[..., Any]) -> Callable[..., Any]:
         second = jax.grad(along(fn), everything) if differentiable.case.smooth else lambda *x: ()
-        return jax.jit(lambda *x: (jax.grad(combined(fn), everything)(*x), second(*x)))
+        return lambda *x: (jax.grad(combined(fn), everything)(*x), second(*x))
 
-    (found, second), (expected, expected_second) = both(run)(*floats), both(reference)(*floats)
+    sides = jax.jit(lambda *x: [both(fn)(*x) for fn in (run, reference)])
+    (found, second), (expected, expected_second) = sides(*floats)
     close(found, expected, tolerance)
     close(second, expected_second, 5 * tolerance)
 
@@ -179,10 +182,10 @@ def test_gradients_in_other_dtypes(name: str, dtype: str, tolerance: float, rng:
     case = CASES[name]
     with jax.enable_x64(dtype == "float64"):
         arrays = [jnp.asarray(a, dtype) for a in case.arrays(rng)]
-        weight = jnp.asarray(rng.normal(size=case.reference(*arrays).shape), dtype)
+        weight = jnp.asarray(rng.normal(size=jax.eval_shape(case.reference, *arrays).shape), dtype)
         everything = tuple(range(len(arrays)))
         found = jax.grad(lambda *x: jnp.sum(case.run(*x) * weight), everything)(*arrays)
-        expected = jax.grad(lambda *x: jnp.sum(case.reference(*x) * weight), everything)(*arrays)
+        expected = jax.jit(jax.grad(lambda *x: jnp.sum(case.reference(*x) * weight), everything))(*arrays)
         close(found, expected, tolerance)
 
 

@@ -13,6 +13,7 @@ import pytest
 import jaxte as te
 from jaxte.tensor import Tensor, topological_order
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 ROWS = 300
 VALUES = np.array([0, 44, 7, 200, 255])
 SHORT = ("int8", "uint8", "int16", "uint16")
