@@ -7,7 +7,7 @@ differentiation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -97,7 +97,11 @@ class Graph:
     def programs(self) -> tuple[Program, ...]:
         """The forward pass, the forward pass with residuals and the backward pass."""
         back = self.backward
-        saving = lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy)
+        saving = (
+            lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy)
+            if self.kept
+            else replace(self.forward_program, name=SAVING)
+        )
         if not back.adjoints:
             return self.forward_program, saving
         backward = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
