@@ -7,8 +7,11 @@ derivatives it has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from jaxte import expr
 from jaxte.dtypes import dtype_name, is_complex, is_inexact, is_integer
@@ -248,9 +251,9 @@ def const(value: Any, dtype: object = None) -> Const:
 
     Y = te.compute((8,), lambda i: X[i] * te.const(0.1, "float64"))
     """
-    scalar = (
-        value if isinstance(value, (bool, int, float, complex)) else getattr(value, "item", lambda: value)()
-    )
+    scalar = value
+    if not isinstance(value, (bool, int, float, complex)) and getattr(value, "size", 0) == 1:
+        scalar = value.item()  # of an array
     if not isinstance(scalar, (bool, int, float, complex)):
         raise DefinitionError(
             f"te.const takes a number, not {type(value).__name__} {value!r}; index it, or use te.cast"
@@ -264,7 +267,17 @@ def const(value: Any, dtype: object = None) -> Const:
         raise DefinitionError(f"te.const({value!r}, {name!r}): a complex number needs a complex dtype")
     if is_inexact(name):
         return Const(float(scalar), name)
-    return Const(int(scalar) if is_integer(name) else bool(scalar), name)
+    return Const(_whole(scalar, name) if is_integer(name) else bool(scalar), name)
+
+
+def _whole(value: float, dtype: str) -> int:
+    """``value`` without its fraction, as an integer that ``dtype`` holds."""
+    limits = np.iinfo(dtype)
+    if not math.isfinite(value) or not limits.min <= int(value) <= limits.max:
+        raise DefinitionError(
+            f"te.const({value!r}, {dtype!r}): {dtype} holds {limits.min} to {limits.max}; give another dtype"
+        )
+    return int(value)
 
 
 def cast(x: Any, dtype: object) -> Any:
