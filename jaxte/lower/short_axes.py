@@ -17,8 +17,8 @@ from jaxte.affine import is_index
 from jaxte.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lower.few_positions import MOST
 from jaxte.lower.general import is_contraction
-from jaxte.operators import ADD, EQUAL, FLOOR_DIVIDE, MOD, SELECT
-from jaxte.walk import depends_on, postorder, reads_of, rewrite, substitute
+from jaxte.operators import ADD, EQUAL, MOD, SELECT
+from jaxte.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 
@@ -71,6 +71,8 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
     if isinstance(expr, Read):
         return any(depends_on(r, (axis,)) for i in expr.indices for r in reads_of(i))
     reads = reads_of(expr)
+    if any(_mixes(index, axis) for read in reads for index in read.indices):
+        return False  # a window, which has forms of its own
     own = [r for r in reads if any(depends_on(i, (axis,)) for i in r.indices)]
     between = all(r.indices and not depends_on(r.indices[-1], (axis,)) for r in own)
     return (0 < len(own) < len(reads) and between) or bool(_orders(expr, axis))
@@ -82,12 +84,16 @@ def _orders(expr: Expr, axis: Axis) -> set[Expr]:
     return {i for i in indices if is_index(i) and _turns(postorder(i), axis)}
 
 
+def _mixes(index: Expr, axis: Axis) -> bool:
+    """Whether an index depends on ``axis`` and on another one."""
+    free = free_axes(index)
+    return axis in free and len(free) > 1 and not reads_of(index)
+
+
 def _turns(nodes: Iterable[Expr], axis: Axis) -> bool:
-    """Whether one of ``nodes`` divides an expression of ``axis`` alone."""
+    """Whether one of ``nodes`` is the positions of ``axis`` in another order: the remainder of them and of no other axis."""
     return any(
-        isinstance(n, Call)
-        and n.op in (MOD, FLOOR_DIVIDE)
-        and {a for a in postorder(n) if isinstance(a, Axis)} == {axis}
+        isinstance(n, Call) and n.op is MOD and n.args[1] is axis.hi and list(free_axes(n)) == [axis]
         for n in nodes
     )
 
