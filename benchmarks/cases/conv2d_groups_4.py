@@ -9,6 +9,7 @@ from harness.inputs import normal
 
 TITLE = "conv2d 3x3, 4 groups"
 SIZES = {"full": dict(n=8, c=64, h=32), "quick": dict(n=2, c=32, h=16), "tiny": dict(n=1, c=8, h=4)}
+HOLDS_BACK = "the groups of each operand apart, and their results before they are put together"
 SPELLINGS = {"by hand": "one convolution a group, concatenated"}
 GROUPS = 4
 

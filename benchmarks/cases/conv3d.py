@@ -9,6 +9,7 @@ from harness.inputs import normal
 
 TITLE = "conv3d 3x3x3"
 SIZES = {"full": dict(n=2, c=16, h=24), "quick": dict(n=1, c=8, h=12), "tiny": dict(n=1, c=2, h=3)}
+HOLDS_BACK = "the images once for each tap of one dimension, for a convolution of two dimensions that takes a sixth of the time"
 
 
 def inputs(n, c, h):

@@ -10,6 +10,7 @@ from harness.inputs import normal
 
 TITLE = "per-example convolution gradients"
 SIZES = {"full": dict(n=16, c=16, h=32), "quick": dict(n=4, c=8, h=16), "tiny": dict(n=2, c=2, h=5)}
+HOLDS_BACK = "the groups of each operand apart, and their results before they are put together"
 
 
 def inputs(n, c, h):

@@ -6,6 +6,7 @@ import jaxte as te
 from harness.inputs import normal
 
 TITLE = "prefix sum"
+HOLDS_BACK = "blocks of four; by hand is a product with a triangle, in which an infinity or NaN spoils the sums before it"
 SPELLINGS = {"indexed": "x @ (j[:, None] <= j)", "by hand": "sums in blocks of 32 by a triangular product"}
 SIZES = {"full": dict(b=64, n=2048), "quick": dict(b=16, n=512), "tiny": dict(b=2, n=5)}
 
