@@ -188,3 +188,25 @@ def test_memory_of_the_gradients_of_a_minimum() -> None:
     graded = jax.jit(jax.grad(lambda *a: jnp.sum(fn(*a)), (0, 1, 2)))
     memory: Any = graded.lower(*shapes).compile().memory_analysis()
     assert memory.temp_size_in_bytes < 64 * 66 * 1000 * 4 / 2
+
+
+def test_an_element_is_compared_with_the_other_elements() -> None:
+    """Not with a minimum that another loop has computed from elements that it has rounded otherwise."""
+    p = te.reduce_axis((0, 3), "p")
+
+    def nearest(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+        d = te.compute((60, 60, 3), lambda i, j, e: (a[i, e] - b[j, e]) * (a[i, e] + b[j, e]) * b[j, e], "d")
+        return te.compute((60, 60), lambda i, j: te.min(d[i, j, p], axis=p), "m")
+
+    fn = te.function(nearest, max_memory=4_000)
+    a, b = np.random.default_rng(0).standard_normal((2, 60, 3)).astype(np.float32)
+    text = fn.source(a, b)
+    backward = text[text.index("def backward") :]
+    hits = [line for line in backward.splitlines() if " > " in line]
+    assert hits and not any(f"> {name}" in line for line in hits for name in ("m_", "extremum"))
+    found = jax.vjp(jax.jit(fn), a, b)[1](np.ones((60, 60), np.float32))
+    with jax.disable_jit():
+        plain = lambda a, b: jnp.min((a[:, None] - b) * (a[:, None] + b) * b, axis=2)  # noqa: E731
+        expected = jax.vjp(plain, a, b)[1](jnp.ones((60, 60), jnp.float32))
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-4)
