@@ -110,3 +110,26 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         "products before and after each element, which are exact also where elements are zero",
     ),
 }
+
+# What XLA counts as read and written beyond the idiomatic form's bytes, at most this many times as much, and why.
+_COUNTED = "slices of one array are counted for each of them; reduce_window and convolutions count an array once, whatever they read"
+_LAID_OUT = "copies of operands for products that take a part of the time"
+MORE_BYTES: dict[str, tuple[float, str]] = {
+    "avg_pool_3_2": (2.1, _COUNTED),
+    "bilateral_filter": (1.05, _COUNTED),
+    "box_blur_15": (8.6, _COUNTED),
+    "box_blur_5": (3.6, _COUNTED),
+    "conv1d_depthwise": (3.9, _COUNTED),
+    "conv2d_depthwise": (1.95, _COUNTED),
+    "conv2d_groups_4": (1.2, _LAID_OUT),
+    "conv2d_stride_2": (1.15, _LAID_OUT),
+    "conv2d_transposed": (1.1, _LAID_OUT),
+    "conv3d": (2.8, _LAID_OUT),
+    "conv_per_example_gradients": (3.8, _LAID_OUT),
+    "lrn": (1.4, _COUNTED),
+    "max_pool_7_1": (3.4, _COUNTED),
+    "prefix_sum": (
+        1.6,
+        "blocks are read again for what the blocks before come to; a scan's loops are counted once",
+    ),
+}

@@ -1,4 +1,4 @@
-"""What is emitted for each benchmark case at its full size: forms, operations, and temporaries beside the idiomatic form's.
+"""What is emitted for each benchmark case at its full size: forms, operations, and bytes beside the idiomatic form's.
 
 Nothing runs here: programs are lowered, and compiled for what XLA counts, which is exact and free of noise.
 ``python tests/test_case_forms.py`` prints the tables anew; read them before they are taken over.
@@ -18,7 +18,7 @@ from harness.counts import operations
 from harness.inputs import draw
 from harness.sides import function, with_gradients
 from tests.agreement import QUICK
-from tests.case_tables import EXPECTED, MORE_TEMPORARIES
+from tests.case_tables import EXPECTED, MORE_BYTES, MORE_TEMPORARIES
 
 # positions that are data and of which no fact is known: all that may scatter
 SCATTERS = {"embedding", "deformable_conv", "graph_attention"}
@@ -48,10 +48,21 @@ def forms(name: str) -> str:
     return ", ".join(sorted({c.form for own in choices for c in own} - {"elementwise"}))
 
 
-def temporaries(name: str, side: str) -> int:
+@cache
+def counted(name: str, side: str) -> tuple[int, int]:
+    """The bytes of temporaries, and those that are read and written (in loops once)."""
     # XLA assigns its buffers before LLVM, which takes most of the time, sees the loops
     compiled = lowered(name, side).compile(compiler_options=QUICK)
-    return int(compiled.memory_analysis().temp_size_in_bytes)
+    held = int(compiled.memory_analysis().temp_size_in_bytes)
+    return held, int(compiled.cost_analysis()["bytes accessed"])
+
+
+def temporaries(name: str, side: str) -> int:
+    return counted(name, side)[0]
+
+
+def moved(name: str, side: str) -> int:
+    return counted(name, side)[1]
 
 
 @pytest.mark.parametrize("name", names())
@@ -74,6 +85,14 @@ def test_temporaries(name: str) -> None:
     """Never above the idiomatic form's, but for what is listed with its reason."""
     own, theirs = temporaries(name, JAXTE), temporaries(name, IDIOMATIC)
     limit = MORE_TEMPORARIES.get(name, (1.0, ""))[0] * theirs + SLACK
+    assert own <= limit, f"{own:,} bytes beside {theirs:,}"
+
+
+@pytest.mark.parametrize("name", [n for n in names() if IDIOMATIC not in load(n).left_out.get("full", {})])
+def test_bytes(name: str) -> None:
+    """Never above the idiomatic form's, but for what is listed with its reason."""
+    own, theirs = moved(name, JAXTE), moved(name, IDIOMATIC)
+    limit = MORE_BYTES.get(name, (1.0, ""))[0] * theirs + SLACK
     assert own <= limit, f"{own:,} bytes beside {theirs:,}"
 
 
