@@ -6,13 +6,23 @@ the operand of the reduction to memory, several times as large as the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from jaxte.expr import Axis, Const, Expr, Read, Reduce
+from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, call
 from jaxte.lower.bounds import known
-from jaxte.walk import free_axes, reads_of
+from jaxte.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
+from jaxte.walk import free_axes, reads_of, substitute
 
 MOST = 4
+OPS: dict[str, Op] = {  # what two values of a reduction are combined by
+    "sum": ADD,
+    "prod": MULTIPLY,
+    "max": MAXIMUM,
+    "min": MINIMUM,
+    "any": OR,
+    "all": AND,
+}
 FUNCTIONS = ("min", "max", "prod", "any", "all")
 
 
@@ -38,3 +48,28 @@ def is_written_out(node: Reduce) -> bool:
     if node.reducer.name not in FUNCTIONS or len(node.axes) > 1:
         return False
     return few_positions(node.exprs[0], node.axes, free_axes) is not None
+
+
+def written_out(node: Reduce, axes: Collection[Axis]) -> Expr:
+    """``node`` with one term for each position of those of its axes that are among ``axes``, which start at 0."""
+    short = [a for a in node.axes if a in axes]
+    rest = [a for a in node.axes if a not in axes]
+    total: Expr | None = None
+    for positions in itertools.product(*(range(known(a.hi) or 0) for a in short)):
+        at = dict(zip(short, map(Const, positions), strict=True))
+        expr, where = substitute(node.exprs[0], at), substitute(node.where, at)
+        if rest:
+            term: Expr = Reduce(node.reducer, (expr,), rest, where)
+        else:
+            term = expr if where is TRUE else call(SELECT, where, expr, node.reducer.identity[0])
+        total = term if total is None else call(OPS[node.reducer.name], total, term)
+    assert total is not None
+    return total
+
+
+def chosen(axis: Axis, values: Sequence[Expr]) -> Expr:
+    """The one of ``values`` whose number is the position of ``axis``."""
+    *before, last = values
+    for position in reversed(range(len(before))):
+        last = call(SELECT, call(EQUAL, axis, Const(position)), before[position], last)
+    return last

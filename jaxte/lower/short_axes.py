@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxte.affine import is_index
-from jaxte.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lower.few_positions import MOST
+from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lower.few_positions import MOST, chosen, written_out
 from jaxte.lower.general import is_contraction
-from jaxte.operators import ADD, EQUAL, MOD, SELECT
+from jaxte.operators import MOD
 from jaxte.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
@@ -47,19 +47,7 @@ def _added(node: Expr) -> Expr:
     if expr.dtype != node.dtype or expr.weak or is_contraction(node):
         return node
     axis = next((a for a in node.axes if _is_short(a) and _is_apart(expr, a)), None)
-    if axis is None:
-        return node
-    rest = [a for a in node.axes if a is not axis]
-    total: Expr | None = None
-    for position in range(int(axis.hi)):
-        own, where = (substitute(e, {axis: Const(position)}) for e in (expr, node.where))
-        if rest:
-            own = Reduce(node.reducer, (own,), rest, where)
-        elif where is not TRUE:
-            own = call(SELECT, where, own, node.reducer.identity[0])
-        total = own if total is None else call(ADD, total, own)
-    assert total is not None
-    return total
+    return node if axis is None else written_out(node, (axis,))
 
 
 def _is_apart(expr: Expr, axis: Axis) -> bool:
@@ -99,7 +87,4 @@ def _turns(nodes: Iterable[Expr], axis: Axis) -> bool:
 
 
 def _stacked(body: Expr, axis: Axis) -> Expr:
-    *before, last = [substitute(body, {axis: Const(n)}) for n in range(int(axis.hi))]
-    for position in reversed(range(len(before))):
-        last = call(SELECT, call(EQUAL, axis, Const(position)), before[position], last)
-    return last
+    return chosen(axis, [substitute(body, {axis: Const(n)}) for n in range(int(axis.hi))])

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lower.factors import Factor, multiplied, product_of
+from jaxte.lower.few_positions import chosen
 from jaxte.lower.work import points
-from jaxte.operators import ADD, EQUAL, SELECT
+from jaxte.operators import ADD
 from jaxte.tensor import Tensor
 from jaxte.walk import free_axes, rewrite
 
@@ -113,9 +114,7 @@ def _fit(terms: Sequence[_Term], node: Reduce) -> bool:
 def _joined(terms: Sequence[_Term], node: Reduce) -> Expr:
     first = terms[0]
     axis = Axis("part", 0, len(terms), reduction=True)
-    *before, last = [t.other for t in terms]
-    for position in reversed(range(len(before))):
-        last = call(SELECT, call(EQUAL, axis, Const(position)), before[position], last)
+    others = chosen(axis, [t.other for t in terms])
     indices = [axis if n == first.dim else index for n, index in enumerate(first.read.indices)]
-    product = last * Read(first.read.tensor, indices)
+    product = others * Read(first.read.tensor, indices)
     return Reduce(node.reducer, (product,), (axis, *node.axes), TRUE)

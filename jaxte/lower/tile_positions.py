@@ -12,28 +12,18 @@ axis before, between or behind them.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.affine import normal
-from jaxte.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.functions import const
-from jaxte.lower.few_positions import MOST
+from jaxte.lower.few_positions import MOST, OPS, chosen, written_out
 from jaxte.lower.tile_extrema import Extrema, among_elements, elements_of
 from jaxte.lower.tile_sums import outermost
-from jaxte.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import free_axes, postorder, reads_of, rewrite, substitute
 
-_OPS: dict[str, Op] = {
-    "sum": ADD,
-    "prod": MULTIPLY,
-    "max": MAXIMUM,
-    "min": MINIMUM,
-    "any": OR,
-    "all": AND,
-}
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 
 
@@ -181,7 +171,7 @@ def _short_axes(body: Expr, dims: Mapping[Tensor, int]) -> set[Axis]:
 def _is_plain(node: Reduce) -> bool:
     """Whether ``node`` can be written out: a combination of values in the dtype of the result."""
     (expr, *others) = node.exprs
-    if others or node.reducer.name not in _OPS or node.dtype in _NARROW:
+    if others or node.reducer.name not in OPS or node.dtype in _NARROW:
         return False
     return expr.dtype == node.dtype and not expr.weak
 
@@ -194,7 +184,7 @@ def _at_positions(reader: Compute, dims: Mapping[Tensor, int]) -> Expr:
     axes = _short_axes(reader.body, dims)
     if not axes:
         return reader.body
-    body = rewrite(reader.body, lambda node: _written_out(node, axes))
+    body = rewrite(reader.body, lambda node: _apart(node, axes))
     own = [a for a in reader.axes if a in axes]
     table: dict[Expr, Expr] = {}
     for node in (*outermost(body), *_outside(body, dims)):
@@ -204,22 +194,8 @@ def _at_positions(reader: Compute, dims: Mapping[Tensor, int]) -> Expr:
     return substitute(body, table)
 
 
-def _written_out(node: Expr, axes: set[Axis]) -> Expr:
-    if not isinstance(node, Reduce) or not axes.intersection(node.axes):
-        return node
-    short = [a for a in node.axes if a in axes]
-    rest = [a for a in node.axes if a not in axes]
-    total: Expr | None = None
-    for positions in itertools.product(*(range(int(a.hi)) for a in short)):
-        at = dict(zip(short, map(Const, positions), strict=True))
-        expr, where = substitute(node.exprs[0], at), substitute(node.where, at)
-        if rest:
-            term: Expr = Reduce(node.reducer, (expr,), rest, where)
-        else:
-            term = expr if where is TRUE else call(SELECT, where, expr, node.reducer.identity[0])
-        total = term if total is None else call(_OPS[node.reducer.name], total, term)
-    assert total is not None
-    return total
+def _apart(node: Expr, axes: set[Axis]) -> Expr:
+    return written_out(node, axes) if isinstance(node, Reduce) and axes.intersection(node.axes) else node
 
 
 def _outside(body: Expr, dims: Mapping[Tensor, int]) -> list[Read]:
@@ -243,10 +219,8 @@ def _chosen(node: Expr, short: Sequence[Axis]) -> Expr:
     if not short:
         return node
     axis, *others = short
-    *before, last = [_chosen(substitute(node, {axis: Const(n)}), others) for n in range(int(axis.hi))]
-    for position in reversed(range(len(before))):
-        last = call(SELECT, call(EQUAL, axis, Const(position)), before[position], last)
-    return last
+    values = [_chosen(substitute(node, {axis: Const(n)}), others) for n in range(int(axis.hi))]
+    return chosen(axis, values)
 
 
 def _read_in_pieces(body: Expr, pieces: Mapping[Tensor, Pieces], new: Mapping[Tensor, Tensor]) -> Expr:
