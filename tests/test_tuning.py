@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge import measured, tuning
+from jaxte.bridge.tuning_file import Tuned, save_tuning
 from jaxte.lower.signatures import signature
 from jaxte.tensor import Tensor
 
@@ -186,6 +189,43 @@ def test_who_reads_a_file_that_is_being_written_finds_all_of_the_old_one(
     monkeypatch.setattr("os.replace", looking)
     te.autotune(blur, np.ones(10, "float32"), file=file)
     assert file.read_text() != old
+    assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
+
+
+ADD_TO_A_FILE = """
+import sys
+import time
+from jaxte.bridge import tuning_file
+from jaxte.bridge.tuning_file import Tuned, save_tuning
+
+read = tuning_file.kept_here
+def slowly(path):
+    found = read(path)
+    time.sleep(0.01)
+    return found
+tuning_file.kept_here = slowly  # so that the others write between what this process reads and what it writes
+
+for n in range(20):
+    save_tuning(sys.argv[1], {f"{sys.argv[2]} {n}": Tuned("y", "y[i] = ...", {"general": 1.0})})
+"""
+
+
+def test_processes_that_add_to_one_file_at_once_keep_the_entries_of_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.json"
+    started = [
+        subprocess.Popen([sys.executable, "-c", ADD_TO_A_FILE, str(file), name], env=dict(os.environ))
+        for name in ("a", "b")
+    ]
+    assert [process.wait(60) for process in started] == [0, 0]
+    kept = json.loads(file.read_text())["reductions"]
+    assert set(kept) == {f"{name} {n}" for name in ("a", "b") for n in range(20)}
+    assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
+
+
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.json"
+    (tmp_path / ".tuning.json.lock").touch()
+    save_tuning(file, {"a": Tuned("y", "y[i] = ...", {"general": 1.0})})
     assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
 
 
