@@ -195,31 +195,36 @@ def test_who_reads_a_file_that_is_being_written_finds_all_of_the_old_one(
 ADD_TO_A_FILE = """
 import sys
 import time
+from pathlib import Path
 from jaxte.bridge import tuning_file
 from jaxte.bridge.tuning_file import Tuned, save_tuning
 
+file, name, meeting = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 read = tuning_file.kept_here
 def slowly(path):
     found = read(path)
     time.sleep(0.01)
     return found
-tuning_file.kept_here = slowly  # so that the others write between what this process reads and what it writes
+tuning_file.kept_here = slowly  # so that the other writes between what this process reads and what it writes
 
+(meeting / name).touch()
+while len(list(meeting.iterdir())) < 2:
+    time.sleep(0.001)
 for n in range(20):
-    save_tuning(sys.argv[1], {f"{sys.argv[2]} {n}": Tuned("y", "y[i] = ...", {"general": 1.0})})
+    save_tuning(file, {f"{name} {n}": Tuned("y", "y[i] = ...", {"general": 1.0})})
 """
 
 
 def test_processes_that_add_to_one_file_at_once_keep_the_entries_of_each_other(tmp_path: Path) -> None:
-    file = tmp_path / "tuning.json"
-    started = [
-        subprocess.Popen([sys.executable, "-c", ADD_TO_A_FILE, str(file), name], env=dict(os.environ))
-        for name in ("a", "b")
-    ]
+    kept, meeting = tmp_path / "kept", tmp_path / "meeting"
+    kept.mkdir()
+    meeting.mkdir()
+    file = kept / "tuning.json"
+    command = [sys.executable, "-c", ADD_TO_A_FILE, str(file)]
+    started = [subprocess.Popen([*command, name, str(meeting)]) for name in ("a", "b")]
     assert [process.wait(60) for process in started] == [0, 0]
-    kept = json.loads(file.read_text())["reductions"]
-    assert set(kept) == {f"{name} {n}" for name in ("a", "b") for n in range(20)}
-    assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
+    assert set(json.loads(file.read_text())["reductions"]) == {f"{c} {n}" for c in "ab" for n in range(20)}
+    assert [f.name for f in kept.iterdir()] == ["tuning.json"]
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
