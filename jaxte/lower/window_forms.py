@@ -26,6 +26,7 @@ from jaxte.lower.window_source import (
     SLICES,
     WINDOW_FUNCTIONS,
     finished,
+    is_padded_apart,
     window_source,
 )
 from jaxte.lower.work import Work, extent_of, points
@@ -114,7 +115,7 @@ def unrolled_candidates(
 def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     """Every position of every window, and the array with what is around it once."""
     before, after = _points(spec)[0], _points(spec)[-1]
-    own = _made(spec, spec.dims, before, node)
+    own = Work() if is_padded_apart(spec, spec.dims) else _made(spec, spec.dims, before, node)
     return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
 
 
@@ -123,7 +124,10 @@ def separable_work(spec: WindowSpec, node: Reduce) -> Work:
     total = Work()
     counts = _points(spec)
     for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
-        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
+        if d is not spec.dims[0]:
+            total += _copied(before, node)
+        elif not is_padded_apart(spec, (d,)):
+            total += _made(spec, (d,), before, node)
         total += Work(tap=float(after) * d.size, kernel=1)
     return total
 
