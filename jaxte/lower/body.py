@@ -90,6 +90,9 @@ class Body:
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
+        self.returned: Expr | None = (
+            None  # what is computed, where it is a result of the function: no loop reads it
+        )
         self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
         self._values: dict[tuple[Expr, Scope, frozenset[Read]], Value] = {}
         self._uses: dict[Expr, int] = {}
