@@ -13,7 +13,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "batch_norm": ({}, "sum"),
     "batched_matmul": ({"dot_general": 3}, "einsum"),
     "bilateral_filter": ({}, "shift-and-add"),
-    "bilinear_resize": ({}, "shift-and-add"),
+    "bilinear_resize": ({}, "peeled edges, shift-and-add"),
     "box_blur_15": ({}, "separable slices"),
     "box_blur_5": ({}, "separable slices"),
     "conv1d": ({"convolution": 3}, "convolution"),
