@@ -130,7 +130,7 @@ MORE_BYTES: dict[str, tuple[float, str]] = {
         1.7,
         "a copy that is written over; a scatter's operand is counted, and is not read",
     ),
-    "lrn": (1.1, _COUNTED),
+    "lrn": (1.4, _COUNTED),
     "max_pool_7_1": (3.2, _COUNTED),
     "prefix_sum": (
         1.6,

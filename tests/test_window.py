@@ -106,6 +106,15 @@ def test_a_first_pass_over_columns_or_many_rows_makes_a_padded_copy(rng):
     assert first.startswith("Y = lax.optimization_barrier(jnp.pad(A")
 
 
+def test_a_first_pass_makes_a_padded_copy_where_nothing_is_padded_after_it(rng):
+    """XLA would hold each of the shifted arrays."""
+    k, m = reduce_axis((0, 3), "k"), reduce_axis((0, 3), "m")
+    inside = lambda y: (y + k >= 1) & (y + k < 13)  # noqa: E731
+    Y = compute((2, 12, 9), lambda n, y, x: r.sum(X[n, y + k - 1, x + m], [k, m], where=inside(y)))
+    (first, *_) = verify(Y, feeds(rng, X), SEPARABLE)
+    assert first.startswith("Y = lax.optimization_barrier(jnp.pad(A")
+
+
 def test_windows_of_powers_of_two_side_by_side(rng):
     k = reduce_axis((0, 7), "k")
     for reducer, last in (

@@ -115,7 +115,7 @@ def unrolled_candidates(
 def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     """Every position of every window, and the array with what is around it once."""
     before, after = _points(spec)[0], _points(spec)[-1]
-    own = Work() if is_padded_apart(spec, spec.dims) else _made(spec, spec.dims, before, node)
+    own = _made(spec, spec.dims, before, node)
     return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
 
 

@@ -6,8 +6,8 @@ these side by side, one of which may cover what another one covers where that ma
 sliced is kept apart from what made it, which XLA would otherwise compute again for each slice. What lies around the array is
 put there for one dimension at a time: rows of their natural length are several times as fast as padded ones.
 
-Where the first pass runs over a few positions of a dimension that is not the last one, there is no padded copy: each shifted
-array is padded, or cut, by itself, ``sum(lax.pad(x, 0.0, ((1 - i, i - 1, 0), (0, 0, 0))) for i in range(3))``. XLA makes one loop of
+Where the first of several passes runs over a few positions of a dimension that is not the last one, there is no padded copy: each
+shifted array is padded, or cut, by itself, ``sum(lax.pad(x, 0.0, ((1 - i, i - 1, 0), (0, 0, 0))) for i in range(3))``. XLA makes one loop of
 them, in which a whole row is inside or outside.
 """
 
@@ -118,7 +118,7 @@ def _cut(spec: WindowSpec, value: str, axis: int, start: int, reach: Expr, write
 
 def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str | None:
     """The array among identities in the dimensions ``dims``; None where the windows do not leave it."""
-    if all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
+    if not any(map(_is_wider, dims)):
         return None
     widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(spec.array.axes)
     gaps = [0] * len(widths)
@@ -133,12 +133,23 @@ def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
 
 
 def is_padded_apart(spec: WindowSpec, dims: Sequence[WindowDim]) -> bool:
-    """Whether a pass over ``dims``, the first one, pads each shifted array by itself instead of what it reads."""
-    if len(dims) > 1 or not is_cheap_throughout(spec.array.body):
+    """Whether a pass over ``dims``, the first one, pads each shifted array by itself instead of what it reads.
+
+    The padding of the next pass ends the loop. Without it XLA would fuse the sum into what slices it next, but not what it is
+    a sum of, and keep all of the padded arrays.
+    """
+    if len(dims) > 1 or dims[0] is spec.dims[-1] or not _is_wider(spec.dims[1]):
         return False
     (d,) = dims
     is_last = d.axis == len(spec.array.axes) - 1
-    return d.padding != (ZERO, ZERO) and d.size <= _MOST_PADS and d.spacing == 1 and not is_last
+    if is_last or d.size > _MOST_PADS or d.spacing > 1 or d.padding == (ZERO, ZERO):
+        return False
+    return is_cheap_throughout(spec.array.body)
+
+
+def _is_wider(d: WindowDim) -> bool:
+    """Whether an array has to be made wider for the windows of ``d``."""
+    return d.padding != (ZERO, ZERO) or d.spacing > 1
 
 
 def _padded_apart(spec: WindowSpec, value: str, d: WindowDim, write: Write) -> str:
