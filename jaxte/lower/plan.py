@@ -21,6 +21,7 @@ from jaxte.lower.peeling import peeled, write_pieces
 from jaxte.lower.policy import Policy
 from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
+from jaxte.lower.scatter_chains import chained
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
@@ -43,6 +44,7 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "reduce": reduce_value,
     "gather": gather_value,
     "recognise": recognised,
+    "sum": chained,
 }
 _LONGEST_FORMULA = 600
 _WIDE = ("float64", "complex128")
