@@ -102,7 +102,7 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         1.6,
         "the groups of each operand apart, and their results before they are put together",
     ),
-    "deformable_conv": (1.1, "four gathers of the samples, which the idiomatic form fuses into one"),
+    "deformable_conv": (1.1, "the samples, laid out once for each of the two products that read them"),
     "rms_norm": (350, "the product that its two sums share; XLA writes over no buffer"),
     "lrn": (1.1, _PADDED),
     "product_reduction": (

@@ -121,3 +121,23 @@ def test_each_index_may_be_out_of_range(rng: np.random.Generator) -> None:
         inside = (at >= 0) & (at < ROWS)
         np.add.at(expected, at[inside], weight * h[inside])
     np.testing.assert_allclose(jax.vjp(lambda x: fn(x, a, b), x)[1](h)[0], expected, rtol=1e-5)
+
+
+def test_unique_positions_are_added_to_what_is_there(rng: np.random.Generator) -> None:
+    """Only the first term meets nothing but zeros."""
+
+    def both(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        te.assume(a, te.facts.unique())
+        te.assume(b, te.facts.unique())
+        return te.compute((8, C), lambda i, c: x[a[i], c] + x[b[i], c] * 2, "y")
+
+    x = rng.standard_normal((ROWS, C)).astype("float32")
+    a, b = (rng.permutation(ROWS)[:8].astype("int32") for _ in "ab")
+    h = rng.standard_normal((8, C)).astype("float32")
+    fn = te.function(both)
+    expected = np.zeros_like(x)
+    expected[a] += h
+    expected[b] += 2 * h
+    np.testing.assert_allclose(jax.vjp(lambda x: fn(x, a, b), x)[1](h)[0], expected, rtol=1e-5)
+    text = fn.source(x, a, b).split("def backward(")[1].split("def _fwd")[0]
+    assert text.count(".set(") == 1 and text.count(".add(") == 1

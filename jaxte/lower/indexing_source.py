@@ -49,7 +49,10 @@ def one_hot_source(spec: ScatterSpec, operands: Sequence[str], write: Write = wr
 def accumulated(
     spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write, onto: str = ""
 ) -> str:
-    """The values at their positions in the array called ``onto``, by default one of identities."""
+    """The values at their positions in the array called ``onto``, by default one of identities.
+
+    Where no position occurs twice identities need not be read: values take their places.
+    """
     shape, dtype = tuple_text(map(write, spec.shape)), dtype_text(spec.dtype)
     identities = (
         f"jnp.zeros({shape}, {dtype})"
@@ -59,7 +62,8 @@ def accumulated(
     start = onto or identities
     entries = _entries(spec.positions, spec.block, operands, write)
     known = "".join(f", {flag}=True" for flag in flags)
-    return f'{start}.at[{entries}].{spec.method}({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
+    method = "set" if "unique_indices" in flags and not onto else spec.method
+    return f'{start}.at[{entries}].{method}({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
 
 
 def _finished(spec: ScatterSpec, result: str, operands: Sequence[str]) -> str:
