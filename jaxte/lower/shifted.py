@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import inf
 
 from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Expr, Read, Reduce, as_expr
@@ -68,12 +67,12 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
         for tensor, reads in _by_tensor(reader.body).items():
             if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, reduced):
                 found.add(tensor)
-    return frozenset(t for t in found if isinstance(t, Compute) and not is_cheap(t.body))
+    return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
 
 
 def keep_apart(statements: list[Statement], tensor: Tensor, target: str) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
-    if isinstance(tensor, Compute) and not is_cheap(tensor.body):
+    if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
         for n in range(len(statements) - 1, -1, -1):
             if statements[n].target == target:
                 statements[n] = behind_barrier(statements[n])
@@ -137,32 +136,11 @@ def _is_affine(index: Expr) -> bool:
     return all(isinstance(atom, Axis) or len(dims_of(atom)) < 2 for atom in linear(index).terms)
 
 
-def is_cheap(body: Expr) -> bool:
-    """Whether ``body`` is as well computed again for each slice."""
-    return _calls(body) <= _CHEAP_CALLS
-
-
-def is_cheap_throughout(body: Expr) -> bool:
-    """Whether ``body`` and all that it reads are as well computed again for each slice.
-
-    XLA on the CPU fuses into pads whatever stands behind a barrier, and computes it again for each of them.
-    """
-    calls, left, seen = 0.0, [body], {body}
-    while left and calls <= _CHEAP_CALLS:
-        current = left.pop()
-        calls += _calls(current)
-        made = {r.tensor.body for r in reads_of(current) if isinstance(r.tensor, Compute)} - seen
-        left += made
-        seen |= made
-    return calls <= _CHEAP_CALLS
-
-
-def _calls(body: Expr) -> float:
-    """How many operations ``body`` takes; infinitely many where they cost more than a few."""
+def _is_cheap(body: Expr) -> bool:
     nodes = list(postorder(body))
     if any(isinstance(node, Reduce) for node in nodes) or expensive_calls([body]):
-        return inf
-    return sum(isinstance(node, Call) and not node.weak for node in nodes)
+        return False
+    return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
 
 
 def behind_barrier(statement: Statement) -> Statement:

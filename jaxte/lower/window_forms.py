@@ -26,7 +26,6 @@ from jaxte.lower.window_source import (
     SLICES,
     WINDOW_FUNCTIONS,
     finished,
-    is_padded_apart,
     window_source,
 )
 from jaxte.lower.work import Work, extent_of, points
@@ -124,10 +123,7 @@ def separable_work(spec: WindowSpec, node: Reduce) -> Work:
     total = Work()
     counts = _points(spec)
     for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
-        if d is not spec.dims[0]:
-            total += _copied(before, node)
-        elif not is_padded_apart(spec, (d,)):
-            total += _made(spec, (d,), before, node)
+        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
         total += Work(tap=float(after) * d.size, kernel=1)
     return total
 

@@ -5,10 +5,6 @@ Slices of one array are combined in one pass, or one dimension after the other (
 these side by side, one of which may cover what another one covers where that makes no difference (a maximum). What is
 sliced is kept apart from what made it, which XLA would otherwise compute again for each slice. What lies around the array is
 put there for one dimension at a time: rows of their natural length are several times as fast as padded ones.
-
-Where the first of several passes runs over a few positions of a dimension that is not the last one, there is no padded copy: each
-shifted array is padded, or cut, by itself, ``sum(lax.pad(x, 0.0, ((1 - i, i - 1, 0), (0, 0, 0))) for i in range(3))``. XLA makes one loop of
-them, in which a whole row is inside or outside.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from itertools import product
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Const, Expr, Read
 from jaxte.lower.combiner import combined, combiner_source
-from jaxte.lower.shifted import is_cheap_throughout
 from jaxte.lower.specs import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
 from jaxte.lower.window import WindowDim, WindowSpec
 from jaxte.lower.writing import dtype_text, number
@@ -40,7 +35,6 @@ WINDOW_FUNCTIONS = {
 }
 _IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
 _WRITTEN_OUT = 4  # more slices are written as a loop
-_MOST_PADS = 7  # in one loop: XLA takes it apart by which of them are inside
 
 
 def window_source(
@@ -59,13 +53,6 @@ def window_source(
         return [f"{target} = {finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
     value, lines = operands[0], []
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
-        if value == operands[0] and form != DOUBLING and is_padded_apart(spec, dims):
-            if not value.isidentifier():
-                lines.append(f"{target} = {value}")
-                value = target
-            lines.append(f"{target} = {_padded_apart(spec, value, dims[0], write)}")
-            value = target
-            continue
         padded = _padded(spec, value, dims, write)
         computed = value == operands[0] and not isinstance(spec.array.body, Read)
         if padded is not None or computed or not value.isidentifier():
@@ -118,7 +105,7 @@ def _cut(spec: WindowSpec, value: str, axis: int, start: int, reach: Expr, write
 
 def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str | None:
     """The array among identities in the dimensions ``dims``; None where the windows do not leave it."""
-    if not any(map(_is_wider, dims)):
+    if all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
         return None
     widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(spec.array.axes)
     gaps = [0] * len(widths)
@@ -130,49 +117,6 @@ def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
         return f"lax.pad({value}, {dtype_text(spec.array.dtype)}({fill}), {tuple_text(entries)})"
     shown = "" if fill in ("0", "0.0", "False") else f", constant_values={fill}"
     return f"jnp.pad({value}, {tuple_text(tuple_text(map(write, w)) for w in widths)}{shown})"
-
-
-def is_padded_apart(spec: WindowSpec, dims: Sequence[WindowDim]) -> bool:
-    """Whether a pass over ``dims``, the first one, pads each shifted array by itself instead of what it reads.
-
-    The padding of the next pass ends the loop. Without it XLA would fuse the sum into what slices it next, but not what it is
-    a sum of, and keep all of the padded arrays.
-    """
-    if len(dims) > 1 or dims[0] is spec.dims[-1] or not _is_wider(spec.dims[1]):
-        return False
-    (d,) = dims
-    is_last = d.axis == len(spec.array.axes) - 1
-    if is_last or d.size > _MOST_PADS or d.spacing > 1 or d.padding == (ZERO, ZERO):
-        return False
-    return is_cheap_throughout(spec.array.body)
-
-
-def _is_wider(d: WindowDim) -> bool:
-    """Whether an array has to be made wider for the windows of ``d``."""
-    return d.padding != (ZERO, ZERO) or d.spacing > 1
-
-
-def _padded_apart(spec: WindowSpec, value: str, d: WindowDim, write: Write) -> str:
-    """The shifted arrays of a pass over ``d`` combined, each padded where it lacks elements and cut where it has too many."""
-    (name,) = _loop_names(value, [d], write)
-    before, _ = d.padding
-    after = normal(_reach(d) - before - spec.array.axes[d.axis].extent)
-    ends = f"({_plus(f'-{name}', before, write)}, {_plus(name, after, write)}, 0)"
-    widths = tuple_text(ends if n == d.axis else "(0, 0, 0)" for n in range(len(spec.array.axes)))
-    element = f"lax.pad({value}, {dtype_text(spec.array.dtype)}({_identity(spec)}), {widths})"
-    if d.stride > 1:
-        element += f"[{_entries(len(spec.array.axes), {d.axis: f'::{d.stride}'})}]"
-    return _over(spec, f"{element} for {name} in {_range(d)}")
-
-
-def _plus(text: str, offset: Expr, write: Write) -> str:
-    """The sum of ``text``, a name or its negative, and ``offset``."""
-    number = int(offset) if isinstance(offset, Const) else None
-    if text.startswith("-"):
-        return text if number == 0 else f"{write(offset) if number is None else number} - {text[1:]}"
-    if number is None:
-        return f"{text} + {as_factor(write(offset))}"
-    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
 
 
 def _identity(spec: WindowSpec) -> str:
@@ -194,14 +138,10 @@ def _slices(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
     names = _loop_names(value, dims, write)
     entries = {d.axis: _moving(d, name, write) for d, name in zip(dims, names, strict=True)}
     loops = " ".join(f"for {name} in {_range(d)}" for d, name in zip(dims, names, strict=True))
-    return _over(spec, f"{value}[{_entries(ndim, entries)}] {loops}")
-
-
-def _over(spec: WindowSpec, elements: str) -> str:
-    """What a comprehension gives, combined."""
+    element = f"{value}[{_entries(ndim, entries)}] {loops}"
     if spec.reducer.name == "sum":
-        return f"sum({elements})"
-    return f"functools.reduce({combiner_source(spec.reducer)}, [{elements}])"
+        return f"sum({element})"
+    return f"functools.reduce({combiner_source(spec.reducer)}, [{element}])"
 
 
 def _loop_names(value: str, dims: Sequence[WindowDim], write: Write) -> list[str]:
