@@ -49,6 +49,7 @@ LAYERS = (
     "autodiff.scalar",
     "autodiff.data",
     "autodiff.zeros",
+    "autodiff.extrema",
     "autodiff.prefixes",
     "autodiff.scans",
     "autodiff.reductions",

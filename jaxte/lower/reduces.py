@@ -203,7 +203,10 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
         code = Code(f"lax.reduce({operands[0]}, {starts[0]}, {combiner}, {axes})")
     else:
         written = f"lax.reduce({tuple_text(operands)}, {tuple_text(starts)}, {combiner}, {axes})"
-        code = Code(f"{written}[{node.position}]")
+        results = body.named(
+            Value(Code(written), (), (node.dtype, False))
+        )  # a tuple: all of them are asked for
+        code = Code(f"{results.code.text}[{node.position}]")
     out = tuple(d for d in order if d not in dims)
     return Value(code, out, (node.dtype, False))
 

@@ -19,7 +19,6 @@ from jaxte.affine import normal
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.functions import const
 from jaxte.lower.few_positions import MOST, OPS, chosen, written_out
-from jaxte.lower.tile_extrema import Extrema, among_elements, elements_of
 from jaxte.lower.tile_sums import outermost
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import free_axes, postorder, reads_of, rewrite, substitute
@@ -54,44 +53,20 @@ def split_positions(
     pieces: dict[Tensor, Pieces] = {}
     new: dict[Tensor, Tensor] = {}
     found: list[Tensor] = []
-    extrema: Extrema = {}
     for tensor in order:
-        for given in _given(tensor, order, dims):  # the backward pass has the result of the forward pass
-            elements = elements_of(_read_in_pieces(_at_positions(given, dims), pieces, new))
-            if elements:
-                extrema[given] = elements
         if not isinstance(tensor, Compute):
             found.append(tensor)
         elif tensor in dims:
-            pieces[tensor] = _pieces(tensor, dims[tensor], pieces, new, extrema)
+            pieces[tensor] = _pieces(tensor, dims[tensor], pieces, new)
             found += pieces[tensor].tensors
         else:
-            body = among_elements(_read_in_pieces(_at_positions(tensor, dims), pieces, new), extrema)
+            body = _read_in_pieces(_at_positions(tensor, dims), pieces, new)
             if body is not tensor.body:
                 new[tensor] = Compute(tensor.name, tensor.axes, body)
                 new[tensor].facts = tensor.facts
             found.append(new.get(tensor, tensor))
-            elements = elements_of(body)
-            if elements:
-                extrema[found[-1]] = elements
     counts: dict[Tensor, int] = {t: len(own.tensors) for own in pieces.values() for t in own.tensors}
     return found, new, counts
-
-
-def _given(tensor: Tensor, order: Sequence[Tensor], dims: Mapping[Tensor, int]) -> list[Compute]:
-    """The minima and maxima of divided tensors that ``tensor`` reads and that are not computed here."""
-    computed = frozenset(order)
-    read = [t for t in tensor.inputs if isinstance(t, Compute) and t not in computed]
-    return [t for t in read if _is_extremum(t.body) and any(i in dims for i in t.inputs)]
-
-
-def _is_extremum(body: Expr) -> bool:
-    return (
-        isinstance(body, Reduce)
-        and body.reducer.name in ("min", "max")
-        and _is_plain(body)
-        and all(map(_is_short, body.axes))
-    )
 
 
 def _pieces(
@@ -99,7 +74,6 @@ def _pieces(
     dim: int,
     pieces: Mapping[Tensor, Pieces],
     new: Mapping[Tensor, Tensor],
-    extrema: Extrema,
 ) -> Pieces:
     axis = tensor.axes[dim]
     found = []
@@ -107,7 +81,7 @@ def _pieces(
         axes = [Axis(a.name, a.lo, a.hi) for a in tensor.axes if a is not axis]
         left = iter(axes)
         table = {a: Const(position) if a is axis else next(left) for a in tensor.axes}
-        body = among_elements(_read_in_pieces(substitute(tensor.body, table), pieces, new), extrema)
+        body = _read_in_pieces(substitute(tensor.body, table), pieces, new)
         found.append(Compute(f"{tensor.name}_{position}", axes, body))
     return Pieces(dim, tuple(found))
 

@@ -1,0 +1,344 @@
+"""Adjoints of maxima and minima: the adjoint ``g`` of ``y = max over k of x[k]`` goes to the ``x[k]`` that are equal to ``y``.
+
+Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop.
+Elements that are *computed* may be computed again in another loop, by XLA or by a form of jaxte's, and be rounded in another
+way: a product and a sum are joined into one instruction in some loops and not in others. Such an element then misses
+its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
+compares the elements as it computes them, and everything else asks the integers that it returns:
+
+- ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
+- ``first``, ``last`` and ``count``, of more: of two equal elements that is all there is to know. Of three and more, the others
+  are compared with the maximum. Where there is a NaN the count is 0, and all elements are hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+from jaxte import dtypes
+from jaxte.affine import normal
+from jaxte.autodiff.scalar import guard
+from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Reducer, Symbol, call, cast
+from jaxte.operators import (
+    ADD,
+    BIT_AND,
+    BIT_OR,
+    DIVIDE,
+    EQUAL,
+    GREATER,
+    LEFT_SHIFT,
+    LESS,
+    MAXIMUM,
+    MINIMUM,
+    NOT,
+    OR,
+    RIGHT_SHIFT,
+    SELECT,
+    Op,
+)
+from jaxte.reductions import builtin_reducer
+from jaxte.shapes import MAX_EXTENT
+from jaxte.tensor import Compute, Tensor, topological_order
+from jaxte.walk import free_axes, postorder, substitute
+
+MOST_BITS = 31  # of an int32, besides its sign
+
+# Operations whose result is not rounded.
+_EXACT = (
+    "select",
+    "negative",
+    "abs",
+    "maximum",
+    "minimum",
+    "relu",
+    "real",
+    "imag",
+    "conj",
+    "sign",
+    "floor",
+    "ceil",
+)
+
+
+def extremum_adjoint(tensor: Compute, seed: Expr) -> Expr:
+    """The adjoint of the element of ``tensor``, a maximum or minimum, at each point of its reduction.
+
+    A NaN among elements whose ties share the derivative makes all of them receive NaN, as in JAX.
+    """
+    node = tensor.body
+    assert isinstance(node, Reduce)
+    extremum = _Extremum(tensor, node, node.exprs[0])
+    if not _is_computed(node.exprs[0]):
+        return _of_elements(extremum, seed)
+    points = extremum.points
+    if isinstance(points, Const) and int(points) <= MOST_BITS:
+        return _of_places(extremum, seed)
+    return _of_ends(replace(extremum, element=_one_tensor(extremum)), seed)
+
+
+@dataclass(frozen=True)
+class _Extremum:
+    """The maximum or minimum ``tensor``, its reduction ``node``, and the element that is compared."""
+
+    tensor: Compute
+    node: Reduce
+    element: Expr
+
+    @property
+    def value(self) -> Expr:
+        return Read(self.tensor, self.tensor.axes)
+
+    def is_behind(self, value: Expr) -> Expr:
+        """Whether the element is less than a maximum ``value``, or greater than a minimum."""
+        return call(LESS if self.node.reducer.name == "max" else GREATER, self.element, value)
+
+    @property
+    def ties(self) -> str:
+        return self.node.reducer.ties
+
+    @property
+    def position(self) -> Expr:
+        return position_of(self.node.axes)
+
+    @property
+    def points(self) -> Expr:
+        """How many points the reduction has."""
+        points: Expr = Const(1)
+        for axis in self.node.axes:
+            points = points * axis.extent
+        return normal(points)
+
+    def read(self, kind: str, body: Callable[[], Expr]) -> Expr:
+        """An element of the tensor ``kind``, with the ``body`` in terms of the extremum's own axes.
+
+        What the adjoints of all that the extremum reads have in common is one tensor, made for the first of them.
+        """
+        derived = self.tensor.derived
+        if kind not in derived:
+            axes, table = fresh(self.tensor.axes)
+            derived[kind] = Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
+        return Read(derived[kind], self.tensor.axes)
+
+
+def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
+    """Elements that are read are compared with the extremum wherever that is asked."""
+    hit = call(EQUAL, extremum.element, extremum.value)
+    if extremum.ties == "all":
+        return guard(hit, seed)
+    if extremum.ties in ("first", "last"):
+        winner = extremum.read("winner", lambda: _winner(extremum, hit))
+        return guard(call(EQUAL, extremum.position, winner), seed)
+    ties = extremum.read("ties", lambda: _number_of(extremum, hit))
+    # Not `element == value`: a NaN among the elements makes all of them receive NaN.
+    return call(SELECT, extremum.is_behind(extremum.value), Const(0.0), call(DIVIDE, seed, ties))
+
+
+def _winner(extremum: _Extremum, hit: Expr) -> Expr:
+    """The position of the element that receives the adjoint: the first or last that equals the extremum."""
+    node = extremum.node
+    dtype = _position_dtype(extremum.points)
+    reducer = builtin_reducer("min" if extremum.ties == "first" else "max", dtype)
+    candidate = call(SELECT, hit, cast(extremum.position, dtype), reducer.identity[0])
+    return Reduce(reducer, (candidate,), node.axes, node.where)
+
+
+def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
+    """How many elements are hit; NaN where the extremum is NaN."""
+    node, value, dtype = extremum.node, extremum.value, extremum.tensor.dtype
+    counted = cast(hit, dtype)
+    if dtypes.is_float(dtype):
+        counted = call(SELECT, call(EQUAL, value, value), counted, value)
+    return Reduce(builtin_reducer("sum", dtype), (counted,), node.axes, node.where)
+
+
+# --- up to 31 computed elements
+
+
+def _of_places(extremum: _Extremum, seed: Expr) -> Expr:
+    places = extremum.read("places", lambda: _places(extremum))
+    bit = call(LEFT_SHIFT, 1, cast(extremum.position, "int32"))
+    match extremum.ties:
+        case "first":  # the least of the bits
+            return guard(call(EQUAL, call(BIT_AND, places, -places), bit), seed)
+        case "last":
+            return guard(call(EQUAL, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), seed)
+        case "even":
+            ties = extremum.read("ties", lambda: _number_of_bits(extremum, places))
+            seed = call(DIVIDE, seed, ties)
+    return guard(call(GREATER, call(BIT_AND, places, bit), 0), seed)
+
+
+def _places(extremum: _Extremum) -> Expr:
+    node = extremum.node
+    bit = call(LEFT_SHIFT, 1, cast(extremum.position, "int32"))
+    return _found(node, _BITS, "places", (extremum.element, bit))
+
+
+def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
+    node, dtype = extremum.node, extremum.tensor.dtype
+    own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
+    total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
+    return call(SELECT, call(LESS, places, 0), Const(float("nan"), dtype), total)
+
+
+# --- more computed elements, or of a symbolic number
+
+
+def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
+    position = cast(extremum.position, "int32")
+    first, last, count = (extremum.read(kind, partial(_end, extremum, kind)) for kind in _ENDS.kinds)
+    if extremum.ties in ("first", "last"):
+        return guard(call(EQUAL, position, first if extremum.ties == "first" else last), seed)
+    hit = call(OR, call(EQUAL, position, first), call(EQUAL, position, last))
+    hit = call(OR, hit, call(NOT, extremum.is_behind(_level(extremum, count))))
+    if extremum.ties == "all":
+        return guard(hit, seed)
+    dtype = extremum.tensor.dtype
+    ties = call(SELECT, call(LESS, count, 1), Const(float("nan"), dtype), cast(count, dtype))
+    return guard(hit, call(DIVIDE, seed, ties))
+
+
+def _level(extremum: _Extremum, count: Expr) -> Expr:
+    """What the other elements are compared with: the extremum, but what none of them reaches where two ends are all."""
+    best = Const(float("inf" if extremum.node.reducer.name == "max" else "-inf"), extremum.tensor.dtype)
+    few = call(OR, call(EQUAL, count, 1), call(EQUAL, count, 2))
+    level = call(SELECT, call(LESS, count, 1), Const(float("nan"), extremum.tensor.dtype), extremum.value)
+    return call(SELECT, few, best, level)
+
+
+def _one_tensor(extremum: _Extremum) -> Expr:
+    """The element as one of a tensor: what all passes over the elements compute, in tiles where it is large."""
+    tensor, node = extremum.tensor, extremum.node
+    if isinstance(extremum.element, Read):
+        return extremum.element
+    if "elements" not in tensor.derived:
+        own = [Axis(a.name, 0, a.extent) for a in node.axes]
+        outer, table = fresh(tensor.axes)
+        table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
+        element = substitute(extremum.element, table)
+        body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
+        tensor.derived["elements"] = Compute(f"elements_{tensor.name}", (*outer, *own), body)
+    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
+    return Read(tensor.derived["elements"], at)
+
+
+def _end(extremum: _Extremum, kind: str) -> Expr:
+    position = cast(extremum.position, "int32")
+    exprs = (extremum.element, position, position, Const(1, "int32"))
+    return _found(extremum.node, _ENDS, kind, exprs)
+
+
+# --- reducers
+
+
+@dataclass(frozen=True)
+class _Places:
+    """What is carried beside the extremum: int32 values, and how those of equal elements are joined.
+
+    Attributes:
+        name: of the reduction.
+        kinds: names of the values.
+        joined: the operation for two equal elements, by value.
+        identity: the values of no element.
+        spoilt: the values of a NaN.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    joined: tuple[Op, ...]
+    identity: tuple[int, ...]
+    spoilt: tuple[int, ...]
+
+
+_BITS = _Places("places", ("places",), (BIT_OR,), (0,), (-1,))
+_ENDS = _Places(
+    "ends",
+    ("first", "last", "count"),
+    (MINIMUM, MAXIMUM, ADD),
+    (MAX_EXTENT, -1, 0),
+    (-1, -1, 0),
+)
+
+
+def _found(node: Reduce, places: _Places, kind: str, exprs: Sequence[Expr]) -> Expr:
+    """The value ``kind`` that comes with the extremum ``node``."""
+    reducer = _reducer(node.reducer.name, node.exprs[0].dtype, places)
+    return Reduce(reducer, exprs, node.axes, node.where, 1 + places.kinds.index(kind))
+
+
+@cache
+def _reducer(name: str, dtype: str, places: _Places) -> Reducer:
+    x, y = Symbol("x", dtype), Symbol("y", dtype)
+    lhs = [Symbol(f"x_{kind}", "int32") for kind in places.kinds]
+    rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
+    ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
+
+    def carried(a: Expr, b: Expr, joined: Expr, spoilt: Const) -> Expr:
+        """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
+        if dtypes.is_float(dtype):
+            joined = call(SELECT, call(EQUAL, x, y), joined, spoilt)
+        return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
+
+    results = [carried(x, y, x, Const(float("nan"), dtype))]
+    for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
+        results.append(carried(a, b, call(op, a, b), Const(spoilt, "int32")))
+    identity = builtin_reducer(name, dtype).identity + tuple(Const(n, "int32") for n in places.identity)
+    label = f"{places.name} of {name}"
+    return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
+
+
+# --- which elements
+
+
+def _is_computed(element: Expr) -> bool:
+    """Whether the element may come out rounded in another way where it is computed again."""
+    return _is_rounded(element) or any(
+        isinstance(read, Read) and not _is_window(read) and _rounds(read.tensor)
+        for read in postorder(element)
+    )
+
+
+def _is_rounded(body: Expr) -> bool:
+    """Whether ``body`` has more than reads, choices among them, and their signs."""
+    return any(
+        dtypes.is_inexact(node.dtype)
+        and (
+            (isinstance(node, Call) and node.op.name not in _EXACT)
+            or (isinstance(node, Reduce) and node.reducer.name not in ("max", "min"))
+        )
+        for node in postorder(body)
+    )
+
+
+def _rounds(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is computed with rounding, so that a loop that computes it again may find other bits."""
+    return any(isinstance(t, Compute) and _is_rounded(t.body) for t in topological_order([tensor]))
+
+
+def _is_window(read: Read) -> bool:
+    """Whether an index is made of several axes: what overlapping windows read is computed once, before them."""
+    return any(len(free_axes(index)) > 1 for index in read.indices)
+
+
+def position_of(axes: Sequence[Axis]) -> Expr:
+    """Row-major position of a point of a reduction, from 0."""
+    position: Expr = Const(0)
+    for axis in axes:
+        position = position * axis.extent + (axis - axis.lo)
+    return position
+
+
+def _position_dtype(points: Expr) -> str:
+    """The shortest integers that number ``points`` positions from 0 and have one more for none of them."""
+    for bits in (8, 16):
+        if isinstance(points, Const) and int(points) < 2 ** (bits - 1):
+            return f"int{bits}"
+    return "int32"
+
+
+def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
+    """New axes like ``axes``, for a tensor of their own, and what stands for what."""
+    new = tuple(Axis(a.name, a.lo, a.hi) for a in axes)
+    return new, dict(zip(axes, new, strict=True))

@@ -1,0 +1,202 @@
+"""Gradients of maxima and minima of elements that are computed: none is lost where a loop rounds an element in another way."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte import Tensor
+
+ROWS, COLUMNS = 37, 53
+
+
+def products(x: Any, y: Any, w: Any, m: Any) -> Any:
+    """Of the three products XLA joins one or another with the sum, from loop to loop."""
+    return x * y + w * y + x * w
+
+
+def clipped(x: Any, y: Any, w: Any, m: Any) -> Any:
+    return (x - m.clip(x * y + w, 0.0, 1.0) * y) ** 2 + (w - y) ** 2
+
+
+def bump(x: Any, y: Any, w: Any, m: Any) -> Any:
+    return m.exp(-((x - y) ** 2)) * w + x * y
+
+
+def extremum(element: Callable[..., Any], reduce: str, ties: str = "even") -> Callable[..., Tensor]:
+    def definition(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+        k = te.reduce_axis((0, x.shape[1]), "k")
+        reduction = {"min": te.min, "max": te.max}[reduce]
+        return te.compute(
+            (x.shape[0], y.shape[0]),
+            lambda i, j: reduction(element(x[i, k], y[j, k], w[k, i], te), axis=k, ties=ties),
+            "r",
+        )
+
+    return definition
+
+
+def elements(element: Callable[..., Any], x: Any, y: Any, w: Any) -> Any:
+    return element(x[:, None], y, w.T[:, None], jnp)
+
+
+def arrays(points: int, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shapes = ((ROWS, points), (COLUMNS, points), (points, ROWS), (ROWS, COLUMNS))
+    return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
+def gradients(fn: Callable[..., Any], *arguments: Any) -> list[Any]:
+    *own, cotangent = arguments
+    return list(jax.vjp(fn, *own)[1](cotangent))
+
+
+def compiled(fn: Callable[..., Any], *arguments: Any) -> list[Any]:
+    return list(jax.jit(lambda *a: gradients(fn, *a))(*arguments))
+
+
+def wide(arguments: list[np.ndarray]) -> list[Any]:
+    return [jnp.asarray(a.astype(np.float64)) for a in arguments]
+
+
+def agree(found: list[Any], wanted: list[Any]) -> None:
+    for own, other in zip(found, wanted, strict=True):
+        scale = np.max(np.abs(np.asarray(other)))
+        np.testing.assert_allclose(own, other, rtol=0, atol=2e-5 * scale)
+
+
+@pytest.mark.parametrize("reduce", ["min", "max"])
+@pytest.mark.parametrize("points", [2, 3, 9, 40])
+@pytest.mark.parametrize("element", [products, clipped, bump])
+def test_no_gradient_is_lost_by_rounding(element: Callable[..., Any], points: int, reduce: str) -> None:
+    """Compiled, in float32. Many of these were NaN or short of a half when elements were compared in each loop anew."""
+    arguments = arrays(points)
+    found = compiled(te.function(extremum(element, reduce)), *arguments)
+    with jax.enable_x64(True):
+        plain = lambda *a: getattr(jnp, reduce)(elements(element, *a), -1)  # noqa: E731
+        agree(found, gradients(plain, *wide(arguments)))
+
+
+def nearest(x: Tensor, y: Tensor) -> Tensor:
+    j, d = te.reduce_axis((0, y.shape[0]), "j"), te.reduce_axis((0, x.shape[1]), "d")
+    return te.compute((x.shape[0],), lambda i: te.min(te.sum((x[i, d] - y[j, d]) ** 2, axis=d), axis=j), "m")
+
+
+@pytest.mark.parametrize("budget", [None, 1_000_000, 100_000, 10_000])
+def test_the_nearest_of_many_points_in_tiles(budget: int | None) -> None:
+    """The squared distances of a tile were compared with minima of another loop: a tenth of the points had NaN."""
+    rng = np.random.default_rng(0)
+    x, y, h = (rng.normal(size=shape).astype(np.float32) for shape in ((700, 3), (900, 3), (700,)))
+    found = compiled(te.function(nearest, max_memory=budget), x, y, h)
+    with jax.enable_x64(True):
+        plain = lambda x, y: jnp.min(jnp.sum((x[:, None] - y) ** 2, -1), 1)  # noqa: E731
+        agree(found, gradients(plain, *wide([x, y, h])))
+
+
+# --- ties
+
+
+def shares(level: np.ndarray, ties: str) -> np.ndarray:
+    """The part of the adjoint that each element receives, by a loop."""
+    found = np.zeros(level.shape)
+    for at in np.ndindex(level.shape[:-1]):
+        (hits,) = np.nonzero(level[at] == level[at].min())
+        match ties:
+            case "first" | "last":
+                found[(*at, hits[0 if ties == "first" else -1])] = 1
+            case "all":
+                found[(*at, hits)] = 1
+            case _:
+                found[(*at, hits)] = 1 / len(hits)
+    return found
+
+
+@pytest.mark.parametrize("budget", [None, 20_000])
+@pytest.mark.parametrize("points", [1, 4, 31, 32, 70])
+@pytest.mark.parametrize("ties", ["even", "first", "last", "all"])
+def test_rules_for_equal_elements(ties: str, points: int, budget: int | None) -> None:
+    """Small integers, whose products and sums are exact: many of them are equal."""
+    rng = np.random.default_rng(points)
+    x, y, w = (np.float32(rng.integers(-1, 2, a.shape)) for a in arrays(points)[:3])
+    h = arrays(points)[3]
+    found = compiled(te.function(extremum(products, "min", ties), max_memory=budget), x, y, w, h)
+    level = np.asarray(elements(products, *(a.astype(np.float64) for a in (x, y, w))))
+    share = shares(level, ties) * h[:, :, None]
+    wanted = [
+        np.sum(share * (y + w.T[:, None]), 1),
+        np.sum(share * (x + w.T)[:, None], 0),
+        np.sum(share * (y + x[:, None]), 1).T,
+    ]
+    agree(found, wanted)
+
+
+@pytest.mark.parametrize("points", [5, 31, 32, 50])
+def test_a_nan_spreads_to_all_elements_it_is_compared_with(points: int) -> None:
+    x, y, w, h = arrays(points)
+    x[4, 2] = np.nan
+    found = compiled(te.function(extremum(products, "max")), x, y, w, h)[0]
+    assert np.isnan(found[4]).all() and np.isfinite(np.delete(found, 4, 0)).all()
+
+
+@pytest.mark.parametrize("points", [5, 50])
+def test_conditions_and_infinities(points: int) -> None:
+    """Elements that do not count receive nothing, be they less than the minimum; infinite ones are equal to each other."""
+    k = te.reduce_axis((0, points), "k")
+
+    def definition(x: Tensor) -> Tensor:
+        return te.compute((3,), lambda i: te.min(2.0 * x[i, k] + x[i, k] * x[0, 0], axis=k, where=k > i))
+
+    x = np.random.default_rng(0).normal(size=(3, points)).astype(np.float32)
+    x[0, 0] = 1.0
+    x[1, 0], x[1, 1] = -9.0, -8.0
+    x[2] = np.inf
+    found = compiled(te.function(definition), x, np.ones(3, np.float32))[0]
+    assert found[1, 0] == found[1, 1] == 0 and found[1].sum() == 3
+    np.testing.assert_allclose(found[2], np.where(np.arange(points) > 2, 3 / (points - 3), 0), rtol=1e-6)
+
+
+def test_extents_that_are_symbols() -> None:
+    n, k = te.var("n"), te.var("k")
+    x, h = te.placeholder((n, k), "float32", "x"), te.placeholder((n,), "float32", "h")
+    j = te.reduce_axis((0, k), "j")
+    y = te.compute((n,), lambda i: te.max(x[i, j] * x[i, j] - x[i, 0] * 2.0, axis=j))
+    dx = te.differentiate(y, [x], h)[0]
+    rng = np.random.default_rng(0)
+    for shape in ((4, 3), (5, 60)):
+        own, cotangent = rng.normal(size=shape).astype(np.float32), np.ones(shape[0], np.float32)
+        found = jax.jit(te.function([h, x], dx))(cotangent, own)
+        with jax.enable_x64(True):
+            wanted = gradients(lambda x: jnp.max(x * x - 2 * x[:, :1], 1), *wide([own, cotangent]))
+        agree([found], wanted)
+
+
+# --- what is emitted
+
+
+def backward(source: str) -> str:
+    return source[source.index("def backward(") : source.index("def _fwd(")].split('"""')[2]
+
+
+def test_elements_that_are_read_are_compared_where_they_are() -> None:
+    k = te.reduce_axis((0, 9), "k")
+    fn = te.function(lambda x: te.compute((5,), lambda i: te.max(-x[i, k], axis=k)))
+    text = backward(fn.source(jax.ShapeDtypeStruct((5, 9), jnp.float32)))
+    assert "lax.reduce(" not in text and " == " in text
+
+
+@pytest.mark.parametrize("points", [3, 40])
+def test_places_are_found_by_one_reduction(points: int) -> None:
+    """One instruction of XLA's computes the elements, compares them and returns integers; no other one is exact."""
+    arguments = arrays(points)
+    fn = te.function(extremum(products, "min"))
+    hlo = jax.jit(lambda *a: gradients(fn, *a)).lower(*arguments).compile().as_text()
+    variadic = re.findall(r"= \(f32\[[^=]*s32\[[^=]*\) reduce\(", hlo)
+    assert len(variadic) == 1
+    if points <= 31:
+        text = backward(fn.source(*arguments[:3]))
+        assert not re.search(r"[<>=]=? ?r\b|elements_r", text)  # nothing but the integers is asked
