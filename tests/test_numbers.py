@@ -108,3 +108,40 @@ def test_numbers_and_positions_have_the_precision_of_what_they_meet(weight, dtyp
         np.testing.assert_allclose(
             np.asarray(found, np.complex128), np.asarray(wanted, np.complex128), rtol=8 * eps
         )
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "float16", "float32"])
+def test_casts_of_positions_and_of_what_is_made_of_them(dtype: str) -> None:
+    def cast(e):
+        return te.cast(e, "int32")
+
+    bodies = [
+        lambda i: 2 * i - 1,
+        lambda i: cast(i),
+        lambda i: cast(i) * cast(6 - 2 * i),
+        lambda i: cast(i) < cast(6 - 2 * i),
+        lambda i: cast(i) == cast(6 - 2 * i),
+        lambda i: cast(i) << cast(6 - 2 * i),
+        lambda i: cast(i) // cast(9 - 2 * i),
+    ]
+    for body in bodies:
+        Y = te.compute((4,), lambda i: te.cast(body(i), dtype), "Y")  # noqa: B023
+        Z = te.compute((4,), lambda i: te.cast(body(i), dtype) * te.const(3, dtype), "Z")  # noqa: B023
+        for tensor in (Y, Z):
+            found, expected = te.evaluate(tensor, {}), te.interpret(tensor, {})
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_position_is_made_in_the_dtype_that_it_is_cast_to() -> None:
+    Y = te.compute((4,), lambda i: te.cast(te.cast(i, "int32"), "float32"), "Y")
+    assert "jnp.arange(4, dtype=jnp.float32)" in te.source(Y) and "astype" not in te.source(Y)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32"])
+def test_sizes_that_a_dtype_does_not_hold_wrap(dtype: str) -> None:
+    n = te.var("n")
+    X = te.placeholder((n,), name="X")
+    feeds = {X: np.ones(300, "float32")}
+    Z = te.compute((n,), lambda i: te.select(X[i] > 0, te.cast(n - 301, dtype), te.cast(n, dtype)), "Z")
+    np.testing.assert_array_equal(te.evaluate(Z, feeds), te.interpret(Z, feeds))

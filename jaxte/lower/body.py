@@ -91,6 +91,9 @@ class Body:
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
         self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
+        self._positions: dict[
+            str, tuple[Axis, int, int]
+        ] = {}  # which positions the code of an int32 arange has
         self._values: dict[tuple[Expr, Scope, frozenset[Read]], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
@@ -240,12 +243,22 @@ class Body:
             own = Value(code, (), ("int32", True), literal=True, number=known(index))
             if dtype in (None, "int32"):
                 return own
-            return converted(own, kind[0]) or Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+            if (number := converted(own, kind[0])) is not None:
+                return number
+            if kind[0] in SHORT_INTEGERS or kind[0].startswith(
+                "u"
+            ):  # JAX refuses a number that they do not hold
+                return Value(Code(f"jnp.int32({code.text}).astype({dtype_text(kind[0])})"), (), kind)
+            return Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+        if dtype == "bool":  # which no range of positions has
+            return self.cast(self.index_value(index, scope, None), dtype, True)
         form = linear(index)
         if len(dims) == 1 and len(form.terms) == 1 and dims[0] in form.terms:
-            return Value(
-                self._arange(dims[0], form.coefficient(dims[0]), form.constant, dtype), tuple(dims), kind
-            )
+            positions = dims[0], form.coefficient(dims[0]), form.constant
+            code = self._arange(*positions, dtype)
+            if dtype == "int32":
+                self._positions[code.text] = positions
+            return Value(code, tuple(dims), kind)
         operands = [self.index_value(a, scope, None) for a in index.args]  # type: ignore[attr-defined]
         value = self.combine(index.op, operands, ("int32", True), scope)  # type: ignore[attr-defined]
         return (
@@ -359,13 +372,9 @@ class Body:
             return Value(typed_number_text(value, dtype), (), (dtype, False))
         if value.kind == (dtype, False) and not always:
             return value
-        text = value.code.text
-        if text.startswith("jnp.arange(") and text.endswith(
-            ", dtype=jnp.int32)"
-        ):  # made in the right dtype at once
-            return Value(
-                Code(f"{text.removesuffix('jnp.int32)')}{dtype_text(dtype)})"), value.dims, (dtype, False)
-            )
+        positions = self._positions.get(value.code.text)
+        if positions is not None and dtype != "bool":  # made in the right dtype at once
+            return Value(self._arange(*positions, dtype), value.dims, (dtype, False))
         code = Code(f"{parenthesised(value.code)}.astype({dtype_text(dtype)})")
         return Value(code, value.dims, (dtype, False))
 
