@@ -98,6 +98,29 @@ def test_the_nearest_of_many_points_in_tiles(budget: int | None) -> None:
         agree(found, gradients(plain, *wide([x, y, h])))
 
 
+@pytest.mark.parametrize("points", [3, 40])
+def test_second_derivatives_and_batches(points: int) -> None:
+    """jax.grad of the backward pass, and jax.vmap of it: the places are integers, which have no tangents."""
+
+    def sines(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *a: jnp.sum(jnp.sin(fn(*a)))
+
+    def along(fn: Callable[..., Any], direction: list[Any]) -> Callable[..., Any]:
+        def slope(*a: Any) -> Any:
+            parts = jax.grad(sines(fn), (0, 1, 2))(*a)
+            return sum(jnp.vdot(p, d) for p, d in zip(parts, direction, strict=True))
+
+        return jax.vmap(jax.grad(slope, (0, 1, 2)), (0, None, None))
+
+    fn = te.function(extremum(products, "max"))
+    with jax.enable_x64(True):
+        x, y, w = wide(arrays(points))[:3]
+        direction = wide(arrays(points, seed=1))[:3]
+        batch = jnp.stack([x, 2 * x])
+        found = jax.jit(along(fn, direction))(batch, y, w)
+        agree(found, along(lambda *a: jnp.max(elements(products, *a), -1), direction)(batch, y, w))
+
+
 # --- ties
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.affine import from_linear, linear, normal
+from jaxte.dtypes import is_inexact
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
 from jaxte.lower.body import Body, Task
@@ -191,7 +192,10 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
         masked = call(SELECT, conjunction(list(parts)), expr, identity) if parts else expr
         value = yield masked, scope
         value = body.cast(value, expr.dtype, always=value.kind[1])
-        operands.append(full(body, value, order).text)
+        operand = full(body, value, order).text
+        if is_inexact(expr.dtype) and not is_inexact(node.dtype):
+            operand = f"lax.stop_gradient({operand})"  # jax.jvp has no rule for integers beside tangents
+        operands.append(operand)
     starts = [
         f"{dtype_text(identity.dtype)}({identity_text(node.reducer, n)})"
         for n, identity in enumerate(node.reducer.identity)
