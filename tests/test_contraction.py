@@ -160,7 +160,7 @@ def test_custom_combiner_of_two_values() -> None:
     )
     at, value = te.compute((4,), lambda i: largest((K, A[i, K]), axis=K), "M")
     found = check(at, value)
-    assert all("lax.reduce(" in source for source in found)
+    assert sum("lax.reduce(" in source for source in found) == 2  # that of the position has no tangents
     masked, _ = te.compute((4,), lambda i: largest((K, A[i, K]), axis=K, where=K > i), "M")
     check(masked)
 
