@@ -83,7 +83,7 @@ def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
             return Linear({node: 1})
         case Read() if node.dtype != "bool" and not node.dtype.startswith(("f", "b", "c")):
             return Linear({node: 1})
-        case Call(op, args):
+        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
             operands = [forms.get(a) or Linear({}) for a in args]
             match op.name:
                 case "add":

@@ -233,7 +233,7 @@ def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, 
             return names.get(node, "0") if not names else names[node]
         case Const(int() as value):
             return f"({int(value)})" if value < 0 else str(int(value))
-        case Call(op, args):
+        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
             parts = [memo[a] for a in args]
             match op.name:
                 case "add" | "subtract":
@@ -241,9 +241,9 @@ def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, 
                 case "negative":
                     return f"(0 - {parts[0]})"
                 case "multiply" if isinstance(args[0], Const):
-                    return f"({args[0].value}*{parts[1]})"
+                    return f"({int(args[0].value)}*{parts[1]})"  # type: ignore[arg-type]
                 case "multiply" if isinstance(args[1], Const):
-                    return f"({args[1].value}*{parts[0]})"
+                    return f"({int(args[1].value)}*{parts[0]})"  # type: ignore[arg-type]
                 case "floor_divide" if isinstance(args[1], Const):
                     return f"floor({parts[0]} / {args[1].value})"
                 case "mod" if isinstance(args[1], Const):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lower.numbers import converted, folded, numeral
 from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
+from jaxte.tensor import topological_order
 from tests.lowered import check, sources
 
 OPERATIONS = {ADD: jnp.add, SUBTRACT: jnp.subtract, MULTIPLY: jnp.multiply, DIVIDE: jnp.divide}
@@ -145,3 +146,40 @@ def test_sizes_that_a_dtype_does_not_hold_wrap(dtype: str) -> None:
     feeds = {X: np.ones(300, "float32")}
     Z = te.compute((n,), lambda i: te.select(X[i] > 0, te.cast(n - 301, dtype), te.cast(n, dtype)), "Z")
     np.testing.assert_array_equal(te.evaluate(Z, feeds), te.interpret(Z, feeds))
+
+
+def test_numbers_that_python_has_and_jax_takes_only_in_their_dtype() -> None:
+    X, F = te.placeholder((5,), "uint32", "X"), te.placeholder((5,), name="F")
+    feeds = {X: np.uint32([7, 2, 2**32 - 2, 4, 5]), F: np.float32([0, 1, 0, 1, 0])}
+    k, j, w = te.reduce_axis((0, 5), "k"), te.reduce_axis((0, 5), "j"), te.reduce_axis((0, 3), "w")
+    most = te.const(2**32 - 1, "uint32")
+    bodies = {
+        "masked": lambda i: te.min(X[k], axis=k, where=k != i),
+        "by data": lambda i: te.min(X[k], axis=k, where=F[k] > F[i]),
+        "position": lambda i: te.argmin(X[k], axis=k, where=k != i),
+        "padded": lambda i: te.min(X[i + w - 1], axis=w, where=(i + w >= 1) & (i + w < 6)),
+        "scattered": lambda i: te.min(X[k], axis=k, where=te.cast(F[k], "int32") == i),
+        "chosen": lambda i: te.select(F[i] > 0, X[i], most),
+        "both": lambda i: te.select(F[i] > 0, te.const(2**32 - 2, "uint32"), most),
+        "sum": lambda i: X[i] + most,
+        "compared": lambda i: X[i] < most - te.const(1, "uint32"),
+        "two": lambda i: te.min(X[k], axis=k, where=k > i) // te.min(X[j], axis=j, where=j < 2),
+    }
+    for name, body in bodies.items():
+        Y = te.compute((5,), body, "Y")
+        used = {t: a for t, a in feeds.items() if t in topological_order([Y])}
+        for form in ("*", "general", "shifted slices", "reduce_window"):
+            found = te.function(list(used), Y, forms={"*": form})(*used.values())
+            np.testing.assert_array_equal(found, te.interpret(Y, used), err_msg=f"{name} {form}")
+
+
+def test_booleans_in_conditions_of_positions() -> None:
+    X = te.placeholder((8,), name="X")
+    true = te.const(True)
+    for body in (
+        lambda i: te.select(true * i > 2, X[i], 0.0),
+        lambda i: te.select(te.cast(i, "int32") * true > true, X[i - 2], 0.0),
+        lambda i: te.select((true + true) * i > 1, X[i], 0.0),  # True or True is 1
+    ):
+        Y, x = te.compute((8,), body, "Y"), np.arange(8, dtype="float32")
+        np.testing.assert_array_equal(te.evaluate(Y, {X: x}), te.interpret(Y, {X: x}))

@@ -74,7 +74,7 @@ def _written(expr: Expr, names: dict[Symbol, str]) -> str:
             case Symbol():
                 memo[node] = names[node], CALL
             case Const(value):
-                code = number(value)
+                code = number(value, node.dtype)
                 memo[node] = code.text, code.strength
             case Call(op, args):
                 operands = [memo[a] for a in args]

@@ -67,7 +67,7 @@ def _finished(spec: ScatterSpec, result: str, operands: Sequence[str]) -> str:
 
 def _identity(spec: ScatterSpec) -> str:
     assert isinstance(spec.identity, Const)
-    return number(spec.identity.value).text
+    return number(spec.identity.value, spec.identity.dtype).text
 
 
 def _entries(positions: Sequence[Position], block: int, operands: Sequence[str], write: Write) -> str:

@@ -24,8 +24,9 @@ SHORT_INTEGERS = {"int8": 2**7 - 1, "int16": 2**15 - 1}  # and the greatest of e
 
 
 def numeral(value: Number, kind: Kind) -> Value:
-    """A number, written as Python writes it, of the dtype of ``kind``."""
-    return Value(number(value), (), kind, literal=True, number=value)
+    """A number, written as Python writes it where JAX takes that, of the dtype of ``kind``."""
+    code, plain = number(value, kind[0]), number(value)
+    return Value(code, (), kind, literal=code == plain, number=value)
 
 
 def folded(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:

@@ -122,7 +122,7 @@ def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
 def _identity(spec: WindowSpec) -> str:
     identity = spec.reducer.identity[0]
     assert isinstance(identity, Const)
-    return number(identity.value).text
+    return number(identity.value, identity.dtype).text
 
 
 def _slices(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str:

@@ -60,8 +60,13 @@ def tuple_text(entries: Sequence[str]) -> str:
     return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
 
 
-def number(value: Scalar) -> Code:
-    """A Python number."""
+_GREATEST = {"uint32": 2**31 - 1, "uint64": 2**63 - 1}  # that JAX takes as numbers of Python
+
+
+def number(value: Scalar, dtype: str = "") -> Code:
+    """A Python number, or one of ``dtype`` where JAX takes no such number of Python."""
+    if type(value) is int and value > _GREATEST.get(dtype, value):
+        return typed_number(value, dtype)
     if isinstance(value, bool):
         return Code(str(value))
     if isinstance(value, float) and not math.isfinite(value):
