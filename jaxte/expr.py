@@ -304,7 +304,13 @@ def as_expr(value: Any) -> Expr:
         return Const(value)
     scalar = getattr(value, "item", None)
     if scalar is not None and getattr(value, "shape", None) == () and not isinstance(value, Operand):
-        return Const(scalar(), dtypes.dtype_name(value.dtype))
+        try:
+            return Const(scalar(), dtypes.dtype_name(value.dtype))
+        except TypeError:  # JAX knows the value of a tracer only when the code runs
+            raise DefinitionError(
+                f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
+                "te.function as an argument, an array of shape (), and read it as s[()]"
+            ) from None
     if isinstance(value, Operand):
         raise DefinitionError(
             f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "

@@ -91,7 +91,7 @@ def sorted() -> Sorted:
 
 
 def unique() -> Unique:
-    """``I[..., i]`` differs from ``I[..., k]`` for ``i != k``: a scatter is told so, as ``unique_indices``."""
+    """``I[..., i]`` differs from ``I[..., k]`` for ``i != k``: a scatter is told so, as ``unique_indices``, and adds nothing up."""
     return Unique()
 
 

@@ -20,11 +20,13 @@ import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 
 from jaxte.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
+from jaxte.errors import FeedError
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Var
 from jaxte.fact_checks import check_facts
 from jaxte.feeds import Sizes, bind_sizes, check_feeds, size_value
 from jaxte.functions import TABLE
 from jaxte.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.text import text
 from jaxte.walk import postorder
 
 MOST_POINTS = 2_000_000  # evaluated at once
@@ -50,7 +52,7 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
 
     Raises:
         FeedError: an array that is missing, not asked for, or of another shape or dtype than its placeholder, or
-            that does not have a fact stated of its placeholder.
+            that does not have a fact stated of its placeholder; an argmax of nothing.
 
     Example:
         >>> X = te.placeholder((3,), name="X")
@@ -229,6 +231,11 @@ class _Grid:
         self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray, state: list[np.ndarray]
     ) -> np.ndarray:
         """A custom reduction: the points one after the other, in the order of the axes."""
+        for axis in node.axes:
+            if node.reducer.name in ("argmax", "argmin") and not self.ranges[axis]:
+                raise FeedError(
+                    f"{node.reducer.name} over {axis.name}, whose range from {text(axis.lo)} to {text(axis.hi)} is empty with these arrays"
+                )
         reducer, dims = node.reducer, [self.dims[axis] for axis in node.axes]
         at: list[slice] = [slice(None)] * where.ndim
         for point in np.ndindex(*(where.shape[dim] for dim in dims)):

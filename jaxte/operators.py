@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.errors import DefinitionError
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
@@ -48,6 +50,14 @@ RIGHT_SHIFT = Op("right_shift", "integer", 2)
 SELECT = Op("select", "promote", 3)
 COMPARISONS = (EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
 
+_ARITHMETIC = (ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, POWER, LEFT_SHIFT, RIGHT_SHIFT, *COMPARISONS)
+_UFUNCS = {op.name: op for op in _ARITHMETIC} | {"remainder": MOD}
+_BITWISE_UFUNCS = {
+    "bitwise_and": (AND, BIT_AND),
+    "bitwise_or": (OR, BIT_OR),
+    "bitwise_xor": (NOT_EQUAL, BIT_XOR),
+}
+
 
 class Operand:
     """The operators that index expressions, scalars and whole Tensors share."""
@@ -56,6 +66,20 @@ class Operand:
 
     def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        """The operators with a scalar of NumPy on the left; NumPy's functions are of arrays."""
+        name = ufunc.__name__
+        if method == "__call__" and not options and name in _UFUNCS:
+            return self._apply(_UFUNCS[name], args)
+        if method == "__call__" and not options and name in _BITWISE_UFUNCS:
+            return self._apply(_logic_or_bits(*_BITWISE_UFUNCS[name], *args), args)
+        raise _of_arrays(name)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, options: Any) -> Any:
+        if func.__name__ in ("shape", "ndim"):  # which ask, and compute nothing
+            return func.__wrapped__(*args, **options)
+        raise _of_arrays(func.__name__)
 
     def __add__(self, other: Any) -> Any:
         return self._apply(ADD, (self, other))
@@ -109,10 +133,10 @@ class Operand:
         return self._apply(ABS, (self,))
 
     def __eq__(self, other: object) -> Any:
-        return self._apply(EQUAL, (self, other)) if _is_operand(other) else NotImplemented
+        return self._apply(EQUAL, (self, other)) if is_operand(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return self._apply(NOT_EQUAL, (self, other)) if _is_operand(other) else NotImplemented
+        return self._apply(NOT_EQUAL, (self, other)) if is_operand(other) else NotImplemented
 
     __hash__ = object.__hash__
 
@@ -159,10 +183,18 @@ class Operand:
         return self._apply(RIGHT_SHIFT, (other, self))
 
 
-def _is_operand(value: object) -> bool:
-    return isinstance(value, (Operand, bool, int, float, complex))
+def is_operand(value: object) -> bool:
+    """Whether ``==`` is about elements: with a number, an expression, a Tensor or an array, not with other objects."""
+    return isinstance(value, (Operand, bool, int, float, complex)) or hasattr(value, "dtype")
+
+
+def _of_arrays(name: str) -> DefinitionError:
+    return DefinitionError(
+        f"np.{name} is a function of arrays; a definition is written with the functions of te: te.{name} where there is one, "
+        "te.select for np.where, te.sum over a te.reduce_axis, te.ops for whole tensors"
+    )
 
 
 def _logic_or_bits(logic: Op, bits: Op, *args: Any) -> Op:
     """``&``, ``|``, ``~`` are logic on predicates and bitwise on integers."""
-    return logic if all(getattr(a, "dtype", "bool") == "bool" for a in args) else bits
+    return logic if all(isinstance(a, bool) or getattr(a, "dtype", "") == "bool" for a in args) else bits

@@ -10,7 +10,7 @@ from typing import Any
 from jaxte import dtypes, functions
 from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
-from jaxte.expr import TRUE, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
+from jaxte.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
 from jaxte.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
 from jaxte.shapes import MAX_EXTENT
 from jaxte.tensor import Tensor
@@ -253,13 +253,24 @@ def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
         raise DtypeError(f"{name} of complex values is not defined; take te.real, te.imag or abs first")
     position: Expr = as_expr(0)
     for own in _check_axes(axis, name):
+        if own.extent is ZERO:
+            raise ShapeError(
+                f"{name} over {own.name}: its range from {text(own.lo)} to {text(own.hi)} is empty, and nothing has no "
+                f"position; give it an element, or take te.{name[3:]}, which has a value of nothing"
+            )
         position = position * own.extent + (own - own.lo)
     exprs = (cast(position, "int32"), cast(operand, operand.dtype))
     return make_reduce(_arg_reducer(name, operand.dtype), exprs, axis, where)[0]
 
 
 def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
-    """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`."""
+    """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`.
+
+    Where ``where`` leaves no point, it is 2147483647.
+
+    Raises:
+        ShapeError: an axis without elements.
+    """
     return _arg("argmax", expr, axis, where)
 
 

@@ -11,7 +11,7 @@ from jaxte import dtypes
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
 from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call, unpicklable
 from jaxte.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
-from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand
+from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand, is_operand
 from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
 from jaxte.text import text
 from jaxte.walk import postorder
@@ -184,7 +184,7 @@ def _equality(op: Op, a: Tensor, b: object) -> Any:
             return elementwise(op, (a, b))
         except ShapeError:  # tensors that cannot be compared by element are not equal
             return (a is b) == (op is EQUAL)
-    return elementwise(op, (a, b)) if isinstance(b, (Expr, bool, int, float, complex)) else NotImplemented
+    return elementwise(op, (a, b)) if is_operand(b) else NotImplemented
 
 
 def var(name: str = "n") -> Var:

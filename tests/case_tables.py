@@ -5,7 +5,7 @@ from __future__ import annotations
 EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "attention_window_long": (
         {"while": 2, "dot_general": 8},
-        "inside the tiles of dtotal and dq and dkeys and dvalues, inside the tiles of largest and total and o, tiles of 100 i1: block-skew, tiles of 100 i1: einsum, tiles of 100 i1: max, tiles of 100 i1: sum",
+        "inside the tiles of dtotal and dq and dkeys and dvalues, inside the tiles of largest and total and o, tiles of 100 i1: einsum, tiles of 100 i1: max, tiles of 100 i1: sum",
     ),
     "attention_window_output": ({"dot_general": 1}, "block-skew, shifted products"),
     "attention_window_scores": ({"dot_general": 1}, "block-skew, shifted products"),
@@ -13,7 +13,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "batch_norm": ({}, "sum"),
     "batched_matmul": ({"dot_general": 3}, "einsum"),
     "bilateral_filter": ({}, "shift-and-add"),
-    "bilinear_resize": ({}, "shift-and-add"),
+    "bilinear_resize": ({}, "peeled edges, shift-and-add"),
     "box_blur_15": ({}, "separable slices"),
     "box_blur_5": ({}, "separable slices"),
     "conv1d": ({"convolution": 3}, "convolution"),
@@ -34,7 +34,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     ),
     "dense": ({"dot_general": 3}, "einsum, sum"),
     "embedding": ({"scatter": 1, "gather": 1}, "gather, scatter-add"),
-    "gather_permutation": ({"gather": 2}, "gather"),
+    "gather_permutation": ({"scatter": 2}, "scatter by the inverse"),
     "gaussian_sum_100000": (
         {"while": 2, "dot_general": 8},
         "inside the tiles of dx and dy_sum and db, inside the tiles of s, tiles of 5 i: einsum",
@@ -102,7 +102,7 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
         1.6,
         "the groups of each operand apart, and their results before they are put together",
     ),
-    "deformable_conv": (1.1, "four gathers of the samples, which the idiomatic form fuses into one"),
+    "deformable_conv": (1.1, "the samples, laid out once for each of the two products that read them"),
     "rms_norm": (350, "the product that its two sums share; XLA writes over no buffer"),
     "lrn": (1.1, _PADDED),
     "product_reduction": (
@@ -126,6 +126,10 @@ MORE_BYTES: dict[str, tuple[float, str]] = {
     "conv2d_transposed": (1.1, _LAID_OUT),
     "conv3d": (2.8, _LAID_OUT),
     "conv_per_example_gradients": (3.8, _LAID_OUT),
+    "gather_permutation": (
+        1.7,
+        "a copy that is written over; a scatter's operand is counted, and is not read",
+    ),
     "lrn": (1.4, _COUNTED),
     "max_pool_7_1": (3.4, _COUNTED),
     "prefix_sum": (

@@ -211,6 +211,19 @@ def test_axes_in_any_order(rng, order: tuple[int, ...]):
     assert "transpose" not in source and "reshape" not in source
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
+def test_steps_of_each_dimension_with_the_kernel_in_any_order(rng, order: tuple[int, ...]):
+    shapes = {0: 4, 1: 3, 2: 2, 3: 3}
+    X, W = x(2, 3, 9, 11), x(*(shapes[n] for n in order), name="W")
+    c, k, m = reduce_axis((0, 3), "c"), reduce_axis((0, 2), "k"), reduce_axis((0, 3), "m")
+
+    def body(n: Expr, o: Expr, row: Expr, col: Expr) -> Expr:
+        index = {0: o, 1: c, 2: k, 3: m}
+        return te_sum(X[n, c, 3 * row + k, col + 2 * m] * W[tuple(index[i] for i in order)], [c, k, m])
+
+    assert "transpose" not in verify(compute((2, 4, 3, 7), body), feeds(rng, X, W))
+
+
 def test_several_batch_and_feature_axes_are_merged(rng):
     X, W = x(2, 3, 2, 2, 9), x(2, 2, 2, 3, 2, name="W")
     c, d, k = reduce_axis((0, 2), "c"), reduce_axis((0, 2), "d"), reduce_axis((0, 3), "k")

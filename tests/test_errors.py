@@ -74,6 +74,15 @@ def define(fn, shape=(8,)):
         (lambda: bool(V), te.DefinitionError, "truth value"),
         (define(lambda i: te.max(V[k], k, ties="none")), te.DefinitionError, "'even'"),
         (define(lambda i: te.sum(V[k], k, where=V[k])), te.DtypeError, "predicate"),
+        (define(lambda i: te.argmin(V[i], te.reduce_axis((2, 2), "q"))), te.ShapeError, "argmin over q: .* 2 to 2 is empty.*te.min"),
+        (define(lambda i: np.exp(V[i])), te.DefinitionError, "np.exp is a function of arrays.*te.exp"),
+        (define(lambda i: np.maximum(V[i], 0)), te.DefinitionError, "np.maximum .* te.maximum"),
+        (define(lambda i: np.where(V[i] > 0, V[i], 0)), te.DefinitionError, "te.select for np.where"),
+        (lambda: np.sum(V), te.DefinitionError, "np.sum is a function of arrays.*te.reduce_axis"),
+        (lambda: np.add.reduce(V), te.DefinitionError, "np.add is a function of arrays"),
+        (define(lambda i: np.ones(8) * V[i]), te.DefinitionError, "arrays enter a definition as te.placeholder"),
+        (lambda: np.ones(8) * V, te.DefinitionError, "arrays enter a definition as te.placeholder"),
+        (define(lambda i: V[i] == jnp.ones(8)), te.DefinitionError, "arrays enter a definition as te.placeholder"),
     ],
 )  # fmt: skip
 def test_bad_definitions(attempt, error, message) -> None:
@@ -90,6 +99,27 @@ def test_tracers_are_no_extents() -> None:
 
     with pytest.raises(te.ShapeError, match="static"):
         jax.jit(lambda n: te.reduce_axis((0, n), "k"))(jnp.int32(3))
+
+
+def test_tracers_are_no_numbers() -> None:
+    @jax.jit
+    def scaled(v, s):
+        return te.function(lambda v: te.compute((8,), lambda i: v[i] * s, "y"))(v)
+
+    with pytest.raises(te.DefinitionError, match=r"has no value yet.*as an argument.*s\[\(\)\]"):
+        scaled(np.ones(8, "float32"), 2.0)
+
+
+def test_an_argmax_over_a_range_that_the_arrays_make_empty() -> None:
+    n = te.var("n")
+    A = te.placeholder((2, n), name="A")
+    after = te.reduce_axis((1, n), "k")
+    Y = te.compute((2,), lambda i: te.argmax(A[i, after], axis=after), "Y")
+    assert te.interpret(Y, {A: np.float32([[5, 1, 2], [5, 2, 1]])}).tolist() == [1, 0]
+    with pytest.raises(te.FeedError, match="argmax over k, whose range from 1 to n is empty"):
+        te.interpret(Y, {A: np.ones((2, 1), "float32")})
+    with pytest.raises(ValueError, match="non-empty"):  # of JAX
+        te.evaluate(Y, {A: np.ones((2, 1), "float32")})
 
 
 def test_a_guard_that_excludes_the_point_allows_the_read() -> None:

@@ -209,3 +209,16 @@ def test_sums_under_different_conditions_are_not() -> None:
     Y = element((6,), body)
     assert sums_of(Y) == 2
     check(Y)
+
+
+def test_a_choice_around_a_product_keeps_what_is_left_out_from_the_sum() -> None:
+    W, x, k = (
+        te.placeholder((64, 64), name="W"),
+        te.placeholder((64,), name="x"),
+        te.reduce_axis((0, 64), "k"),
+    )
+    Y = te.compute((64,), lambda i: te.sum(te.select(k <= i, W[i, k] * x[k], 0.0), axis=k), "Y")
+    data = np.ones(64, "float32")
+    data[62:] = np.nan, np.inf
+    found = te.evaluate(Y, {W: np.ones((64, 64), "float32"), x: data})
+    np.testing.assert_array_equal(found, [*range(1, 63), np.nan, np.nan])

@@ -120,6 +120,13 @@ def test_static_arguments_that_are_equal_but_differ_in_type() -> None:
     )
 
 
+def test_scalars_of_numpy_are_arrays_and_beside_tensors_numbers() -> None:
+    for made in (ops.relu(np.float32(2)), ops.sum(np.float32(2)), ops.reshape(np.float32(2), (1, 1))):
+        assert isinstance(made, jax.Array) and made.ravel()[0] == 2
+    assert ops.argmax(np.float32(2)) == 0
+    assert isinstance(ops.add(X, np.float32(2)), te.Tensor)
+
+
 @pytest.mark.parametrize("padding", [1, (1, 1), ((1, 1), (1, 1)), "SAME"])
 def test_spellings_of_padding(padding: Any) -> None:
     assert ops.conv2d(IMAGE, KERNEL, padding=padding).shape == (1, 2, 10, 10)
@@ -128,6 +135,14 @@ def test_spellings_of_padding(padding: Any) -> None:
 ERRORS: list[tuple[str, Callable[[], Any], str]] = [
     ("array and tensor", lambda: ops.add(X, np.ones(3, np.float32)), r"te\.ops\.add of the Tensor X and an array .*placeholder"),
     ("no tensor", lambda: ops.exp(2.0), r"te\.ops\.exp of numbers only"),
+    ("number", lambda: ops.argmax(2.0), r"te\.ops\.argmax of numbers only"),
+    ("numbers", lambda: ops.mean([1.0, 2.0]), r"te\.ops\.mean of numbers only"),
+    ("no axes", lambda: ops.softmax(np.float32(1)), r"te\.ops\.softmax: axis=-1, but there are 0 axes; give a tensor with at least one"),
+    ("axis of mean", lambda: ops.mean(X, 3), r"te\.ops\.mean: axis=3"),
+    ("axis of variance", lambda: ops.variance(X, 3), r"te\.ops\.variance: axis=3"),
+    ("axis of logsumexp", lambda: ops.logsumexp(X, 3), r"te\.ops\.logsumexp: axis=3"),
+    ("axis of layer_norm", lambda: ops.layer_norm(X, axis=3), r"te\.ops\.layer_norm: axis=3"),
+    ("axis of log_softmax", lambda: ops.log_softmax(X, 3), r"te\.ops\.log_softmax: axis=3"),
     ("axis", lambda: ops.sum(X, 3), r"te\.ops\.sum: axis=3, but there are 3 axes; give -3 to 2"),
     ("axis twice", lambda: ops.sum(X, (1, -2)), "names an axis twice"),
     ("axis type", lambda: ops.sum(X, 1.5), "axis=1.5 is no axis number"),

@@ -39,6 +39,18 @@ def turning(u: te.Tensor) -> te.Tensor:
     return te.compute((n, m), lambda i, j: u[(i - 1) % n, j] - u[i, (j + 2) % m], "Y")
 
 
+def doubled(u: te.Tensor) -> te.Tensor:
+    n, m = u.shape
+
+    def element(i: Any, j: Any) -> Any:
+        left, right = te.maximum((j - 1) // 2, 0), te.minimum((j + 1) // 2, m - 1)
+        return (
+            te.select(j % 2 == 0, 0.25, 0.75) * u[i, left] + te.select(j % 2 == 0, 0.75, 0.25) * u[i, right]
+        )
+
+    return te.compute((n, 2 * m), element, "Y")
+
+
 def compiled(Y: te.Tensor, form: str) -> Any:
     fn = te.function(inputs_of(Y), Y, forms={ANY: form})
     return jax.jit(fn).lower(*(jax.ShapeDtypeStruct(t.shape, t.dtype) for t in inputs_of(Y))).compile()
@@ -57,6 +69,35 @@ def test_a_large_stencil_is_an_interior_and_four_edges() -> None:
     assert [t for t in statements if t.startswith("Y_edge")] == [f"Y_edge{n}" for n in ("", "_1", "_2", "_3")]
     text = str(jax.make_jaxpr(te.function([X], Y))(jnp.zeros(X.shape)))
     assert "scatter" not in text and "gather" not in text and "concatenate" not in text
+
+
+def test_an_image_twice_the_size_is_repeated_slices_and_two_edges() -> None:
+    Y = doubled(X)
+    assert form_of(Y) == PEELED
+    statements = {s.target: s.source for s in program_of(Y).statements}
+    assert (
+        "pad" not in statements["Y_interior"]
+        and "jnp.repeat(X[:, 1:], 2, axis=1)" in statements["Y_interior"]
+    )
+    assert [t for t in statements if t.startswith("Y_edge")] == ["Y_edge", "Y_edge_1"]
+    given = np.random.default_rng(0).standard_normal(X.shape).astype(np.float32)
+    before, after = (
+        np.pad(given, ((0, 0), (1, 1)), mode="edge")[:, :-2],
+        np.pad(given, ((0, 0), (1, 1)), mode="edge")[:, 2:],
+    )
+    expected = np.stack([0.25 * before + 0.75 * given, 0.75 * given + 0.25 * after], 2).reshape(512, 768)
+    np.testing.assert_allclose(te.evaluate(Y, {X: given}), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("divisor", "is_peeled"), [(2, True), (4, True), (3, False), (8, False)])
+def test_quotients_are_peeled_that_take_their_next_value_all_the_time(divisor: int, is_peeled: bool) -> None:
+    n = X.shape[1]
+    Y = te.compute(
+        (512, divisor * n),
+        lambda i, j: X[i, te.maximum((j - 1) // divisor, 0)] - X[i, te.minimum((j + 1) // divisor, n - 1)],
+        "Y",
+    )
+    assert (form_of(Y) == PEELED) == is_peeled
 
 
 @pytest.mark.parametrize("stencil", [diffused, turning])
@@ -117,7 +158,11 @@ def run(tensors: list[te.Tensor], form: str) -> tuple[list[Any], str]:
 def place(draw: st.DrawFn, axis: Any, extent: int) -> tuple[Any, Any]:
     """An index near ``axis`` and the condition to read at it: in range, wrapping around, or held at the ends."""
     move = draw(st.sampled_from([-3, -1, -1, 0, 0, 1, 1, 2]))
-    match draw(st.sampled_from(["zeros", "fewer", "wraps", "held", "mirrored"])):
+    match draw(st.sampled_from(["zeros", "fewer", "wraps", "held", "mirrored", "halves", "half held"])):
+        case "halves":
+            return (axis + move) // 2, axis + move >= 0
+        case "half held":
+            return te.maximum(te.minimum((axis + move) // 2, (extent - 2) // 2), 0), te.const(True)
         case "zeros":
             return axis + move, (axis + move >= 0) & (axis + move < extent)
         case "fewer":

@@ -71,3 +71,18 @@ def test_other_reductions_at_positions_that_are_data(
 
 def needed(tensor: te.Tensor) -> list[te.Tensor]:
     return [t for t in topological_order([tensor]) if isinstance(t, te.Placeholder)]
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod"])
+def test_what_occurs_once_takes_its_place(name: str, rng: np.random.Generator) -> None:
+    """Nothing is added up where positions are unique; what none of them is keeps the identity."""
+    x = te.placeholder((40, 3), name="X")
+    i = te.placeholder((40,), "int32", "I", facts=te.facts.unique())
+    e = te.reduce_axis((0, 40), "e")
+    reduce = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[name]
+    y = te.compute((50, 3), lambda a, c: reduce(x[e, c] * 1.5, axis=e, where=(i[e] == a) & (e >= c)), "Y")
+    source = te.source(y)
+    assert ".set(" in source and "unique_indices=True" in source
+    assert not any(f".{method}(" in source for method in ("add", "max", "min", "multiply"))
+    feeds = {x: rng.standard_normal((40, 3)).astype("float32"), i: rng.permutation(60)[:40].astype("int32")}
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)

@@ -127,3 +127,21 @@ def test_errors_are_those_of_jax(data) -> None:
         te.grad(loss, 5)(params, x, labels)
     with pytest.raises(te.DefinitionError, match="builder of Tensors"):
         te.grad(3)
+
+
+def test_second_derivatives_of_a_maximum_share_as_the_first_at_ties() -> None:
+    x = np.array([1, 2, 2, 0, 2, -1, 3, 3], "float32")
+    X, k = te.placeholder((8,), name="X"), te.reduce_axis((0, 4), "k")
+    Y = te.compute((5,), lambda i: te.max(X[i + k], axis=k), "Y")
+    S = te.compute((5,), lambda i: te.sin(Y[i]), "S")
+    H, G = te.placeholder((5,), name="H"), te.placeholder((8,), name="G")
+    (dX,) = te.differentiate(S, [X], head=H)
+    (second,) = te.differentiate(dX, [X], head=G)
+    windows = np.stack([x[i : i + 4] for i in range(5)])
+    shares = np.zeros((5, 8))
+    for i, window in enumerate(windows):
+        shares[i, i : i + 4] = (window == window.max()) / np.sum(window == window.max())
+    expected = shares.T @ np.diag(-np.sin(windows.max(axis=1))) @ shares
+    for n, direction in enumerate(np.eye(8, dtype="float32")):
+        found = te.evaluate(second, {X: x, H: np.ones(5, "float32"), G: direction})
+        np.testing.assert_allclose(found, expected[n], atol=1e-6)

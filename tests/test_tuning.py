@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge import measured, tuning
+from jaxte.bridge.tuning_file import Tuned, save_tuning
 from jaxte.lower.signatures import signature
 from jaxte.tensor import Tensor
 
@@ -186,6 +189,48 @@ def test_who_reads_a_file_that_is_being_written_finds_all_of_the_old_one(
     monkeypatch.setattr("os.replace", looking)
     te.autotune(blur, np.ones(10, "float32"), file=file)
     assert file.read_text() != old
+    assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
+
+
+ADD_TO_A_FILE = """
+import sys
+import time
+from pathlib import Path
+from jaxte.bridge import tuning_file
+from jaxte.bridge.tuning_file import Tuned, save_tuning
+
+file, name, meeting = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+read = tuning_file.kept_here
+def slowly(path):
+    found = read(path)
+    time.sleep(0.01)
+    return found
+tuning_file.kept_here = slowly  # so that the other writes between what this process reads and what it writes
+
+(meeting / name).touch()
+while len(list(meeting.iterdir())) < 2:
+    time.sleep(0.001)
+for n in range(20):
+    save_tuning(file, {f"{name} {n}": Tuned("y", "y[i] = ...", {"general": 1.0})})
+"""
+
+
+def test_processes_that_add_to_one_file_at_once_keep_the_entries_of_each_other(tmp_path: Path) -> None:
+    kept, meeting = tmp_path / "kept", tmp_path / "meeting"
+    kept.mkdir()
+    meeting.mkdir()
+    file = kept / "tuning.json"
+    command = [sys.executable, "-c", ADD_TO_A_FILE, str(file)]
+    started = [subprocess.Popen([*command, name, str(meeting)]) for name in ("a", "b")]
+    assert [process.wait(60) for process in started] == [0, 0]
+    assert set(json.loads(file.read_text())["reductions"]) == {f"{c} {n}" for c in "ab" for n in range(20)}
+    assert [f.name for f in kept.iterdir()] == ["tuning.json"]
+
+
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.json"
+    (tmp_path / ".tuning.json.lock").touch()
+    save_tuning(file, {"a": Tuned("y", "y[i] = ...", {"general": 1.0})})
     assert [f.name for f in tmp_path.iterdir()] == ["tuning.json"]
 
 

@@ -17,7 +17,6 @@ SIZES = {
 }
 LEFT_OUT = {"full": {"indexed": "the gathered windows take 10.5 GB twice"}}
 WORKS_MORE = ("idiomatic",)
-HOLDS_BACK = "the scores of a tile are skewed into a band and back; by hand they stay a block of the matrix behind a mask"
 SPELLINGS = {
     "idiomatic": "a mask on all pairs",
     "by hand": "blocks of queries by lax.map, computed again backward",

@@ -8,7 +8,7 @@ from harness.inputs import normal, uniform
 
 TITLE = "deformable convolution 3x3"
 SIZES = {"full": dict(n=2, c=16, h=32), "quick": dict(n=1, c=8, h=16), "tiny": dict(n=1, c=2, h=4)}
-HOLDS_BACK = "the scatters of the four neighbours are four arrays that are added; by hand writes into one"
+HOLDS_BACK = "the samples are laid out once for each of the two products that read them, as by hand"
 
 
 def inputs(n, c, h):

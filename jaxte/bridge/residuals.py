@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import Axis, Expr, Read, Reduce, Var
+from jaxte.lower.permuted_rows import inverse_wanted
 from jaxte.lower.policy import DEFAULT, Policy
 from jaxte.lower.tile_sizes import Large
 from jaxte.lower.work import extent_of
@@ -31,6 +32,8 @@ def saved_tensors(
 
     So is a tensor that is too large to exist in whole (see ``lower.tile_sizes``), which both passes compute in tiles,
     as long as computing it once more costs less than writing and reading it, or a budget asks for it.
+
+    The inverse of a permutation by which an adjoint takes rows is kept where rows are rather written to their places.
     """
     forward = topological_order([*inputs, *outputs])
     read, own = _backward_part(forward, adjoints)
@@ -49,6 +52,8 @@ def saved_tensors(
             saved.update(dict.fromkeys(sources))
             available.update(sources)
         available.add(tensor)
+    wanted = {inverse_wanted(adjoint, policy) for adjoint in adjoints}
+    saved.update((t, None) for t in inputs if t in wanted)
     _add_sizes(saved, own, [*inputs, *outputs], outputs)
     return [t for t in forward if t in saved]
 

@@ -20,6 +20,7 @@ from jaxte.bridge.module import load, with_own_externs
 from jaxte.bridge.tuning_file import Tuned, kept_here, save_tuning
 from jaxte.dtypes import is_inexact
 from jaxte.errors import LoweringError
+from jaxte.facts import companions
 from jaxte.lower.emit import module_text
 from jaxte.lower.ops import Program
 from jaxte.lower.plan import lower
@@ -174,7 +175,7 @@ def _computed(program: Program, given: Sequence[Tensor]) -> dict[str, list[Compu
 
 def _has(tensor: Compute, key: str, policy: Policy) -> bool:
     """Whether the reduction ``key`` is one of ``tensor``, computed alone."""
-    program = lower("one", tensor.inputs, [tensor], policy)
+    program = lower("one", _parameters_of(tensor), [tensor], policy)
     return any(estimate.key == key for choice in program.choices for estimate in choice.estimates)
 
 
@@ -187,7 +188,7 @@ def _timed(
 ) -> dict[str, float]:
     """The seconds of each form of the reduction ``key`` in ``tensor``."""
     calls: dict[str, Callable[[], Any]] = {}
-    inputs = _values(tensor.inputs, values, policy)
+    inputs = _values([*tensor.inputs, *(t for t in _parameters_of(tensor) if t in values)], values, policy)
     for form in forms:
         # A form is forced by being the only one that was measured.
         forced = replace(policy, forms={}, without=frozenset(), measured={**measurements(), key: {form: 1.0}})
@@ -195,6 +196,11 @@ def _timed(
         calls[form] = partial(run, *inputs.values())
     _check_agreement(tensor, calls)
     return _interleaved(calls, seconds)
+
+
+def _parameters_of(tensor: Compute) -> list[Tensor]:
+    """What some form of ``tensor`` reads: its inputs, and the tensors that facts about them refer to."""
+    return list(dict.fromkeys([*tensor.inputs, *(c for t in tensor.inputs for c in companions(t))]))
 
 
 def _check_agreement(tensor: Compute, calls: Mapping[str, Callable[[], Any]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from jaxte.bridge.file_lock import only_writer
 from jaxte.bridge.measured import remember
 from jaxte.errors import LoweringError
 
@@ -56,23 +57,28 @@ class Tuned:
 def save_tuning(path: Any, found: Mapping[str, Tuned]) -> None:
     """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced.
 
-    The new file takes the place of the old one at once, so that who reads it meanwhile finds one of them in whole.
+    The new file takes the place of the old one at once, so that who reads it meanwhile finds one of them in whole. Of
+    processes that add to it at the same time each finds what the others have written.
     """
-    old = kept_here(path)
-    machine = asdict(this_machine())
-    entries = {key: asdict(tuned) for key, tuned in {**old, **found}.items()}
     file = _file(path)
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=file.name, suffix=".new", delete=False
-        ) as new:
-            new.write(json.dumps({**machine, "reductions": entries}, indent=1) + "\n")
-        os.chmod(new.name, file.stat().st_mode if file.exists() else 0o644)
-        os.replace(new.name, file)
+        with only_writer(file):
+            _replace(file, {**kept_here(path), **found})
     except OSError as error:
         raise LoweringError(
             f"the tuning file {file} cannot be written ({error}); give another path"
         ) from error
+
+
+def _replace(file: Path, entries: Mapping[str, Tuned]) -> None:
+    machine = asdict(this_machine())
+    table = {key: asdict(tuned) for key, tuned in entries.items()}
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=file.parent, prefix=file.name, suffix=".new", delete=False
+    ) as new:
+        new.write(json.dumps({**machine, "reductions": table}, indent=1) + "\n")
+    os.chmod(new.name, file.stat().st_mode if file.exists() else 0o644)
+    os.replace(new.name, file)
 
 
 def kept_here(path: Any) -> dict[str, Tuned]:

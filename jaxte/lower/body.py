@@ -44,7 +44,7 @@ from jaxte.lower.writing import (
     number,
     parenthesised,
 )
-from jaxte.operators import COMPARISONS, SELECT, Op
+from jaxte.operators import ADD, COMPARISONS, SELECT, SUBTRACT, Op
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import CALL, Function
 from jaxte.tensor import Tensor
@@ -90,6 +90,10 @@ class Body:
         self._padded_names: dict[Tensor, str] = {}
         self.in_tiles = False  # whether this is a row that is computed together with others
         self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
+        self.root: Expr | None = None  # what is evaluated
+        self.returned: Expr | None = (
+            None  # what is computed, where it is a result of the function: no loop reads it
+        )
         self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
         self._positions: dict[
             str, tuple[Axis, int, int]
@@ -101,6 +105,7 @@ class Body:
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""
         self.guarded = guarded_reads(root)
+        self.root = root
         self.survey(root)
         stack = [self._task(root, scope)]
         answer: Value | None = None
@@ -171,6 +176,10 @@ class Body:
         if roots is not None:
             self.survey(roots)
             return (yield roots, scope)
+        if node is self.root and node.op in (ADD, SUBTRACT):
+            total = yield from self.rules["sum"](self, node, scope)
+            if total is not None:
+                return total
         operands = []
         for arg in node.args:
             operands.append((yield arg, scope))

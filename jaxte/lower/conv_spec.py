@@ -277,17 +277,24 @@ def finished_source(spec: ConvolutionSpec, result: str, operands: Sequence[str],
 
 
 def call_source(
-    spec: ConvolutionSpec, operands: Sequence[str], write: Write, padding: str | None = None
+    spec: ConvolutionSpec, operands: Sequence[str], write: Write, pads: Sequence[str] | None = None
 ) -> str:
-    """The call of ``lax.conv_general_dilated`` alone, with another text for its padding if that is given."""
-    padding = padding or tuple_text(tuple_text(map(write, pair)) for pair in spec.padding)
+    """The call of ``lax.conv_general_dilated`` alone, with other texts for the padding of its dimensions if they are given."""
+    pads = pads or [tuple_text(map(write, pair)) for pair in spec.padding]
+    letters, kernel = spatial_letters(spec), spec.dimension_numbers[1]
+    order = sorted(
+        range(len(letters)), key=lambda n: kernel.index(letters[n])
+    )  # lax has them as the kernel does
+
+    def listed(values: Sequence[object]) -> str:
+        return tuple_text(str(values[n]) for n in order)
+
     shapes = (spec.lhs_shape, spec.rhs_shape)
     arguments = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
-    arguments.append(f"window_strides={tuple_text(map(str, spec.strides))}")
-    arguments.append(f"padding={padding}")
+    arguments += [f"window_strides={listed(spec.strides)}", f"padding={listed(pads)}"]
     for name, values in (("lhs_dilation", spec.lhs_dilation), ("rhs_dilation", spec.rhs_dilation)):
         if any(value != 1 for value in values):
-            arguments.append(f"{name}={tuple_text(map(str, values))}")
+            arguments.append(f"{name}={listed(values)}")
     arguments.append(f"dimension_numbers={tuple_text(json.dumps(d) for d in spec.dimension_numbers)}")
     if spec.groups is not ONE:
         arguments.append(f"feature_group_count={write(spec.groups)}")

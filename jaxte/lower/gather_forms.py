@@ -3,7 +3,8 @@
 ``X[I[i], j]`` is a gather. It is also the product of the one-hot matrix of the positions with X, which is fastest where
 matrix products are cheap, gathers are not, and X has few rows. In that product every element of X is met by every position, with
 a factor 0 if it is not the one that is read: where X holds an infinity or a NaN, ``0 * inf`` is NaN everywhere. Such products are taken
-by their cost only where X is stated to be finite (``te.facts.finite``).
+by their cost only where X is stated to be finite (``te.facts.finite``). Where I is a permutation whose inverse is known, the rows
+of X may also be written to their places (``permuted_rows.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from jaxte.facts import Finite, find
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, choose
 from jaxte.lower.ops import Code, Value
+from jaxte.lower.permuted_rows import BY_INVERSE, gathered, inverse_of, scattered
 from jaxte.lower.scopes import Scope
 from jaxte.lower.signatures import signature
 from jaxte.lower.work import Work, extent_of
@@ -33,10 +35,11 @@ _NOT_FINITE = "an infinity or a NaN in {} would make all that is read NaN, as 0 
 
 def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> str:
     """How to read ``node``, whose only array of positions is ``index``, in the place ``place`` of its indices."""
-    offers = list(_candidates(node, index, place))
+    current = substitute(node, dict(scope.table))
+    assert isinstance(current, Read)
+    offers = list(_candidates(body, node, current, index, place))
     if len(offers) < 2:
         return GATHER
-    current = substitute(node, dict(scope.table))
     axes = [d for d in scope.order if d in free_axes(current)]
     chosen = choose(body, offers, signature(axes, current))
     if chosen.caution:
@@ -44,11 +47,15 @@ def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> s
     return chosen.form
 
 
-def _candidates(node: Read, index: Value, place: int) -> Iterator[Candidate]:
+def _candidates(body: Body, node: Read, current: Read, index: Value, place: int) -> Iterator[Candidate]:
     rows = prod(extent_of(d.extent) for d in index.dims)
     extents = [extent_of(as_expr(e)) for e in node.tensor.shape]
     values = rows * prod(extents[:place] + extents[place + 1 :])
-    yield Candidate(GATHER, Work(gather=values, kernel=1), None)
+    if node is body.returned and inverse_of(current) in body.tensors:
+        yield Candidate(GATHER, gathered(current), None)
+        yield Candidate(BY_INVERSE, scattered(current), None)
+    else:
+        yield Candidate(GATHER, Work(gather=values, kernel=1), None)
     ones = rows * extents[place]
     if not is_float(node.dtype) or ones > _MOST_ONES:
         return

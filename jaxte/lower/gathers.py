@@ -13,11 +13,12 @@ from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.lower.gather_forms import GATHER, ONE_HOT, form_of, one_hot_value
 from jaxte.lower.ops import Code, Value
+from jaxte.lower.permuted_rows import BY_INVERSE, inverse_of, scatter_code
 from jaxte.lower.scopes import Scope
 from jaxte.lower.views import reorder
 from jaxte.lower.writing import broadcast, number, typed_number
 from jaxte.text import text
-from jaxte.walk import reads_of
+from jaxte.walk import reads_of, substitute
 
 
 def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
@@ -74,12 +75,17 @@ def _indexed(
     if form == ONE_HOT:
         inside = not modes[0].startswith('mode="fill"')
         value = one_hot_value(body, node, position, chosen[0], kept, inside)
+    elif form == BY_INVERSE:
+        inverse = inverse_of(substitute(node, dict(scope.table)))
+        assert inverse is not None
+        body.reason = f"`{text(node)}` is written to its place by {inverse.name}, each row once"
+        value = Value(scatter_code(base, body.tensors[inverse]), found, (node.dtype, False))
     elif not modes:
         value = Value(Code(f"{base}{where}"), found, (node.dtype, False))
     else:
         texts = [f"{base}.at{where}.get({mode}, wrap_negative_indices=False)" for mode in modes]
-        text = next((t for t in texts if t in body.written), texts[0])
-        value = Value(Code(text), found, (node.dtype, False))
+        known = next((t for t in texts if t in body.written), texts[0])
+        value = Value(Code(known), found, (node.dtype, False))
     if modes:
         value = body.named_as(_name(base, entries), value)
     return body.with_steps(value, reorder(found, wanted), wanted)

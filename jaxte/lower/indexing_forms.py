@@ -7,18 +7,20 @@ matrix products are cheap and ``a`` takes few values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from math import log2, prod
 
 import numpy as np
 
 from jaxte.dtypes import is_float
-from jaxte.expr import Axis, Reduce
+from jaxte.expr import Axis, Expr, Reduce
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.guarded_reads import guarded_reads
 from jaxte.lower.indexing import FORMS, ScatterSpec
 from jaxte.lower.indexing_source import one_hot_source, scatter_source, sorted_scatter_source
+from jaxte.lower.ops import Value
+from jaxte.lower.scopes import Scope
 from jaxte.lower.specs import Write
 from jaxte.lower.work import Work, extent_of
 from jaxte.lower.written import operands_text, whole
@@ -55,16 +57,22 @@ def _candidate(
     source: Source,
 ) -> Candidate:
     def write() -> Search:
-        body.survey(spec.values.body)
-        # Single elements are as well filled in, as others do that read them: then there is one gather for all.
-        rows = len(spec.values.axes) > spec.block
-        hits = guarded_reads(spec.values.body, spec.hits if rows else ())
-        guarded, body.guarded = body.guarded, body.guarded | hits
-        texts = yield from operands_text(body, spec.operands)
-        body.guarded = guarded
+        texts = yield from scatter_operands(body, spec)
         body.note(form)
         if "scatter" in form:
             body.reason = spec.reason
         return whole(source(spec, texts, body.sizes.text), axes, node)
 
     return Candidate(form, work, write)
+
+
+def scatter_operands(body: Body, spec: ScatterSpec) -> Generator[tuple[Expr, Scope], Value, list[str]]:
+    """The texts of the operands of ``spec``; what falls outside of the output may be anything."""
+    body.survey(spec.values.body)
+    # Single elements are as well filled in, as others do that read them: then there is one gather for all.
+    rows = len(spec.values.axes) > spec.block
+    hits = guarded_reads(spec.values.body, spec.hits if rows else ())
+    guarded, body.guarded = body.guarded, body.guarded | hits
+    texts = yield from operands_text(body, spec.operands)
+    body.guarded = guarded
+    return texts

@@ -23,7 +23,7 @@ def gather_source(spec: GatherSpec, operands: Sequence[str], write: Write = writ
 
 def scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Write = write_extent) -> str:
     """The Python expression of ``spec`` on the texts of ``spec.operands``."""
-    return _finished(spec, _added(spec, operands, spec.flags, write), operands)
+    return _finished(spec, accumulated(spec, operands, spec.flags, write), operands)
 
 
 def sorted_scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Write = write_extent) -> str:
@@ -32,7 +32,7 @@ def sorted_scatter_source(spec: ScatterSpec, operands: Sequence[str], write: Wri
     order = f"jnp.argsort({index})"
     moved = f"jnp.take({values}, {order}, axis={spec.target})"
     flags = dict.fromkeys([*spec.flags, "indices_are_sorted"])
-    result = _added(spec, [moved, f"jnp.sort({index})", *others], tuple(flags), write)
+    result = accumulated(spec, [moved, f"jnp.sort({index})", *others], tuple(flags), write)
     return _finished(spec, result, operands)
 
 
@@ -46,23 +46,37 @@ def one_hot_source(spec: ScatterSpec, operands: Sequence[str], write: Write = wr
     return _finished(spec, product, operands)
 
 
-def _added(spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write) -> str:
+def accumulated(
+    spec: ScatterSpec, operands: Sequence[str], flags: Sequence[str], write: Write, onto: str = ""
+) -> str:
+    """The values at their positions in the array called ``onto``, by default one of identities.
+
+    Where no position occurs twice identities need not be read: values take their places.
+    """
     shape, dtype = tuple_text(map(write, spec.shape)), dtype_text(spec.dtype)
-    start = f"jnp.zeros({shape}, {dtype})"
-    if spec.method != "add":
-        start = f"jnp.full({shape}, {_identity(spec)}, {dtype})"
+    identities = (
+        f"jnp.zeros({shape}, {dtype})"
+        if spec.method == "add"
+        else f"jnp.full({shape}, {_identity(spec)}, {dtype})"
+    )
+    start = onto or identities
     entries = _entries(spec.positions, spec.block, operands, write)
     known = "".join(f", {flag}=True" for flag in flags)
-    return f'{start}.at[{entries}].{spec.method}({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
+    method = "set" if "unique_indices" in flags and not onto else spec.method
+    return f'{start}.at[{entries}].{method}({operands[0]}, mode="drop", {_FROM_THE_FRONT}{known})'
 
 
 def _finished(spec: ScatterSpec, result: str, operands: Sequence[str]) -> str:
     remaining = list(operands[1 + len(spec.indices) :])
-    if spec.order is not None:
-        result = f"jnp.transpose({result}, {tuple_text(map(str, spec.order))})"
+    result = in_order(spec, result)
     if spec.scale is not None:
         result = f"{as_factor(remaining.pop(0))} * {result}"
     return result if spec.guard is None else f"jnp.where({remaining.pop(0)}, {result}, {_identity(spec)})"
+
+
+def in_order(spec: ScatterSpec, result: str) -> str:
+    """``result``, whose dimensions are in the order in which values are accumulated, in the order of the output's."""
+    return result if spec.order is None else f"jnp.transpose({result}, {tuple_text(map(str, spec.order))})"
 
 
 def _identity(spec: ScatterSpec) -> str:

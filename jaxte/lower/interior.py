@@ -1,7 +1,8 @@
 """Where the interior of a tensor is: the part of its axes at which no read leaves its tensor or wraps around.
 
-``u[i - 1] + u[(i + 1) % n]`` has an interior from 1 up to ``n - 1``. It ends where an index of one axis becomes negative or
-too large, takes its next quotient or meets another end of a minimum, and where a condition on one axis changes.
+``u[i - 1] + u[(i + 1) % n]`` has an interior from 1 up to ``n - 1``, ``u[max((i - 1) // 2, 0)]`` one from 1 on. It ends where an index of one
+axis becomes negative or too large, wraps around or meets another end of a minimum, and where a condition on one axis changes. A
+quotient that takes its next value all the time has no end there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jaxte.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.walk import postorder
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
+_REPEATED = (2, 4)
 
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
@@ -60,6 +62,10 @@ def _straight(index: Expr, forms: list[Linear]) -> Linear | None:
 
 def _in_the_middle(atom: Expr, forms: list[Linear]) -> Linear | None:
     match atom:
+        case Call(op, (number, Const(int() as divisor))) if op is FLOOR_DIVIDE and _takes_steps(
+            number, divisor
+        ):
+            return Linear({atom: 1})
         case Call(op, (number, Const(int() as divisor))) if op is MOD or op is FLOOR_DIVIDE:
             inner = _straight(number, forms)
             if inner is None or (middle := _value(inner)) is None:
@@ -79,18 +85,41 @@ def _in_the_middle(atom: Expr, forms: list[Linear]) -> Linear | None:
     return None
 
 
+def _takes_steps(number: Expr, divisor: int) -> bool:
+    """Whether the quotient of ``number``, a multiple of one axis, is the same on no half of the axis.
+
+    Only those by 2 and 4: slices repeated three times, or eight, are written no faster without their ends.
+    """
+    match list(linear(number).terms.items()):
+        case [(Axis() as axis, factor)] if (extent := known(axis.hi)) is not None:
+            return abs(factor) * extent > 2 * divisor and divisor in _REPEATED
+    return False
+
+
 def _value(form: Linear) -> int | None:
     """``form`` in the middle of its axes."""
-    extents = [known(axis.hi) if isinstance(axis, Axis) else None for axis in form.terms]
-    if None in extents:
-        return None
-    middles = [(extent or 0) // 2 for extent in extents]
-    return form.constant + sum(c * m for c, m in zip(form.terms.values(), middles, strict=True))
+    total = form.constant
+    for atom, factor in form.terms.items():
+        match atom:
+            case Axis() if (extent := known(atom.hi)) is not None:
+                total += factor * (extent // 2)
+            case Call(op, (number, Const(int() as divisor))) if (
+                op is FLOOR_DIVIDE and (middle := _value(linear(number))) is not None
+            ):
+                total += factor * (middle // int(divisor))
+            case _:
+                return None
+    return total
 
 
 def _interval(form: Linear) -> Interval | None:
     """The positions of its axis at which ``form`` is at least 0; None where that is everywhere."""
     match list(form.terms.items()):
+        case [(Call(op, (number, Const(int() as divisor))), factor)] if op is FLOOR_DIVIDE:
+            # q >= m where the number is at least d * m, q <= m where it is at most d * m + d - 1
+            least = -(form.constant // factor) if factor > 0 else form.constant // -factor
+            own = linear(number) - constant(least * int(divisor))
+            return _interval(own if factor > 0 else constant(int(divisor) - 1) - own)
         case [(Axis() as axis, factor)] if (extent := known(axis.hi)) is not None:
             first = max(-(form.constant // factor), 0) if factor > 0 else 0
             last = min(form.constant // -factor, extent - 1) if factor < 0 else extent - 1

@@ -47,6 +47,12 @@ def interleaved_value(
     return _joined(body, value, splits)
 
 
+def is_interleaved(root: Expr, scope: Scope) -> bool:
+    """Whether some part of ``root`` is a choice among all remainders of dimensions."""
+    choices = (n for n in postorder(root) if isinstance(n, Call) and n.op is SELECT)
+    return any(True for node in choices for _ in _remainders(node, scope))
+
+
 def _joined(body: Body, value: Value, splits: Sequence[Digits]) -> Value:
     """An array over digits as one over the whole dimensions."""
     by_high = {s.high: s for s in splits}

@@ -5,7 +5,8 @@ is put around ``u`` and no copy of it is made; what is left are two rows with fe
 over a part of the axes: the guards are decided there, and reads that wrap around are plain slices. The pieces are written
 into their places of one array, which XLA does without a copy.
 
-Bodies with reductions are not taken apart: windows and convolutions have padding of their own.
+Bodies with reductions are not taken apart: windows and convolutions have padding of their own. Neither are choices by remainders, which
+repeat nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from jaxte.lower.body import Body
 from jaxte.lower.bounds import known
 from jaxte.lower.candidates import Candidate, choose
 from jaxte.lower.interior import Cuts, interior_cuts
+from jaxte.lower.interleaved import is_interleaved
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.reduces import full
 from jaxte.lower.scopes import Scope, Widths, is_inside
@@ -29,7 +31,7 @@ from jaxte.lower.work import Work, extent_of, points
 from jaxte.lower.writing import dtype_text
 from jaxte.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.tensor import Tensor
-from jaxte.walk import postorder, reads_of
+from jaxte.walk import free_axes, postorder, reads_of
 
 PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"
 _MOST_READS = 256  # in all pieces together: each is written out, and compiled
@@ -64,7 +66,7 @@ def peeled(body: Body, root: Expr, axes: Sequence[Axis], scope: Scope) -> list[P
     if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
         return []
     pieces = list(_pieces(axes, cuts, scope))
-    if not all(is_inside(read, pieces[0].scope) for read in reads):
+    if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
         return []
     offers = [
         Candidate(SURROUNDED, _work_at_once(body, reads, axes), None),
@@ -106,11 +108,9 @@ def _part(scope: Scope, axis: Axis, first: int, count: int) -> Scope:
 
 
 def _work_at_once(body: Body, reads: Sequence[Read], axes: Sequence[Axis]) -> Work:
-    """A copy of each tensor with zeros around it; where reads wrap around, one of the tensor for each of them."""
+    """A copy of each tensor with zeros around it; where reads wrap around or repeat elements, one of what each of them reads."""
     copies = [_bytes(tensor, widths) for tensor, widths in body.padded.items()]
-    copies += [
-        float(_bytes(read.tensor, ())) for read in reads if any(_divides(index) for index in read.indices)
-    ]
+    copies += [_bytes_read(read) for read in reads if any(_divides(index) for index in read.indices)]
     return Work(stream=2 * sum(copies), kernel=len(copies), temporaries=max(copies))
 
 
@@ -119,6 +119,10 @@ def _bytes(tensor: Tensor, widths: Widths) -> float:
     around = widths or ((0, 0),) * len(sizes)
     wide = [size + before + after for size, (before, after) in zip(sizes, around, strict=True)]
     return float(prod(wide) * np.dtype(tensor.dtype).itemsize)
+
+
+def _bytes_read(read: Read) -> float:
+    return max(_bytes(read.tensor, ()), points(free_axes(read)) * np.dtype(read.dtype).itemsize)
 
 
 def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:

@@ -21,6 +21,7 @@ from jaxte.lower.peeling import peeled, write_pieces
 from jaxte.lower.policy import Policy
 from jaxte.lower.recognise import recognised
 from jaxte.lower.reduces import full, reduce_value
+from jaxte.lower.scatter_chains import chained
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import select_value
 from jaxte.lower.shared_calls import with_shared_calls
@@ -43,6 +44,7 @@ _RULES: Mapping[str, Callable[..., Any]] = {
     "reduce": reduce_value,
     "gather": gather_value,
     "recognise": recognised,
+    "sum": chained,
 }
 _LONGEST_FORMULA = 600
 _WIDE = ("float64", "complex128")
@@ -69,7 +71,7 @@ def lower(
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
-    lowering = _Lowering(names, sizes, policy, name, params)
+    lowering = _Lowering(names, sizes, policy, name, params, frozenset(results))
     planned = without_winners(tiling(order, idents, results, policy), results, policy)
     planned = with_shared_products(planned, results, policy)
     written = lowering.written(planned, idents)
@@ -91,13 +93,20 @@ class _Lowering:
     """What the parts of a program share: names, sizes, the policy, and the functions that it calls."""
 
     def __init__(
-        self, names: Names, sizes: Sizes, policy: Policy, name: str, params: Sequence[Tensor]
+        self,
+        names: Names,
+        sizes: Sizes,
+        policy: Policy,
+        name: str,
+        params: Sequence[Tensor],
+        results: frozenset[Tensor],
     ) -> None:
         self.names = names
         self.sizes = sizes
         self.policy = policy
         self.name = name
         self.params = params
+        self.results = results
         self.externs: dict[object, str] = {}
         self.functions: list[tuple[str, Callable[..., Any]]] = []
 
@@ -129,6 +138,7 @@ class _Lowering:
             target = self.names.new(tensor.name)
             body = self.body(tile_of or target, target, tensor.name, idents)
             body.in_tiles = bool(tile_of)
+            body.returned = tensor.body if tensor in self.results and not tile_of else None
             body.written = shared
             if tensor in planned.refused:
                 body.refuse(TILES, planned.refused[tensor])

@@ -29,6 +29,8 @@ class Rates:
         transcendental: evaluations of exp, log, tanh and their like.
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
+        gathered_row: elements of short rows read at positions that are data, and written as they are.
+        scattered_row: elements of short rows written at positions that are data, each once, over a copy of others.
         kernel: operations started.
         cache: bytes that an intermediate may have without being slower than what is in cache.
         spill: bytes a second of intermediates that are larger than the cache.
@@ -46,6 +48,8 @@ class Rates:
     transcendental: float
     gather: float
     scatter: float
+    gathered_row: float
+    scattered_row: float
     kernel: float
     cache: float
     spill: float
@@ -65,6 +69,8 @@ RATES = {
         transcendental=2e9,
         gather=3e8,
         scatter=4e8,
+        gathered_row=7e8,
+        scattered_row=1.5e9,
         kernel=3e5,
         cache=1.6e7,
         spill=3e9,
@@ -82,6 +88,8 @@ RATES = {
         transcendental=4e12,
         gather=2e11,
         scatter=5e10,
+        gathered_row=2e11,
+        scattered_row=5e10,
         kernel=3e5,
         cache=5e7,
         spill=4e12,
@@ -99,6 +107,8 @@ RATES = {
         transcendental=1e12,
         gather=1e10,
         scatter=5e9,
+        gathered_row=1e10,
+        scattered_row=5e9,
         kernel=3e5,
         cache=1e8,
         spill=1e12,

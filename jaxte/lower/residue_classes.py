@@ -121,9 +121,7 @@ def classes_source(
         lhs_dilation=(1,) * len(classes),
         rhs_dilation=tuple(own.dilation for own in classes),
     )
-    result = call_source(
-        dense, (texts[0], kernel), write, f"({', '.join(pads)}{',' if len(pads) == 1 else ''})"
-    )
+    result = call_source(dense, (texts[0], kernel), write, pads)
     for letter in sorted(
         loops, key=lambda letter: -out.index(letter)
     ):  # the last dimension is the innermost list

@@ -21,6 +21,7 @@ from jaxte.errors import LoweringError
 from jaxte.expr import Axis, Const
 from jaxte.lower.general import is_contraction
 from jaxte.lower.policy import Policy
+from jaxte.lower.tile_bands import with_matrices
 from jaxte.lower.tile_blocks import NoBlock
 from jaxte.lower.tile_makers import Pass, largest_block, make_pass, sized
 from jaxte.lower.tile_passes import Tiles, Tiling, inputs_of, ordered
@@ -324,9 +325,9 @@ class _Planner:
         blocks, updates = known.blocks, known.updates
         own: list[Tensor] = [*blocks.computed, *(u.new for u in updates)]
         whole = Tiling(tuple(own), {}, {})
-        if budget is None:
-            return whole, ""
         results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
+        if budget is None:
+            return with_matrices(whole, results) if self.policy.platform == "cpu" else whole, ""
         forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
         policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
         try:

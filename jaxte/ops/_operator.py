@@ -32,7 +32,7 @@ Build = Callable[..., Any]
 
 
 def operator(build: Build) -> Build:
-    """``build`` for Tensors, and for arrays by running what it builds.
+    """``build`` for Tensors, and for arrays (scalars of NumPy too) by running what it builds.
 
     Parameters of ``build`` annotated with ``Tensor`` (or sequences of them) are the operands; the others are
     static.
@@ -54,9 +54,12 @@ def operator(build: Build) -> Build:
             raise ArgumentError(f"te.ops.{build.__name__}{shown}: {error}") from None
         given = [leaf for n in operands for leaf in _leaves(bound.arguments.get(n))]
         arrays = [leaf for leaf in given if isinstance(leaf, (np.ndarray, jax.Array))]
-        if not arrays:
-            return build(*args, **kwargs)
         tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
+        if tensors and not arrays:
+            return build(*args, **kwargs)
+        if not arrays and not any(isinstance(leaf, np.generic) for leaf in given):
+            _check_not_numbers(build.__name__, given)
+            return build(*args, **kwargs)
         if tensors:
             raise DefinitionError(
                 f"te.ops.{build.__name__} of the Tensor {tensors[0].name} and an array of shape {arrays[0].shape}: give "
@@ -65,6 +68,11 @@ def operator(build: Build) -> Build:
         return run(**{n: v if n in operands else _static(v) for n, v in bound.arguments.items()})
 
     return call
+
+
+def _check_not_numbers(name: str, given: Sequence[Any]) -> None:
+    if given and all(isinstance(leaf, (bool, int, float, complex)) for leaf in given if leaf is not None):
+        raise DefinitionError(f"te.ops.{name} of numbers only; give at least one Tensor or array")
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -91,8 +99,6 @@ def element(x: Any, index: Sequence[Any]) -> Expr:
 def pointwise(name: str, fn: Callable[..., Any], *operands: Any) -> Compute:
     """``fn`` of the elements of Tensors and numbers, broadcast as NumPy does, in one tensor."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
-    if not tensors:
-        raise DefinitionError(f"te.ops.{name} of numbers only; give at least one Tensor or array")
     shape = broadcast_shapes([t.shape for t in tensors], f"{name} of {' and '.join(t.name for t in tensors)}")
     return compute(shape, lambda *i: fn(*(element(x, i) for x in operands)), name)
 
@@ -110,9 +116,8 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
         raise ShapeError(f"te.ops.{name}: axis={axis!r} is no axis number; give an integer")
     number = int(axis)
     if not -ndim <= number < ndim:
-        raise ShapeError(
-            f"te.ops.{name}: axis={number}, but there are {ndim} axes; give {-ndim} to {ndim - 1}"
-        )
+        remedy = f"give {-ndim} to {ndim - 1}" if ndim else "give a tensor with at least one"
+        raise ShapeError(f"te.ops.{name}: axis={number}, but there are {ndim} axes; {remedy}")
     return number % ndim
 
 

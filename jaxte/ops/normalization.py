@@ -9,7 +9,7 @@ from jaxte import reductions as r
 from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr
-from jaxte.ops._operator import normal_axis, operator, pointwise
+from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
 from jaxte.ops.reductions import Axes, inexact, mean, reduce
 from jaxte.tensor import Tensor
 
@@ -17,6 +17,7 @@ from jaxte.tensor import Tensor
 @operator
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """``exp(x) / sum(exp(x))`` along ``axis``, without overflow."""
+    axis = normal_axis(axis, x.ndim, "softmax")
     largest = reduce(r.max, x, axis, True, "largest")
     scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, largest)
     total = reduce(r.sum, scaled, axis, True, "total")
@@ -26,6 +27,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 @operator
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """``x - log(sum(exp(x)))`` along ``axis``, without overflow."""
+    axis = normal_axis(axis, x.ndim, "log_softmax")
     largest = reduce(r.max, x, axis, True, "largest")
     shifted = pointwise("shifted", f.subtract, x, largest)
     total = reduce(r.sum, shifted, axis, True, "total", of=f.exp)
@@ -34,6 +36,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 def _normalized(x: Tensor, axis: Axes, eps: float, name: str) -> Tensor:
     """``x`` with mean 0 and variance 1 along ``axis``."""
+    axis = normal_axes(axis, x.ndim, name)
     centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mean(x, axis, keepdims=True))
     square = pointwise("square", f.square, centred)
     variance = mean(square, axis, keepdims=True)
@@ -58,6 +61,7 @@ def layer_norm(
 @operator
 def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float = 1e-6) -> Tensor:
     """``x`` over the root of its mean square along ``axis``, times ``gamma``, which broadcasts."""
+    axis = normal_axes(axis, x.ndim, "rms_norm")
     scale = mean(pointwise("square", f.square, x), axis, keepdims=True)
     return _affine(
         pointwise("rms_norm", lambda e, s: e * f.rsqrt(s + eps), x, scale), gamma, None, "rms_norm"
@@ -67,6 +71,7 @@ def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float
 @operator
 def l2_normalize(x: Tensor, axis: Axes = -1, eps: float = 1e-12) -> Tensor:
     """``x`` over its norm along ``axis``, the square of which counts as ``eps`` at least."""
+    axis = normal_axes(axis, x.ndim, "l2_normalize")
     total = reduce(r.sum, x, axis, True, "total", of=f.square)
     return pointwise("l2_normalize", lambda e, s: e * f.rsqrt(f.maximum(s, eps)), x, total)
 

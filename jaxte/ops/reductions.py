@@ -133,7 +133,7 @@ def inexact(e: Expr) -> Expr:
 @operator
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
     """The mean along ``axis``."""
-    axis = excluded(axis, x.ndim, exclude, "mean")
+    axis = normal_axes(excluded(axis, x.ndim, exclude, "mean"), x.ndim, "mean")
     total = reduce(r.sum, x, axis, keepdims, "total", of=inexact)
     return pointwise("mean", lambda s: s / f.cast(count(x, axis, "mean"), s.dtype), total)
 
@@ -141,6 +141,7 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = F
 @operator
 def variance(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The variance along ``axis``, over the number of elements less ``ddof``."""
+    axis = normal_axes(axis, x.ndim, "variance")
     mu = mean(x, axis, keepdims=True)
     centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
     total = reduce(r.sum, centred, axis, keepdims, "total", of=lambda e: e * e)
@@ -156,6 +157,7 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> 
 @operator
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """``log(sum(exp(x)))`` along ``axis``, without overflow."""
+    axis = normal_axes(axis, x.ndim, "logsumexp")
     largest = reduce(r.max, x, axis, True, "largest", of=inexact)
     shift = pointwise("shift", lambda m: f.select(f.isfinite(m), m, 0), largest)
     scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)

@@ -1,0 +1,53 @@
+"""Numbers of NumPy and JAX beside elements and Tensors: they meet as they do in JAX, on either side."""
+
+import operator
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+SCALARS = [np.float32(2), np.int32(2), np.int8(2), np.bool_(True), jnp.float32(2), jnp.int8(2), 2, True]
+ARITHMETIC = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+BITWISE = [operator.and_, operator.or_, operator.xor]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "bool"])
+@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE, ids=lambda op: op.__name__)
+def test_scalars_of_numpy_and_jax_meet_as_in_jax_on_either_side(op: Any, dtype: str) -> None:
+    values = np.array([1, 2, 1, 3] if dtype != "bool" else [0, 1, 1, 0], dtype)
+    T = te.placeholder((4,), dtype, "T")
+    for scalar in SCALARS:
+        if dtype == "bool" and op not in BITWISE + COMPARISONS:
+            continue
+        if op is operator.pow and dtype == "int8":
+            continue  # JAX takes a number as an exponent of its own, which no dtype is promoted with
+        if op in BITWISE and "float" in str(jnp.result_type(scalar, values)):
+            continue
+        for swapped in (False, True):
+            sides = (lambda t: (scalar, t)) if swapped else (lambda t: (t, scalar))  # noqa: B023
+            expected = op(*sides(jnp.asarray(values)))
+            element = te.compute((4,), lambda i: op(*sides(T[i])), "y")  # noqa: B023
+            whole = op(*sides(T))
+            for tensor in (element, whole):
+                assert tensor.dtype == expected.dtype.name, (scalar, type(scalar), swapped)
+                feeds = dict.fromkeys(tensor.inputs, values)  # none where logic with True is folded
+                np.testing.assert_array_equal(te.interpret(tensor, feeds), expected)
+
+
+def test_comparisons_with_other_objects_are_of_identity() -> None:
+    T = te.placeholder((4,), name="T")
+    for other in (None, "T", (1, 2), object()):
+        assert (T == other) is False and (T[0] == other) is False and (T != other) is True
+    assert np.shape(T) == (4,) and np.ndim(T) == 1
