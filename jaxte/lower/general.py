@@ -7,12 +7,12 @@ from math import prod
 
 import numpy as np
 
-from jaxte.expr import TRUE, Axis, Call, Const, Expr, Reduce
+from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.forms import Form, forms_of
 from jaxte.lower.work import Work, extent_of, points
 from jaxte.operators import FLOOR_DIVIDE, MOD
-from jaxte.walk import free_axes, postorder
+from jaxte.walk import free_axes, postorder, reads_of
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
@@ -63,6 +63,9 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:
         own = Work(kernel=max(1, taps / 8))
+    gathered = len(gathered_rows(axes, node))
+    if gathered > 1:  # each is an array before anything is summed
+        own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
     if is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
@@ -75,6 +78,17 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         own += Work(stream=(3 if node.reducer.name == "sum" else 8) * width * points(axes))
     slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
+
+
+def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:
+    """What ``node`` reads at positions that are data, another element at each point of ``axes`` and of its own axes."""
+    over = {*axes, *node.axes}
+    reads = [r for r in reads_of(*node.exprs) if any(map(reads_of, r.indices))]
+    return [
+        r
+        for r in reads
+        if over <= set(free_axes(r)) and all(any(i is axis for i in r.indices) for axis in node.axes)
+    ]
 
 
 def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float:

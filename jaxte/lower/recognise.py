@@ -15,6 +15,7 @@ from jaxte.lower.convolution import match_convolution
 from jaxte.lower.convolution_forms import convolution_candidates
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.general import general_work
+from jaxte.lower.halves import halves_candidates
 from jaxte.lower.indexing import recognise_scatter
 from jaxte.lower.indexing_forms import scatter_candidates
 from jaxte.lower.scan import recognise_scan
@@ -74,6 +75,7 @@ def _candidates(
     if not _mixes(node, axes):
         if not guards and 1 < points(node.axes):
             yield from short_candidates(body, axes, node)
+            yield from halves_candidates(body, axes, node)
         return
     single = node.reducer.name != "sum" or _is_single(node)
     if not single or guards:
