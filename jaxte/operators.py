@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.errors import DefinitionError
+from jaxte.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
+from jaxte.errors import DefinitionError, DtypeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,27 @@ _BITWISE_UFUNCS = {
     "bitwise_or": (OR, BIT_OR),
     "bitwise_xor": (NOT_EQUAL, BIT_XOR),
 }
+
+
+def result_kind(op: Op, kinds: Sequence[Kind]) -> Kind:
+    """The kind of the result of ``op`` on operands of ``kinds``."""
+    if op.result == "bool":
+        return "bool", False
+    kind = promote(kinds[1:] if op is SELECT else kinds)
+    match op.result:
+        case "promote":
+            if kind[0] == "bool" and op not in (SELECT, MAXIMUM, MINIMUM, MULTIPLY, ADD):
+                return ("int32", False)
+            return kind
+        case "inexact":
+            return to_inexact(kind)
+        case "real":
+            return real_dtype(kind[0]), kind[1]
+        case "integer":
+            if is_inexact(kind[0]):
+                raise DtypeError(f"{op.name} takes integers, not {kind[0]}; cast with te.cast first")
+            return kind
+    return op.result, False
 
 
 class Operand:

@@ -18,6 +18,7 @@ LAYERS = (
     "errors",
     "dtypes",
     "operators",
+    "arithmetic",
     "expr",
     "walk",
     "scalars",
