@@ -11,6 +11,7 @@ from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import dims_of, known
 from jaxte.lower.boxes import condition_dims
 from jaxte.lower.factors import Factor, multiplied
+from jaxte.lower.flat_vectors import with_flat_vector
 from jaxte.lower.ops import Code, Value
 from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import keeps_in_range
@@ -283,6 +284,7 @@ def reduced_call(
 
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
+    values = with_flat_vector(body, values, out)
     letters = _letters([d for v in values for d in v.dims])
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)
