@@ -18,9 +18,15 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "box_blur_5": ({}, "separable slices"),
     "conv1d": ({"convolution": 3}, "convolution"),
     "conv1d_depthwise": ({}, "shift-and-add, sums in one pass"),
-    "conv2d": ({"convolution": 3}, "convolution"),
+    "conv2d": (
+        {"while": 2, "convolution": 1, "dot_general": 2},
+        "convolution, product per image",
+    ),
     "conv2d_depthwise": ({}, "shift-and-add, sums in one pass"),
-    "conv2d_dilation_2": ({"convolution": 3}, "convolution"),
+    "conv2d_dilation_2": (
+        {"while": 2, "convolution": 1, "dot_general": 2},
+        "convolution, product per image",
+    ),
     "conv2d_groups_4": ({"convolution": 12}, "convolution per group"),
     "conv2d_stride_2": ({"convolution": 6}, "convolution, residue classes"),
     "conv2d_transposed": ({"convolution": 6}, "convolution, residue classes"),

@@ -17,7 +17,16 @@ from jaxte.lower.convolution import Matched
 from jaxte.lower.convolution_groups import groups_of, groups_source
 from jaxte.lower.folded_convolution import RANK, Fold, folded_source, folds_of
 from jaxte.lower.fourier_forms import fourier_candidates
-from jaxte.lower.ops import Value
+from jaxte.lower.image_products import (
+    Image,
+    held_bytes,
+    image_lines,
+    image_of,
+    image_work,
+    images_source,
+    kernel_source,
+)
+from jaxte.lower.ops import Statement, Value
 from jaxte.lower.residue_classes import Classes, classes_source, residue_classes
 from jaxte.lower.specs import Refusal
 from jaxte.lower.tap_sums import TapSumsSpec, recognise_tap_sums, tap_sums_source
@@ -30,8 +39,11 @@ PER_GROUP = "convolution per group"
 ONE_PASS = "sums in one pass"
 CLASSES = "residue classes"
 FOLDED = "folded convolution"
+IMAGES = "product per image"
 _CALL = 20  # kernels that the call of one more convolution takes as long as
 _LANES = 16  # output features that are computed at the same time, whether there are as many or not
+_ONE_CORE = 64  # output features that a core has alone
+_SHARED = 100_000  # elements of the kernel from which on others are given some
 
 
 def convolution_candidates(
@@ -72,6 +84,7 @@ def convolution_candidates(
     else:
         yield Candidate(PER_GROUP, groups_work(spec, axes, groups), write_groups)
     yield from _folded(body, spec, axes, node)
+    yield from _images(body, spec, axes, node)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
     if isinstance(sums, Refusal):
         return
@@ -112,6 +125,32 @@ def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
         yield Candidate(form, work + copies, write)
 
 
+def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """A matrix product for each image, on the CPU."""
+    image = image_of(spec)
+    if isinstance(image, Refusal):
+        body.refuse(IMAGES, image.reason)
+        return
+    if body.policy.platform != "cpu":
+        body.refuse(IMAGES, "other platforms have convolutions that use all of their cores")
+        return
+    work, held = image_work(spec, axes, image), held_bytes(spec, axes)
+    more = work.temporaries > held
+    caution = f"copies of one image take {work.temporaries:,.0f} bytes, all images {held:,}" if more else ""
+
+    def write(image: Image = image) -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note(IMAGES)
+        kernel, function = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
+        source = kernel_source(spec, image, texts[1], body.sizes.text)
+        body.statements.append(Statement(body.label, kernel, source))
+        lines = image_lines(image, kernel, f"jnp.{spec.lhs.dtype}(0)")
+        body.statements.append(Statement(body.label, f"{function}(image)", "", lines))
+        return whole(images_source(spec, image, function, texts, body.sizes.text), axes, node)
+
+    yield Candidate(IMAGES, work, write, caution)
+
+
 def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:
     """Each operand that is laid out is read and written, and the result once more for its order."""
     width = np.dtype("float32").itemsize
@@ -127,6 +166,7 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
 
     In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
     operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
+    The rate is that of one core. Output features are all that cores share.
     """
     window = _window(spec)
     met = 2.0 * points(axes) * prod(window.values()) / window["O"]
@@ -139,7 +179,7 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)
     copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
-    return Work(convolution=flops * few, stream=copied + between / few**2, kernel=1)
+    return Work(convolution=flops * few / _cores(window), stream=copied + between / few**2, kernel=1)
 
 
 def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...]) -> Work:
@@ -154,7 +194,7 @@ def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[C
     if len(spec.strides) > RANK:
         return copies + Work(volume_convolution=flops * few)
     copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
-    return copies + Work(convolution=flops * few, stream=copied)
+    return copies + Work(convolution=flops * few / _cores(window), stream=copied)
 
 
 def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
@@ -166,6 +206,11 @@ def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> W
     one = convolution_work(dense, axes)
     copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
     return one + Work(stream=copies, kernel=2 * groups)
+
+
+def _cores(window: dict[str, int]) -> int:
+    """How many of two cores a convolution of two dimensions has."""
+    return 2 if window["O"] > _ONE_CORE and prod(window.values()) >= _SHARED else 1
 
 
 def _window(spec: ConvolutionSpec) -> dict[str, int]:
