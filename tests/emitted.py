@@ -12,6 +12,7 @@ from jax import lax
 
 from jaxte.expr import Call, Expr, Reduce
 from jaxte.interpret import interpret
+from jaxte.lower.names import APART
 from jaxte.operators import SELECT
 from jaxte.tensor import Compute, Tensor, topological_order
 
@@ -35,7 +36,8 @@ def operands(spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> dict[str, Any]:
 
 def run(source: str | list[str], spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> np.ndarray:
     """The value of an emitted expression, or of ``Y`` after emitted statements."""
-    scope: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, **operands(spec, arrays)}
+    modules: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, APART: lambda x: x}
+    scope = modules | operands(spec, arrays)
     if isinstance(source, str):
         return np.asarray(eval(source, scope))
     exec("\n".join(source), scope)

@@ -18,10 +18,12 @@ from jaxte.lower.specs import Refusal, write_extent
 from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.window_source import (
     DOUBLING,
+    PADDED_APART,
     REDUCE_WINDOW,
     SEPARABLE,
     SLICES,
     WINDOW_FUNCTIONS,
+    is_padded_apart,
     window_source,
 )
 from jaxte.reductions import reduce_axis
@@ -42,7 +44,7 @@ def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray], form: str = SLICES
         if spec.reducer.name in WINDOW_FUNCTIONS
         else (SEPARABLE, DOUBLING)
     )
-    for other in forms:
+    for other in (*forms, PADDED_APART) if is_padded_apart(spec) else forms:
         check(tensor, written(spec, NAMES, other), spec, arrays, 1e-4)
     source = written(spec, NAMES, form)
     check(tensor, source, spec, arrays, 1e-4)
@@ -89,6 +91,27 @@ def test_one_dimension_after_the_other(rng):
         "Y = lax.optimization_barrier(jnp.pad(Y, ((0, 0), (0, 0), (2, 2))))",
         "Y = sum(Y[:, :, i:i + 11] for i in range(5))",
     ]
+
+
+@pytest.mark.parametrize("reducer", [r.sum, r.max, r.min, r.prod])
+@pytest.mark.parametrize(
+    ("size", "stride", "before"), [(2, 1, 1), (3, 1, 1), (3, 2, 1), (5, 1, 4), (7, 3, 3)]
+)
+def test_shifted_rows_are_padded_one_by_one(rng, reducer, size, stride, before):
+    source = verify(pool(reducer, size, stride, before), feeds(rng, X), PADDED_APART)
+    assert source[0] == "Y = _apart(A)" and "lax.pad(Y" in source[1]
+    assert not any("jnp.pad(A" in line for line in source)
+
+
+def test_where_a_padded_copy_is_made(rng):
+    """For many rows, and where nothing is padded after them: XLA would hold each of the shifted arrays."""
+    k, m = reduce_axis((0, 3), "k"), reduce_axis((0, 3), "m")
+    inside = lambda y: (y + k >= 1) & (y + k < 13)  # noqa: E731
+    whole = compute((2, 12, 9), lambda n, y, x: r.sum(X[n, y + k - 1, x + m], [k, m], where=inside(y)))
+    row = compute((100,), lambda i: r.sum(V[i + k - 1], k, where=(i + k >= 1) & (i + k < 101)))
+    for tensor in (pool(r.sum, 8, 1, 3), whole, row):
+        spec = recognise_window(tensor.axes, tensor.body)
+        assert isinstance(spec, WindowSpec) and not is_padded_apart(spec)
 
 
 def test_windows_of_powers_of_two_side_by_side(rng):

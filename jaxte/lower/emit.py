@@ -7,11 +7,21 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
-from jaxte.lower.names import docstring_text
+from jaxte.lower.names import APART, docstring_text
 from jaxte.lower.ops import Program
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
+_METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
 _USES = {"import functools": "functools."}
+_APART = """
+_same = jax.jit(lambda x: x)
+
+
+def _apart(x):
+    \"\"\"``x``, which XLA computes before what reads it, and once: it fuses nothing across this call.\"\"\"
+    with set_xla_metadata(inlineable="false"):
+        return _same(x)
+"""
 _MODULES = ("jnp", "lax", "jax")
 _MOST_FORMULAS = 40
 _WIDTH = 100
@@ -115,6 +125,9 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     functions = [function_text(program) for program in programs]
     rest = "\n".join([*functions, epilogue])
     imports = [line for line in _IMPORTS if line not in _USES or _USES[line] in rest]
+    if f"{APART}(" in rest:
+        imports.append(_METADATA)
+        functions.insert(0, _APART.lstrip())
     parts = [f'"""{heading}"""\n', "\n".join(imports) + "\n", *(f"\n{f}" for f in functions)]
     if epilogue:
         parts.append(f"\n{epilogue.strip()}\n")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools"})
 _LONGEST = 40
+APART = "_apart"  # a function of emitted modules; no identifier begins with an underscore
 
 
 class Names:

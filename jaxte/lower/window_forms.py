@@ -21,11 +21,13 @@ from jaxte.lower.unrolled import unrolled
 from jaxte.lower.window import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.window_source import (
     DOUBLING,
+    PADDED_APART,
     REDUCE_WINDOW,
     SEPARABLE,
     SLICES,
     WINDOW_FUNCTIONS,
     finished,
+    is_padded_apart,
     window_source,
 )
 from jaxte.lower.work import Work, extent_of, points
@@ -33,6 +35,7 @@ from jaxte.lower.writing import name
 from jaxte.lower.written import assigned, operands_text
 
 MOST_SLICES = 64  # slices in one statement
+_LARGE = 2**16  # elements of a result; smaller arrays keep the shorter text
 _FEW = 3  # positions of a window for which slices are always best
 RUNNING = "cumulative sums"
 CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
@@ -55,6 +58,8 @@ def window_candidates(
         yield Candidate(SLICES, own + slices_work(spec, node), lambda: write(SLICES))
     if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
         yield Candidate(SEPARABLE, own + separable_work(spec, node), lambda: write(SEPARABLE))
+        if body.policy.platform == "cpu" and points(axes) >= _LARGE and is_padded_apart(spec):
+            yield Candidate(PADDED_APART, own + separable_work(spec, node, True), lambda: write(PADDED_APART))
     if max(sizes) > _FEW:
         yield Candidate(DOUBLING, own + doubling_work(spec, node), lambda: write(DOUBLING))
     yield from _running(body, spec, axes, node, own)
@@ -118,12 +123,21 @@ def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
 
 
-def separable_work(spec: WindowSpec, node: Reduce) -> Work:
-    """The windows of each dimension over what those before have left, which is written and read."""
+def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
+    """The windows of each dimension over what those before have left, which is written and read.
+
+    Args:
+        spec: the windows.
+        node: the reduction.
+        apart: whether the first pass makes no padded copy.
+    """
     total = Work()
     counts = _points(spec)
     for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
-        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
+        if d is not spec.dims[0]:
+            total += _copied(before, node)
+        elif not apart:
+            total += _made(spec, (d,), before, node)
         total += Work(tap=float(after) * d.size, kernel=1)
     return total
 

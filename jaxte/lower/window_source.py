@@ -5,6 +5,11 @@ Slices of one array are combined in one pass, or one dimension after the other (
 these side by side, one of which may cover what another one covers where that makes no difference (a maximum). What is
 sliced is kept apart from what made it, which XLA would otherwise compute again for each slice. What lies around the array is
 put there for one dimension at a time: rows of their natural length are several times as fast as padded ones.
+
+Where the first of several passes runs over a few positions there need not be a padded copy on the CPU: each shifted array is padded,
+or cut, by itself, ``sum(lax.pad(x, 0.0, ((1 - i, i - 1, 0), (0, 0, 0))) for i in range(3))``. XLA makes one loop of them, in which a whole
+row is inside or outside. What they are shifts of has to exist, or it would be computed for each of them: no barrier
+of ``lax`` keeps XLA on the CPU from that, but a call does that may not be inlined (``APART``).
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from itertools import product
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Const, Expr, Read
 from jaxte.lower.combiner import combined, combiner_source
+from jaxte.lower.names import APART
 from jaxte.lower.specs import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
 from jaxte.lower.window import WindowDim, WindowSpec
 from jaxte.lower.writing import dtype_text, number
@@ -24,6 +30,7 @@ from jaxte.lower.writing import dtype_text, number
 SLICES = "shifted slices"
 SEPARABLE = "separable slices"
 DOUBLING = "doubling slices"
+PADDED_APART = "separable slices without a copy"
 REDUCE_WINDOW = "reduce_window"
 WINDOW_FUNCTIONS = {
     "sum": "lax.add",
@@ -35,6 +42,7 @@ WINDOW_FUNCTIONS = {
 }
 _IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
 _WRITTEN_OUT = 4  # more slices are written as a loop
+_MOST_PADS = 7  # in one loop: XLA takes it apart by which of them are inside
 
 
 def window_source(
@@ -53,6 +61,11 @@ def window_source(
         return [f"{target} = {finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
     value, lines = operands[0], []
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
+        if form == PADDED_APART and dims[0] is spec.dims[0]:
+            lines.append(f"{target} = {APART}({value})")
+            lines.append(f"{target} = {_padded_apart(spec, target, dims[0], write)}")
+            value = target
+            continue
         padded = _padded(spec, value, dims, write)
         computed = value == operands[0] and not isinstance(spec.array.body, Read)
         if padded is not None or computed or not value.isidentifier():
@@ -66,7 +79,7 @@ def window_source(
         lines.append(f"{target} = {text}")
         value = target
     *before, last = [line.partition(" = ") for line in lines]
-    apart = [f"{name} = lax.optimization_barrier({text})" for name, _, text in before]
+    apart = [f"{name} = {_behind_barrier(text)}" for name, _, text in before]
     return [*apart, f"{target} = {finished(spec, last[2], operands, write)}"]
 
 
@@ -105,7 +118,7 @@ def _cut(spec: WindowSpec, value: str, axis: int, start: int, reach: Expr, write
 
 def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str | None:
     """The array among identities in the dimensions ``dims``; None where the windows do not leave it."""
-    if all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
+    if not any(map(_is_wider, dims)):
         return None
     widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(spec.array.axes)
     gaps = [0] * len(widths)
@@ -117,6 +130,50 @@ def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
         return f"lax.pad({value}, {dtype_text(spec.array.dtype)}({fill}), {tuple_text(entries)})"
     shown = "" if fill in ("0", "0.0", "False") else f", constant_values={fill}"
     return f"jnp.pad({value}, {tuple_text(tuple_text(map(write, w)) for w in widths)}{shown})"
+
+
+def _behind_barrier(text: str) -> str:
+    return text if text.startswith(APART) else f"lax.optimization_barrier({text})"
+
+
+def is_padded_apart(spec: WindowSpec) -> bool:
+    """Whether the first pass may pad each shifted array by itself instead of what it reads, and saves a copy by that.
+
+    The padding of the next pass ends the loop. Without it XLA would fuse the sum into what slices it next, but not what it is
+    a sum of, and keep all of the padded arrays.
+    """
+    if len(spec.dims) < 2 or not _is_wider(spec.dims[1]) or not isinstance(spec.array.body, Read):
+        return False
+    d = spec.dims[0]
+    return d.padding != (ZERO, ZERO) and d.size <= _MOST_PADS and d.spacing == 1
+
+
+def _is_wider(d: WindowDim) -> bool:
+    """Whether an array has to be made wider for the windows of ``d``."""
+    return d.padding != (ZERO, ZERO) or d.spacing > 1
+
+
+def _padded_apart(spec: WindowSpec, value: str, d: WindowDim, write: Write) -> str:
+    """The shifted arrays of a pass over ``d`` combined, each padded where it lacks elements and cut where it has too many."""
+    (name,) = _loop_names(value, [d], write)
+    before, _ = d.padding
+    after = normal(_reach(d) - before - spec.array.axes[d.axis].extent)
+    ends = f"({_plus(f'-{name}', before, write)}, {_plus(name, after, write)}, 0)"
+    widths = tuple_text(ends if n == d.axis else "(0, 0, 0)" for n in range(len(spec.array.axes)))
+    element = f"lax.pad({value}, {dtype_text(spec.array.dtype)}({_identity(spec)}), {widths})"
+    if d.stride > 1:
+        element += f"[{_entries(len(spec.array.axes), {d.axis: f'::{d.stride}'})}]"
+    return _over(spec, f"{element} for {name} in {_range(d)}")
+
+
+def _plus(text: str, offset: Expr, write: Write) -> str:
+    """The sum of ``text``, a name or its negative, and ``offset``."""
+    number = int(offset) if isinstance(offset, Const) else None
+    if text.startswith("-"):
+        return text if number == 0 else f"{write(offset) if number is None else number} - {text[1:]}"
+    if number is None:
+        return f"{text} + {as_factor(write(offset))}"
+    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
 
 
 def _identity(spec: WindowSpec) -> str:
@@ -138,10 +195,14 @@ def _slices(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
     names = _loop_names(value, dims, write)
     entries = {d.axis: _moving(d, name, write) for d, name in zip(dims, names, strict=True)}
     loops = " ".join(f"for {name} in {_range(d)}" for d, name in zip(dims, names, strict=True))
-    element = f"{value}[{_entries(ndim, entries)}] {loops}"
+    return _over(spec, f"{value}[{_entries(ndim, entries)}] {loops}")
+
+
+def _over(spec: WindowSpec, elements: str) -> str:
+    """What a comprehension gives, combined."""
     if spec.reducer.name == "sum":
-        return f"sum({element})"
-    return f"functools.reduce({combiner_source(spec.reducer)}, [{element}])"
+        return f"sum({elements})"
+    return f"functools.reduce({combiner_source(spec.reducer)}, [{elements}])"
 
 
 def _loop_names(value: str, dims: Sequence[WindowDim], write: Write) -> list[str]:
