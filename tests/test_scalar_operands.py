@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.tensor import topological_order
 
 SCALARS = [np.float32(2), np.int32(2), np.int8(2), np.bool_(True), jnp.float32(2), jnp.int8(2), 2, True]
 ARITHMETIC = [
@@ -51,3 +52,26 @@ def test_comparisons_with_other_objects_are_of_identity() -> None:
     for other in (None, "T", (1, 2), object()):
         assert (T == other) is False and (T[0] == other) is False and (T != other) is True
     assert np.shape(T) == (4,) and np.ndim(T) == 1
+
+
+@pytest.mark.usefixtures("x64")
+def test_integers_beside_numbers_of_python_have_the_dtype_that_is_declared_with_64_bits_too() -> None:
+    P, I = te.placeholder((5,), "bool", "P"), te.placeholder((5,), "int8", "I")  # noqa: E741
+    feeds = {P: np.array([1, 0, 1, 0, 1], bool), I: np.int8([1, 2, 3, 4, 5])}
+    k = te.reduce_axis((0, 5), "k")
+    bodies = [
+        lambda i: te.maximum(i * 2 - 3, 2.0),
+        lambda i: P[i] + 2.0 - te.cast(i, "int32"),
+        lambda i: i + 0.5,
+        lambda i: I[i] * 2.0,
+        lambda i: te.select(P[i], i, 2.0),
+        lambda i: i**0.5,
+        lambda i: i * 1j,
+        lambda i: te.sum(I[k] * 0.5, axis=k, where=k <= i),
+    ]
+    for body in bodies:
+        Y = te.compute((5,), body, "Y")
+        used = {t: a for t, a in feeds.items() if t in topological_order([Y])}
+        found, expected = te.evaluate(Y, used), te.interpret(Y, used)
+        assert found.dtype == expected.dtype == Y.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -369,9 +369,11 @@ class Body:
         return Value(typed_number_text(value, value.dtype), (), (value.dtype, False))
 
     def _kind(self, op: Op, values: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
-        """The kind that JAX gives the result; weak where every operand is."""
+        """The kind that JAX gives the result; weak where every operand is, or integers meet a weak float."""
         operands = values[1:] if op is SELECT else values
-        if op.result in ("promote", "inexact", "integer", "real") and kind[0] != "bool":
+        if op.result == "promote" and kind[0] != "bool":
+            return kind[0], dtypes.promote(v.kind for v in operands)[1]
+        if op.result in ("inexact", "integer", "real") and kind[0] != "bool":
             return kind[0], all(v.kind[1] for v in operands)
         return kind[0], False
 
