@@ -198,6 +198,14 @@ def test_extents_that_are_symbols() -> None:
         agree([found], wanted)
 
 
+def test_an_element_that_holds_another_maximum() -> None:
+    """The adjoint of the inner maximum is a polynomial in which the places of the outer one stand as they are."""
+    a, k = te.placeholder((5,), "float64", "a"), te.reduce_axis((0, 3), "k")
+    inner = te.compute((3,), lambda i: te.max(a[i + k] * a[k] - a[i], axis=k))
+    outer = te.compute((3,), lambda i: te.max(inner[k] * 2.0 - inner[i] * a[k], axis=k))
+    te.testing.check_grads(te.function([a], outer), (np.random.default_rng(0).normal(size=5),))
+
+
 # --- what is emitted
 
 

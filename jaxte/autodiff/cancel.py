@@ -116,7 +116,12 @@ class _Expansion:
         return {((self._atom(node, args), 1),): Fraction(1)}
 
     def _atom(self, node: Expr, args: Sequence[Polynomial]) -> Expr:
-        """``node`` over the normal forms of its operands, so that equal ones are the same node."""
+        """``node`` over the normal forms of its operands, so that equal ones are the same node.
+
+        Bits of integers stay as they are: a normal form is a number of floating point.
+        """
+        if isinstance(node, Call) and node.op.result == "integer":
+            return node
         return node.rebuild([self._expression(p) for p in args])
 
     def _guarded(self, condition: Expr, taken: Polynomial, other: Polynomial) -> Polynomial:
