@@ -107,7 +107,9 @@ def _joined(found: Cut) -> Expr:
     for stop, axis, body in before:
         *new, holds = (substitute(child, {axis: found.axis}) for child in body.children)
         exprs = [call(SELECT, found.axis < stop, a, b) for a, b in zip(new, exprs, strict=True)]
-        if holds is not where:
+        if reads_of(holds) or reads_of(where):  # each inside of its own part only
+            where = call(SELECT, found.axis < stop, holds, where)
+        elif holds is not where:
             where = call(OR, call(AND, found.axis < stop, holds), call(AND, found.axis >= stop, where))
     return owner.rebuild([*exprs, where])
 

@@ -69,6 +69,15 @@ def guarded_position_beside_an_overlap() -> Tensor:
 
 
 @found
+def position_that_is_data_in_the_condition_of_a_maximum() -> Tensor:
+    """Where a choice took the maximum apart, the read of each part was checked at the places of the other, too."""
+    a, table, k = x(4), te.placeholder((2,), "int32", "I"), te.reduce_axis((0, 4), "k")
+    at = te.select(1 - k >= 0, table[1 - k], 0)
+    where = te.select((at >= 0) & (at < 4), a[at], 0.0) > 0.1
+    return te.compute((3,), lambda i: te.max(a[k] * 2.0 + i, k, where=where))
+
+
+@found
 def reads_of_an_empty_tensor() -> Tensor:
     """JAX gathers nothing from an axis of no elements, even where no element is wanted."""
     a, b, table = x(1, 0), x(3, name="B"), te.placeholder((4,), "int32", "I")
