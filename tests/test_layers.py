@@ -50,6 +50,7 @@ LAYERS = (
     "autodiff.scalar",
     "autodiff.data",
     "autodiff.zeros",
+    "autodiff.places",
     "autodiff.extrema",
     "autodiff.prefixes",
     "autodiff.scans",

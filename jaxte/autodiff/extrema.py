@@ -13,33 +13,28 @@ compares the elements as it computes them, and everything else asks the integers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 from jaxte import dtypes
 from jaxte.affine import normal
+from jaxte.autodiff.places import BITS, ENDS, found, fresh, position_of
 from jaxte.autodiff.scalar import guard
-from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Reducer, Symbol, call, cast
+from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast
 from jaxte.operators import (
-    ADD,
     BIT_AND,
-    BIT_OR,
     DIVIDE,
     EQUAL,
     GREATER,
     LEFT_SHIFT,
     LESS,
-    MAXIMUM,
-    MINIMUM,
     NOT,
     OR,
     RIGHT_SHIFT,
     SELECT,
-    Op,
 )
 from jaxte.reductions import builtin_reducer
-from jaxte.shapes import MAX_EXTENT
 from jaxte.tensor import Compute, Tensor, topological_order
 from jaxte.walk import free_axes, postorder, substitute
 
@@ -173,7 +168,7 @@ def _of_places(extremum: _Extremum, seed: Expr) -> Expr:
 def _places(extremum: _Extremum) -> Expr:
     node = extremum.node
     bit = call(LEFT_SHIFT, 1, cast(extremum.position, "int32"))
-    return _found(node, _BITS, "places", (extremum.element, bit))
+    return found(node, BITS, "places", (extremum.element, bit))
 
 
 def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
@@ -188,7 +183,7 @@ def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
 
 def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
     position = cast(extremum.position, "int32")
-    first, last, count = (extremum.read(kind, partial(_end, extremum, kind)) for kind in _ENDS.kinds)
+    first, last, count = (extremum.read(kind, partial(_end, extremum, kind)) for kind in ENDS.kinds)
     if extremum.ties in ("first", "last"):
         return guard(call(EQUAL, position, first if extremum.ties == "first" else last), seed)
     hit = call(OR, call(EQUAL, position, first), call(EQUAL, position, last))
@@ -227,66 +222,7 @@ def _one_tensor(extremum: _Extremum) -> Expr:
 def _end(extremum: _Extremum, kind: str) -> Expr:
     position = cast(extremum.position, "int32")
     exprs = (extremum.element, position, position, Const(1, "int32"))
-    return _found(extremum.node, _ENDS, kind, exprs)
-
-
-# --- reducers
-
-
-@dataclass(frozen=True)
-class _Places:
-    """What is carried beside the extremum: int32 values, and how those of equal elements are joined.
-
-    Attributes:
-        name: of the reduction.
-        kinds: names of the values.
-        joined: the operation for two equal elements, by value.
-        identity: the values of no element.
-        spoilt: the values of a NaN.
-    """
-
-    name: str
-    kinds: tuple[str, ...]
-    joined: tuple[Op, ...]
-    identity: tuple[int, ...]
-    spoilt: tuple[int, ...]
-
-
-_BITS = _Places("places", ("places",), (BIT_OR,), (0,), (-1,))
-_ENDS = _Places(
-    "ends",
-    ("first", "last", "count"),
-    (MINIMUM, MAXIMUM, ADD),
-    (MAX_EXTENT, -1, 0),
-    (-1, -1, 0),
-)
-
-
-def _found(node: Reduce, places: _Places, kind: str, exprs: Sequence[Expr]) -> Expr:
-    """The value ``kind`` that comes with the extremum ``node``."""
-    reducer = _reducer(node.reducer.name, node.exprs[0].dtype, places)
-    return Reduce(reducer, exprs, node.axes, node.where, 1 + places.kinds.index(kind))
-
-
-@cache
-def _reducer(name: str, dtype: str, places: _Places) -> Reducer:
-    x, y = Symbol("x", dtype), Symbol("y", dtype)
-    lhs = [Symbol(f"x_{kind}", "int32") for kind in places.kinds]
-    rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
-    ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
-
-    def carried(a: Expr, b: Expr, joined: Expr, spoilt: Const) -> Expr:
-        """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
-        if dtypes.is_float(dtype):
-            joined = call(SELECT, call(EQUAL, x, y), joined, spoilt)
-        return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
-
-    results = [carried(x, y, x, Const(float("nan"), dtype))]
-    for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
-        results.append(carried(a, b, call(op, a, b), Const(spoilt, "int32")))
-    identity = builtin_reducer(name, dtype).identity + tuple(Const(n, "int32") for n in places.identity)
-    label = f"{places.name} of {name}"
-    return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
+    return found(extremum.node, ENDS, kind, exprs)
 
 
 # --- which elements
@@ -322,23 +258,9 @@ def _is_window(read: Read) -> bool:
     return any(len(free_axes(index)) > 1 for index in read.indices)
 
 
-def position_of(axes: Sequence[Axis]) -> Expr:
-    """Row-major position of a point of a reduction, from 0."""
-    position: Expr = Const(0)
-    for axis in axes:
-        position = position * axis.extent + (axis - axis.lo)
-    return position
-
-
 def _position_dtype(points: Expr) -> str:
     """The shortest integers that number ``points`` positions from 0 and have one more for none of them."""
     for bits in (8, 16):
         if isinstance(points, Const) and int(points) < 2 ** (bits - 1):
             return f"int{bits}"
     return "int32"
-
-
-def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
-    """New axes like ``axes``, for a tensor of their own, and what stands for what."""
-    new = tuple(Axis(a.name, a.lo, a.hi) for a in axes)
-    return new, dict(zip(axes, new, strict=True))

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 
 from jaxte import dtypes
 from jaxte.affine import normal
-from jaxte.autodiff.extrema import extremum_adjoint, fresh, position_of
+from jaxte.autodiff.extrema import extremum_adjoint
+from jaxte.autodiff.places import fresh, position_of
 from jaxte.autodiff.prefixes import as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import scan_contributions

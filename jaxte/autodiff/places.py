@@ -1,0 +1,90 @@
+"""Reductions that say where an extremum is, as integers: which of the elements are equal to it.
+
+    places   of min over k of (x[k], 1 << k):     the bits of all k with x[k] == min
+    ends     of min over k of (x[k], k, k, 1):    the first of these k, the last, and how many they are
+
+Elements are compared with each other as they are computed, in the one instruction that ``lax.reduce`` of several operands is. A NaN
+is carried on, and leaves the values that say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jaxte import dtypes
+from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call
+from jaxte.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
+from jaxte.reductions import builtin_reducer
+from jaxte.shapes import MAX_EXTENT
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is carried beside the extremum: int32 values, and how those of equal elements are joined.
+
+    Attributes:
+        name: of the reduction.
+        kinds: names of the values.
+        joined: the operation for two equal elements, by value.
+        identity: the values of no element.
+        spoilt: the values of a NaN.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    joined: tuple[Op, ...]
+    identity: tuple[int, ...]
+    spoilt: tuple[int, ...]
+
+
+BITS = Places("places", ("places",), (BIT_OR,), (0,), (-1,))
+ENDS = Places(
+    "ends",
+    ("first", "last", "count"),
+    (MINIMUM, MAXIMUM, ADD),
+    (MAX_EXTENT, -1, 0),
+    (-1, -1, 0),
+)
+
+
+def found(node: Reduce, places: Places, kind: str, exprs: Sequence[Expr]) -> Expr:
+    """The value ``kind`` that comes with the extremum ``node``."""
+    reducer = _reducer(node.reducer.name, node.exprs[0].dtype, places)
+    return Reduce(reducer, exprs, node.axes, node.where, 1 + places.kinds.index(kind))
+
+
+@cache
+def _reducer(name: str, dtype: str, places: Places) -> Reducer:
+    x, y = Symbol("x", dtype), Symbol("y", dtype)
+    lhs = [Symbol(f"x_{kind}", "int32") for kind in places.kinds]
+    rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
+    ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
+
+    def carried(a: Expr, b: Expr, joined: Expr, spoilt: Const) -> Expr:
+        """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
+        if dtypes.is_float(dtype):
+            joined = call(SELECT, call(EQUAL, x, y), joined, spoilt)
+        return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
+
+    results = [carried(x, y, x, Const(float("nan"), dtype))]
+    for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
+        results.append(carried(a, b, call(op, a, b), Const(spoilt, "int32")))
+    identity = builtin_reducer(name, dtype).identity + tuple(Const(n, "int32") for n in places.identity)
+    label = f"{places.name} of {name}"
+    return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
+
+
+def position_of(axes: Sequence[Axis]) -> Expr:
+    """Row-major position of a point of a reduction, from 0."""
+    position: Expr = Const(0)
+    for axis in axes:
+        position = position * axis.extent + (axis - axis.lo)
+    return position
+
+
+def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
+    """New axes like ``axes``, for a tensor of their own, and what stands for what."""
+    new = tuple(Axis(a.name, a.lo, a.hi) for a in axes)
+    return new, dict(zip(axes, new, strict=True))
