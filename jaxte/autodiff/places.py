@@ -29,14 +29,14 @@ class Places:
         kinds: names of the values.
         joined: the operation for two equal elements, by value.
         identity: the values of no element.
-        spoilt: the values of a NaN.
+        spoilt: the values of a NaN; None where they do not matter.
     """
 
     name: str
     kinds: tuple[str, ...]
     joined: tuple[Op, ...]
     identity: tuple[int, ...]
-    spoilt: tuple[int, ...]
+    spoilt: tuple[int | None, ...]
 
 
 BITS = Places("places", ("places",), (BIT_OR,), (0,), (-1,))
@@ -45,7 +45,7 @@ ENDS = Places(
     ("first", "last", "count"),
     (MINIMUM, MAXIMUM, ADD),
     (MAX_EXTENT, -1, 0),
-    (-1, -1, 0),
+    (None, None, 0),
 )
 
 
@@ -62,15 +62,15 @@ def _reducer(name: str, dtype: str, places: Places) -> Reducer:
     rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
     ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
 
-    def carried(a: Expr, b: Expr, joined: Expr, spoilt: Const) -> Expr:
+    def carried(a: Expr, b: Expr, joined: Expr, spoilt: float | None) -> Expr:
         """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
-        if dtypes.is_float(dtype):
-            joined = call(SELECT, call(EQUAL, x, y), joined, spoilt)
+        if dtypes.is_float(dtype) and spoilt is not None:
+            joined = call(SELECT, call(EQUAL, x, y), joined, Const(spoilt, joined.dtype))
         return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
 
-    results = [carried(x, y, x, Const(float("nan"), dtype))]
+    results = [carried(x, y, x, float("nan"))]
     for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
-        results.append(carried(a, b, call(op, a, b), Const(spoilt, "int32")))
+        results.append(carried(a, b, call(op, a, b), spoilt))
     identity = builtin_reducer(name, dtype).identity + tuple(Const(n, "int32") for n in places.identity)
     label = f"{places.name} of {name}"
     return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
