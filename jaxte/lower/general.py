@@ -12,7 +12,7 @@ from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.forms import Form, forms_of
 from jaxte.lower.work import Work, extent_of, points
 from jaxte.operators import FLOOR_DIVIDE, MOD
-from jaxte.walk import free_axes, postorder, reads_of
+from jaxte.walk import depends_on, free_axes, postorder, reads_of
 
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
@@ -75,7 +75,9 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     elif (
         shifted and node.where is not TRUE
     ):  # zeros around what is read; else pieces of the result are put together
-        own += Work(stream=(3 if node.reducer.name == "sum" else 8) * width * points(axes))
+        result = points(axes)
+        moved = 2 * _read_points(node, shifted) + result if node.reducer.name == "sum" else 8 * result
+        own += Work(stream=width * moved)
     slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
 
@@ -89,6 +91,12 @@ def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:
         for r in reads
         if over <= set(free_axes(r)) and all(any(i is axis for i in r.indices) for axis in node.axes)
     ]
+
+
+def _read_points(node: Reduce, shifted: Sequence[Axis]) -> int:
+    """How many elements the largest tensor has that is read at indices of ``shifted``."""
+    tensors = {read.tensor for read in reads_of(*node.exprs) if depends_on(read, shifted)}
+    return max((prod(map(extent_of, tensor.shape)) for tensor in tensors), default=0)
 
 
 def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float:
