@@ -185,7 +185,16 @@ def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task
 
 
 def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims: tuple[Axis, ...]) -> Task:
-    """``lax.reduce`` with the combiner as a function, masked with the identities."""
+    """``lax.reduce`` with the combiner as a function, masked with the identities; of a single position the element there.
+
+    (``jax.jvp`` of ``lax.reduce`` fails where one of several operands is a constant, as those of a single position often are.)
+    """
+    if all(d.hi is ONE for d in dims):
+        own, identity = node.exprs[node.position], node.reducer.identity[node.position]
+        for d in dims:
+            scope = scope.replace(d, ZERO, [], deeper=0)
+        value = yield (call(SELECT, conjunction(list(parts)), own, identity) if parts else own), scope
+        return body.cast(value, own.dtype)
     order = scope.order
     operands: list[str] = []
     for expr, identity in zip(node.exprs, node.reducer.identity, strict=True):
