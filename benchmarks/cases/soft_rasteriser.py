@@ -16,7 +16,7 @@ SIZES = {
     "quick": dict(pixels=24, faces=100),
     "tiny": dict(pixels=3, faces=4),
 }
-HOLDS_BACK = "the derivative of the clip is multiplied out in each gradient, and ties are counted; by hand takes the nearest place for the optimum"
+HOLDS_BACK = "the derivative of the clip is multiplied out in each gradient, and ties are shared; by hand takes the nearest place for the optimum"
 SPELLINGS = {"by hand": "one edge after the other; the gradient through the nearest point alone, row by row"}
 
 
