@@ -121,6 +121,20 @@ def test_second_derivatives_and_batches(points: int) -> None:
         agree(found, along(lambda *a: jnp.max(elements(products, *a), -1), direction)(batch, y, w))
 
 
+@pytest.mark.parametrize("budget", [None, 100_000, 20_000])
+def test_points_that_are_there_four_times(budget: int | None) -> None:
+    """Four equal distances, rounded: where they are not found again, the first and the last of them share the derivative."""
+    rng = np.random.default_rng(0)
+    x, h = rng.normal(size=(300, 3)).astype(np.float32), rng.normal(size=300).astype(np.float32)
+    y = np.repeat(rng.normal(size=(100, 3)).astype(np.float32), 4, 0)
+    dx, dy = compiled(te.function(nearest, max_memory=budget), x, y, h)
+    with jax.enable_x64(True):
+        plain = lambda x, y: jnp.min(jnp.sum((x[:, None] - y) ** 2, -1), 1)  # noqa: E731
+        wanted = gradients(plain, *wide([x, y, h]))
+    once = [np.asarray(a).reshape(100, 4, 3).sum(1) for a in (dy, wanted[1])]
+    agree([dx, once[0]], [wanted[0], once[1]])
+
+
 # --- ties
 
 

@@ -8,7 +8,7 @@ compares the elements as it computes them, and everything else asks the integers
 
 - ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
 - ``first``, ``last`` and ``count``, of more: of two equal elements that is all there is to know. Of three and more, the others
-  are compared with the maximum. Where there is a NaN the count is 0, and all elements are hit.
+  are compared with the maximum if all of them are found again so, or else left out. Where there is a NaN the count is 0, and all elements are hit.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from jaxte.operators import (
     GREATER,
     LEFT_SHIFT,
     LESS,
+    MINIMUM,
     NOT,
     OR,
     RIGHT_SHIFT,
@@ -175,7 +176,7 @@ def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     node, dtype = extremum.node, extremum.tensor.dtype
     own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
     total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
-    return call(SELECT, call(LESS, places, 0), Const(float("nan"), dtype), total)
+    return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
 
 
 # --- more computed elements, or of a symbolic number
@@ -186,21 +187,33 @@ def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
     first, last, count = (extremum.read(kind, partial(_end, extremum, kind)) for kind in ENDS.kinds)
     if extremum.ties in ("first", "last"):
         return guard(call(EQUAL, position, first if extremum.ties == "first" else last), seed)
+    ties = extremum.read("ties", lambda: _shared_by(extremum, count))
     hit = call(OR, call(EQUAL, position, first), call(EQUAL, position, last))
-    hit = call(OR, hit, call(NOT, extremum.is_behind(_level(extremum, count))))
+    hit = call(OR, hit, call(NOT, extremum.is_behind(_level(extremum, ties))))
     if extremum.ties == "all":
         return guard(hit, seed)
     dtype = extremum.tensor.dtype
-    ties = call(SELECT, call(LESS, count, 1), Const(float("nan"), dtype), cast(count, dtype))
-    return guard(hit, call(DIVIDE, seed, ties))
+    return guard(hit, call(DIVIDE, seed, call(SELECT, call(LESS, ties, 1), _nan(dtype), cast(ties, dtype))))
 
 
-def _level(extremum: _Extremum, count: Expr) -> Expr:
+def _shared_by(extremum: _Extremum, count: Expr) -> Expr:
+    """How many elements share the derivative: all that are equal, or the two ends where those between are not found again."""
+    node = extremum.node
+    equal = cast(call(NOT, extremum.is_behind(extremum.value)), "int32")
+    again = Reduce(builtin_reducer("sum", "int32"), (equal,), node.axes, node.where)
+    return call(SELECT, call(EQUAL, again, count), count, call(MINIMUM, count, 2))
+
+
+def _level(extremum: _Extremum, ties: Expr) -> Expr:
     """What the other elements are compared with: the extremum, but what none of them reaches where two ends are all."""
-    best = Const(float("inf" if extremum.node.reducer.name == "max" else "-inf"), extremum.tensor.dtype)
-    few = call(OR, call(EQUAL, count, 1), call(EQUAL, count, 2))
-    level = call(SELECT, call(LESS, count, 1), Const(float("nan"), extremum.tensor.dtype), extremum.value)
-    return call(SELECT, few, best, level)
+    dtype = extremum.tensor.dtype
+    best = Const(float("inf" if extremum.node.reducer.name == "max" else "-inf"), dtype)
+    level = call(SELECT, call(LESS, ties, 1), _nan(dtype), best)
+    return call(SELECT, call(LESS, 2, ties), extremum.value, level)
+
+
+def _nan(dtype: str) -> Const:
+    return Const(float("nan"), dtype)
 
 
 def _one_tensor(extremum: _Extremum) -> Expr:
