@@ -247,19 +247,26 @@ def _arg_reducer(name: str, dtype: str) -> Reducer:
     return Reducer(name, name, "first", (i, x), (j, y), results, identity)
 
 
+def position_of(axes: Sequence[Axis]) -> Expr:
+    """Row-major position of a point of a reduction over ``axes``, from 0."""
+    position: Expr = as_expr(0)
+    for axis in axes:
+        position = position * axis.extent + (axis - axis.lo)
+    return position
+
+
 def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
     operand = _operand(expr, name)
     if dtypes.is_complex(operand.dtype):
         raise DtypeError(f"{name} of complex values is not defined; take te.real, te.imag or abs first")
-    position: Expr = as_expr(0)
-    for own in _check_axes(axis, name):
+    axes = _check_axes(axis, name)
+    for own in axes:
         if own.extent is ZERO:
             raise ShapeError(
                 f"{name} over {own.name}: its range from {text(own.lo)} to {text(own.hi)} is empty, and nothing has no "
                 f"position; give it an element, or take te.{name[3:]}, which has a value of nothing"
             )
-        position = position * own.extent + (own - own.lo)
-    exprs = (cast(position, "int32"), cast(operand, operand.dtype))
+    exprs = (cast(position_of(axes), "int32"), cast(operand, operand.dtype))
     return make_reduce(_arg_reducer(name, operand.dtype), exprs, axis, where)[0]
 
 

@@ -19,7 +19,7 @@ from functools import partial
 
 from jaxte import dtypes
 from jaxte.affine import normal
-from jaxte.autodiff.places import BITS, ENDS, found, fresh, position_of
+from jaxte.autodiff.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.scalar import guard
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast
 from jaxte.operators import (
@@ -35,7 +35,7 @@ from jaxte.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
-from jaxte.reductions import builtin_reducer
+from jaxte.reductions import builtin_reducer, position_of
 from jaxte.tensor import Compute, Tensor, topological_order
 from jaxte.walk import free_axes, postorder, substitute
 
@@ -101,10 +101,7 @@ class _Extremum:
     @property
     def points(self) -> Expr:
         """How many points the reduction has."""
-        points: Expr = Const(1)
-        for axis in self.node.axes:
-            points = points * axis.extent
-        return normal(points)
+        return points_of(self.node.axes)
 
     def read(self, kind: str, body: Callable[[], Expr]) -> Expr:
         """An element of the tensor ``kind``, with the ``body`` in terms of the extremum's own axes.

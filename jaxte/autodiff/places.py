@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from jaxte import dtypes
+from jaxte.affine import normal
 from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call
 from jaxte.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
 from jaxte.reductions import builtin_reducer
@@ -76,12 +77,12 @@ def _reducer(name: str, dtype: str, places: Places) -> Reducer:
     return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
 
 
-def position_of(axes: Sequence[Axis]) -> Expr:
-    """Row-major position of a point of a reduction, from 0."""
-    position: Expr = Const(0)
+def points_of(axes: Sequence[Axis]) -> Expr:
+    """How many points a reduction over ``axes`` has, conditions aside."""
+    points: Expr = Const(1)
     for axis in axes:
-        position = position * axis.extent + (axis - axis.lo)
-    return position
+        points = points * axis.extent
+    return normal(points)
 
 
 def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:

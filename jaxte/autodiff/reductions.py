@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte import dtypes
-from jaxte.affine import normal
 from jaxte.autodiff.extrema import extremum_adjoint
-from jaxte.autodiff.places import fresh, position_of
+from jaxte.autodiff.places import fresh, points_of
 from jaxte.autodiff.prefixes import as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import scan_contributions
 from jaxte.errors import DifferentiationError
 from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.operators import AND, EQUAL, GREATER, LESS, Op
+from jaxte.reductions import position_of
 from jaxte.tensor import Compute
 from jaxte.walk import combine, substitute
 
@@ -93,10 +93,7 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
 def _others(tensor: Compute, node: Reduce, relation: Op, name: str) -> list[Compute]:
     """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new last axis."""
     outer, table = fresh(tensor.axes)
-    points: Expr = Const(1)
-    for axis in node.axes:
-        points = points * axis.extent
-    here = Axis("_".join(a.name for a in node.axes), 0, normal(points))
+    here = Axis("_".join(a.name for a in node.axes), 0, points_of(node.axes))
     other = Axis(f"other_{here.name}", 0, here.hi, reduction=True)
     table |= _digits(node.axes, other)
     exprs = [substitute(e, table) for e in node.exprs]

@@ -23,6 +23,7 @@ from jaxte.lower.scopes import Scope
 from jaxte.lower.selects import guarded
 from jaxte.lower.writing import broadcast, dtype_text, parenthesised, tuple_text
 from jaxte.operators import AND, MAXIMUM, MINIMUM, MULTIPLY, OR, POWER, SELECT, Op
+from jaxte.reductions import position_of
 
 FUNCTIONS: dict[str, tuple[str, Op]] = {
     "prod": ("jnp.prod", MULTIPLY),
@@ -153,14 +154,11 @@ def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[A
 
 def _counts_row_major(node: Reduce) -> bool:
     """Whether the first expression of an argmax is the position within its axes, as ``te.argmax`` makes it."""
-    position: Expr = ZERO
-    for axis in node.axes:
-        position = position * axis.extent + (axis - axis.lo)
     own = node.exprs[0]
     while isinstance(own, Call) and own.op.name == "cast":
         own = own.args[0]
     try:
-        return normal(own) is normal(position)
+        return normal(own) is normal(position_of(node.axes))
     except IndexExpressionError:
         return False
 
