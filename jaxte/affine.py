@@ -15,6 +15,7 @@ from jaxte.dtypes import SHORT_INTEGERS
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, widened
 from jaxte.operators import FLOOR_DIVIDE, MOD
+from jaxte.quasi_affine import index_of
 from jaxte.text import text
 from jaxte.walk import postorder, reads_of
 
@@ -69,10 +70,11 @@ def linear(expr: Expr) -> Linear:
         IndexExpressionError: a product of axes, or a value that is no integer arithmetic.
     """
     forms: dict[Expr, Linear] = {}
-    for node in postorder(expr):
+    index = index_of(expr)
+    for node in postorder(index):
         form = _form(node, forms)
         forms[node] = Linear({node: 1}) if node.dtype in SHORT_INTEGERS and _wraps(node) else form
-    return forms[expr]
+    return forms[index]
 
 
 def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:

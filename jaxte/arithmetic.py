@@ -13,18 +13,17 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from jaxte import dtypes
-from jaxte.errors import DefinitionError, IndexExpressionError
+from jaxte.errors import DefinitionError, IndexExpressionError, TruthValueError
 from jaxte.operators import (
     AND,
-    EQUAL,
     FLOOR_DIVIDE,
     MOD,
     NOT,
-    NOT_EQUAL,
     OR,
     SELECT,
     Op,
     Operand,
+    has_no_value,
     result_kind,
 )
 
@@ -66,20 +65,23 @@ class Expr(Operand):
     def __bool__(self) -> bool:
         if isinstance(self, Const):
             return bool(self.value)
-        if isinstance(self, Call) and self.op in (EQUAL, NOT_EQUAL):
-            return (self.args[0] is self.args[1]) == (self.op is EQUAL)
-        raise DefinitionError(
-            "a symbolic expression has no truth value while a tensor is being defined; "
-            "use te.select(cond, a, b) for a choice, and &, |, ~ instead of and, or, not"
-        )
+        raise TruthValueError(f"`{self!r}`")
 
     def __index__(self) -> int:
         if isinstance(self, Const) and isinstance(self.value, int):
             return int(self.value)
-        raise DefinitionError("a symbolic expression cannot be used as a Python integer")
+        raise has_no_value("an integer of Python")
+
+    def __float__(self) -> float:
+        if isinstance(self, Const) and isinstance(self.value, (int, float)):
+            return float(self.value)
+        return super().__float__()
 
     def __iter__(self) -> Iterator[Any]:
         raise DefinitionError("a scalar expression cannot be iterated over")
+
+    def __repr__(self) -> str:
+        return _write(self)
 
     def __copy__(self) -> Expr:
         return self
@@ -89,6 +91,15 @@ class Expr(Operand):
 
     def __reduce__(self) -> Any:
         raise unpicklable(f"the {type(self).__name__.lower()} of a definition")
+
+
+_write: Callable[[Expr], str] = object.__repr__
+
+
+def show_with(write: Callable[[Expr], str]) -> None:
+    """Lets expressions show themselves as ``write`` says, which knows their kinds."""
+    global _write
+    _write = write
 
 
 def unpicklable(what: str) -> TypeError:
@@ -158,26 +169,41 @@ def as_expr(value: Any) -> Expr:
         return value
     if type(value) is int:
         return _integer(value)
-    if isinstance(value, (bool, int, float, complex)):
-        return Const(value)
-    scalar = getattr(value, "item", None)
-    if scalar is not None and getattr(value, "shape", None) == () and not isinstance(value, Operand):
-        try:
-            return Const(scalar(), dtypes.dtype_name(value.dtype))
-        except TypeError:  # JAX knows the value of a tracer only when the code runs
-            raise DefinitionError(
-                f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
-                "te.function as an argument, an array of shape (), and read it as s[()]"
-            ) from None
     if isinstance(value, Operand):
         raise DefinitionError(
             f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
             "(X[()] if it has no axes)"
         )
+    if isinstance(value, (bool, int, float, complex)):
+        return Const(plain_number(value))
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _typed_number(value)
     raise DefinitionError(
         f"{type(value).__name__} {value!r} is not a scalar expression; "
         "arrays enter a definition as te.placeholder"
     )
+
+
+def plain_number(value: Scalar) -> Scalar:
+    """A number of Python that is no instance of a class of its own, as ``np.float64`` and the members of an IntEnum are."""
+    return next(
+        kind(value)  # type: ignore[arg-type]
+        for kind in (bool, int, float, complex)
+        if isinstance(value, kind)
+    )
+
+
+def _typed_number(value: Any) -> Const:
+    """A scalar of NumPy or JAX. The 64-bit types are what NumPy makes of numbers of Python, and count as those."""
+    name = dtypes.dtype_name(value.dtype)
+    weak = name in ("int64", "float64", "complex128") or getattr(value, "weak_type", False)
+    try:
+        return Const(value.item()) if weak else Const(value.item(), name)
+    except TypeError:  # JAX knows the value of a tracer only when the code runs
+        raise DefinitionError(
+            f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
+            "te.function as an argument, an array of shape (), and read it as s[()]"
+        ) from None
 
 
 @lru_cache(maxsize=1024)
@@ -280,6 +306,8 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     """Exact folding of index arithmetic and of logic; floats are left as the user wrote them."""
     if op in (AND, OR, NOT):
         return _fold_logic(op, args)
+    if op.name == "cast" and dtypes.is_integer(dtype) and _holds(dtype, args[0]):
+        return Const(args[0].value, dtype)  # type: ignore[attr-defined]
     if op is SELECT and isinstance(args[0], Const):
         chosen = args[1] if args[0].value else args[2]
         return chosen if chosen.dtype == dtype else None
@@ -301,6 +329,14 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         case ("not_equal" | "less" | "greater", (a, b)):
             return FALSE if a is b else None
     return None
+
+
+def _holds(dtype: str, number: Expr) -> bool:
+    """Whether ``number`` is an integer known now that ``dtype`` has."""
+    if not (isinstance(number, Const) and dtypes.is_integer(number.dtype)):
+        return False
+    low, high = dtypes.INTEGER_LIMITS[dtype]
+    return low <= number.value <= high  # type: ignore[operator]
 
 
 def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jaxte.affine import axis_bounds
 from jaxte.expr import Axis, Call, Const, Expr, Reduce
+from jaxte.identity import among, identical
 from jaxte.operators import AND, NOT, OR, SELECT
 from jaxte.walk import free_axes, postorder, reads_of, substitute
 
@@ -40,10 +41,10 @@ def cut(axes: Sequence[Axis], body: Expr) -> Cut | None:
     """The parts of ``body`` along an axis that decides on choices in indices; None where there is none, or they are many."""
     tests = {test: free_axes(test) for test in _tests(body)}
     for axis in dict.fromkeys(axis for free in tests.values() for axis in free):
-        own = [test for test, free in tests.items() if list(free) == [axis] and not reads_of(test)]
+        own = [test for test, free in tests.items() if identical(list(free), [axis]) and not reads_of(test)]
         ends = axis_bounds([axis]).get(axis)
         owner = _owner(axis, body)
-        if not own or ends is None or (owner is None and axis not in axes):
+        if not own or ends is None or (owner is None and not among(axis, axes)):
             continue
         runs = _runs(axis, range(ends[0], ends[1] + 1), own)
         if runs is not None:
@@ -77,7 +78,7 @@ def _tests(body: Expr) -> dict[Expr, None]:
 
 def _owner(axis: Axis, body: Expr) -> Reduce | None:
     """The innermost reduction over ``axis``."""
-    return next((n for n in postorder(body) if isinstance(n, Reduce) and axis in n.axes), None)
+    return next((n for n in postorder(body) if isinstance(n, Reduce) and among(axis, n.axes)), None)
 
 
 def _runs(axis: Axis, positions: range, tests: Sequence[Expr]) -> list[range] | None:

@@ -11,7 +11,9 @@ from jaxte.cases import MOST_PARTS, Cut, cut, has_choices
 from jaxte.domain import find_violation, is_decidable
 from jaxte.errors import DefinitionError, IndexExpressionError, RangeError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
-from jaxte.operators import ADD, AND, NOT, OR, SELECT
+from jaxte.identity import among
+from jaxte.operators import ADD, AND, NOT, OR, SELECT, not_for_jax
+from jaxte.quasi_affine import quasi_affine
 from jaxte.shapes import check_shape
 from jaxte.tensor import Compute, axis_names, check_result, new_axes
 from jaxte.text import text
@@ -49,7 +51,7 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
     label = "T" if name is None else str(name)
     extents = check_shape(shape, label)
     axes = new_axes(extents, axis_names(fn, len(extents)))
-    result = fn(*axes)
+    result = called(fn, axes)
     if isinstance(result, (tuple, list)):
         if not result:
             raise DefinitionError(
@@ -58,6 +60,16 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
         labels = [f"{label}_{n}" for n in range(len(result))]
         return tuple(_define(n, axes, r) for n, r in zip(labels, result, strict=True))
     return _define(label, axes, result)
+
+
+def called(fn: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What ``fn`` returns for ``args``."""
+    try:
+        return fn(*args)
+    except TypeError as error:
+        if "<class 'jaxte." in str(error):  # some functions of JAX refuse an operand without asking it
+            raise not_for_jax() from error
+        raise
 
 
 def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:
@@ -73,7 +85,7 @@ def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     found = cut(axes, body)
     if found is None:
         check_reads(name, axes, body)
-        return extract_reductions(name, axes, body)
+        return extract_reductions(name, axes, quasi_affine(body))
     if found.owner is not None:
         return _settled(name, axes, substitute(body, {found.owner: _joined(found)}))
     result: Expr | None = None
@@ -117,7 +129,7 @@ def _joined(found: Cut) -> Expr:
 def check_axes(name: str, axes: Sequence[Axis], body: Expr) -> None:
     """Every axis in ``body`` is an output axis or reduced over."""
     for axis in free_axes(body):
-        if axis not in axes:
+        if not among(axis, axes):
             how = (
                 f"it is a reduction axis used outside its reduction; put the use inside te.sum(..., axis={axis.name})"
                 if axis.reduction
@@ -211,7 +223,9 @@ def _contexts(
 
 
 def _extended(conditions: tuple[Expr, ...], condition: Expr) -> tuple[Expr, ...]:
-    return (*conditions, condition) if condition is not TRUE and condition not in conditions else conditions
+    return (
+        (*conditions, condition) if condition is not TRUE and not among(condition, conditions) else conditions
+    )
 
 
 def _check_index(
@@ -263,7 +277,7 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
         current = substitute(node, dict(table.items()))
         assert isinstance(current, Reduce)
         free = tuple(free_axes(current))
-        guard = [c for c in guards[node] if is_decidable(c) and all(a in free for a in free_axes(c))]
+        guard = [c for c in guards[node] if is_decidable(c) and all(among(a, free) for a in free_axes(c))]
         table[node] = _read_of_own(f"{name}_{number}", current, guard)
     if top is None:
         return substitute(body, table)
@@ -294,7 +308,7 @@ def _affine_guards(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict
         seen.add((node, conditions))
         if node in nodes:
             known = found.get(node)
-            found[node] = list(conditions) if known is None else [c for c in known if c in conditions]
+            found[node] = list(conditions) if known is None else [c for c in known if among(c, conditions)]
         match node:
             case Call(op, (test, taken, other)) if op is SELECT:
                 stack.append((test, conditions))

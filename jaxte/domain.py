@@ -16,7 +16,9 @@ import islpy as isl
 from jaxte.affine import normal
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Symbol, Var, as_expr, call
+from jaxte.identity import among
 from jaxte.operators import MAXIMUM, MINIMUM, NOT
+from jaxte.quasi_affine import index_of
 from jaxte.text import text
 from jaxte.walk import postorder
 
@@ -196,7 +198,7 @@ def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | N
 def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     """The sizes that ``exprs`` mention and that are not among the variables."""
     nodes = postorder(*exprs)
-    return [node for node in nodes if isinstance(node, Var) and node not in variables]
+    return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
 
 
 @lru_cache(maxsize=1024)
@@ -222,9 +224,10 @@ def _shape(condition: Expr) -> str:
 def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
     """``expr`` in isl's syntax."""
     memo: dict[Expr, str] = {}
-    for node in postorder(expr):
+    index = index_of(expr)
+    for node in postorder(index):
         memo[node] = _index_node_text(node, memo, names)
-    return memo[expr]
+    return memo[index]
 
 
 def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, str]) -> str:
@@ -345,7 +348,8 @@ def find_violation(
 def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
     """The value of an index expression at a point."""
     memo: dict[Expr, int] = {}
-    for node in postorder(expr):
+    index = index_of(expr)
+    for node in postorder(index):
         match node:
             case Const(value):
                 memo[node] = int(value)  # type: ignore[arg-type]
@@ -353,7 +357,7 @@ def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
                 memo[node] = point[node]
             case Call(op, args):
                 memo[node] = _INTEGER_OPS[op.name](*(memo[a] for a in args))
-    return memo[expr]
+    return memo[index]
 
 
 _INTEGER_OPS: dict[str, Callable[..., int]] = {

@@ -9,6 +9,7 @@ from typing import Any
 from jaxte.domain import IntegerSet, Range
 from jaxte.errors import DefinitionError
 from jaxte.expr import FALSE, Axis, Expr, Var, as_expr, conjuncts
+from jaxte.identity import among
 from jaxte.text import text
 from jaxte.walk import postorder
 
@@ -129,7 +130,7 @@ class DomainTransformation:
     @property
     def is_empty(self) -> bool:
         """Whether there are no points at all."""
-        return FALSE in self.new.conditions
+        return among(FALSE, self.new.conditions)
 
 
 @dataclass(frozen=True)

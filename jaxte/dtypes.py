@@ -41,12 +41,11 @@ DTYPES = tuple(name for name in _ABOVE if not name.endswith("*"))
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-SHORT_INTEGERS = {  # the least and the greatest of each
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "uint8": (0, 2**8 - 1),
-    "uint16": (0, 2**16 - 1),
+INTEGER_LIMITS = {  # the least and the greatest of each
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
+SHORT_INTEGERS = {name: ends for name, ends in INTEGER_LIMITS.items() if not name.endswith(("32", "64"))}
 _ALIASES = {"int": "int32", "float": "float32", "complex": "complex64", "bool_": "bool"}
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from jaxte.affine import Linear, floor_divide, from_linear, interval, linear, mod
 from jaxte.expr import Axis, Call, Expr, call
+from jaxte.identity import among
 from jaxte.operators import FLOOR_DIVIDE, MOD
-from jaxte.walk import postorder
+from jaxte.walk import postorder, substitute
 
 _MOST_CHOICES = 12
 
@@ -28,7 +29,7 @@ class Solution:
         values: each variable in terms of the free ones and of what is not a variable.
         free: the variables that remain.
         origin: each free variable in terms of the variables of the system.
-        guards: forms that have to be zero for there to be a solution; no variables in them.
+        guards: forms that have to be zero for there to be a solution; variables stand in minima and the like only.
     """
 
     values: Mapping[Expr, Linear]
@@ -46,13 +47,19 @@ class _State:
 
     def assign(self, variable: Expr, value: Linear, free: tuple[Expr, ...]) -> _State:
         values = {v: replace(form, variable, value) for v, form in self.values.items()}
-        return _State(values, free, self.origin, self.guards)
+        guards = tuple(replace(form, variable, value) for form in self.guards)
+        return _State(values, free, self.origin, guards)
 
 
 def replace(form: Linear, variable: Expr, value: Linear) -> Linear:
-    """``form`` with ``value`` for ``variable``."""
+    """``form`` with ``value`` for ``variable``, inside of minima and the like too."""
     factor = form.coefficient(variable)
-    return form.without(variable) + value * factor if factor else form
+    result = form.without(variable) + value * factor if factor else form
+    for atom in form.terms:
+        if isinstance(atom, Call) and mentions(atom, [variable]):
+            inner = linear(substitute(atom, {variable: from_linear(value)}))
+            result = result.without(atom) + inner * form.terms[atom]
+    return result
 
 
 def solutions(equations: Sequence[Linear], variables: Sequence[Expr]) -> Iterator[Solution]:
@@ -73,14 +80,19 @@ def solutions(equations: Sequence[Linear], variables: Sequence[Expr]) -> Iterato
             yield Solution(state.values, state.free, state.origin, state.guards)
             continue
         form = equations[number]
-        for variable in variables:
-            form = replace(form, variable, state.values[variable]) if variable in form.terms else form
+        solved = [v for v in variables if not among(v, state.free)]
+        for variable in solved:
+            form = replace(form, variable, state.values[variable])
         stack.extend((s, number + 1) for s in reversed(_solve_one(form, state)))
 
 
 def _solve_one(form: Linear, state: _State) -> list[_State]:
-    """The states after ``form == 0``, one for each variable that it can be solved for."""
-    terms = {v: form.terms[v] for v in state.free if v in form.terms}
+    """The states after ``form == 0``, one for each variable that it can be solved for.
+
+    A variable inside of a minimum cannot be; where that leaves none, the equation is a guard.
+    """
+    hidden = {node for atom in form.terms if isinstance(atom, Call) for node in postorder(atom)}
+    terms = {v: form.terms[v] for v in state.free if v in form.terms and v not in hidden}
     rest = Linear({a: c for a, c in form.terms.items() if a not in terms}, form.constant)
     if not terms:
         if rest.is_constant:

@@ -23,6 +23,18 @@ class ArgumentError(DefinitionError, TypeError):
     """Arguments that are missing, or that an operator does not take."""
 
 
+class TruthValueError(DefinitionError):
+    """A truth value asked of an expression or a Tensor, ``what`` it is, which has one only when the code runs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} has no truth value while a tensor is being defined, and `if`, `and`, `or`, `not`, `in`, `assert`, min, max, "
+            "sorted and chains like 0 <= i < n ask for one; use te.select(cond, a, b) for a choice, &, |, ~ instead of and, or, "
+            "not, (0 <= i) & (i < n) for a chain, where= for the points of a reduction, te.minimum and te.maximum; `is` tells "
+            "nodes apart"
+        )
+
+
 class RangeError(DefinitionError, IndexError):
     """A read that can leave its tensor."""
 

@@ -28,6 +28,8 @@ from jaxte.arithmetic import (
     intern,
     narrowed,
     new_node,
+    plain_number,
+    show_with,
     unpicklable,
     widened,
 )
@@ -55,6 +57,8 @@ __all__ = [
     "conjunction",
     "conjuncts",
     "narrowed",
+    "plain_number",
+    "show_with",
     "unpicklable",
     "widened",
 ]

@@ -11,6 +11,7 @@ from jaxte.dtypes import dtype_name, promote
 from jaxte.errors import DtypeError, FeedError
 from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.functions import TABLE
+from jaxte.identity import among
 from jaxte.shapes import shape_text
 from jaxte.tensor import Placeholder, Tensor
 from jaxte.text import text
@@ -31,7 +32,7 @@ def check_feeds(order: Iterable[Tensor], feeds: Mapping[Any, Any]) -> dict[Tenso
             raise FeedError(
                 f"the key {key!r} of feeds is a {type(key).__name__}; give {{placeholder: array}}"
             )
-        if key not in needed:
+        if not among(key, needed):
             raise FeedError(
                 f"feeds has {key!r}, which is no input of these tensors (inputs: {names}); leave it out"
             )

@@ -16,7 +16,7 @@ import numpy as np
 from jaxte import expr
 from jaxte.dtypes import dtype_name, is_complex, is_inexact, is_integer
 from jaxte.errors import DefinitionError, DtypeError
-from jaxte.expr import Axis, Const, apply, as_expr
+from jaxte.expr import Axis, Const, apply, as_expr, plain_number
 from jaxte.operators import NOT_EQUAL, Operand
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import Form, Function
@@ -258,6 +258,7 @@ def const(value: Any, dtype: object = None) -> Const:
         raise DefinitionError(
             f"te.const takes a number, not {type(value).__name__} {value!r}; index it, or use te.cast"
         )
+    scalar = plain_number(scalar)
     if dtype is None:
         return Const(scalar)
     name = dtype_name(dtype)

@@ -104,6 +104,19 @@ class Operand:
             return func.__wrapped__(*args, **options)
         raise _of_arrays(func.__name__)
 
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise has_no_value("an array of NumPy")
+
+    @property  # which JAX asks for already where it looks whether an argument is an array
+    def __jax_array__(self) -> Any:
+        raise not_for_jax()
+
+    def __float__(self) -> float:
+        raise has_no_value("a number of Python")
+
+    def __complex__(self) -> complex:
+        raise has_no_value("a number of Python")
+
     def __add__(self, other: Any) -> Any:
         return self._apply(ADD, (self, other))
 
@@ -139,6 +152,20 @@ class Operand:
 
     def __rmod__(self, other: Any) -> Any:
         return self._apply(MOD, (other, self))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Any:
+        raise _NO_MATMUL
+
+    __rmatmul__ = __matmul__
+
+    def __round__(self, ndigits: Any = None) -> Any:
+        raise has_no_value("a number of Python")
 
     def __pow__(self, other: Any) -> Any:
         return self._apply(POWER, (self, other))
@@ -215,6 +242,26 @@ def _of_arrays(name: str) -> DefinitionError:
     return DefinitionError(
         f"np.{name} is a function of arrays; a definition is written with the functions of te: te.{name} where there is one, "
         "te.select for np.where, te.sum over a te.reduce_axis, te.ops for whole tensors"
+    )
+
+
+def not_for_jax() -> DefinitionError:
+    return DefinitionError(
+        "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which have "
+        "the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole tensors, "
+        "te.extern for any other function of arrays"
+    )
+
+
+_NO_MATMUL = DefinitionError(
+    "@ is a product of whole matrices; write what one element is, te.sum(A[i, k] * B[k, j], axis=k), or te.ops.matmul(A, B)"
+)
+
+
+def has_no_value(wanted: str) -> DefinitionError:
+    return DefinitionError(
+        f"an element of a definition has a value only when the code runs, and {wanted} is asked for; functions of Python's math and "
+        "of arrays are written te.exp, te.sqrt, ... there, and te.cast changes a dtype"
     )
 
 

@@ -11,6 +11,7 @@ from jaxte import dtypes, functions
 from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
 from jaxte.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
+from jaxte.identity import among
 from jaxte.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
 from jaxte.shapes import MAX_EXTENT
 from jaxte.tensor import Tensor
@@ -137,7 +138,7 @@ def make_reduce(
     for node in postorder(*exprs, condition):
         if isinstance(node, Reduce):
             for own in node.axes:
-                if own in axes:
+                if among(own, axes):
                     raise DefinitionError(
                         f"{reducer.label} over {own.name}: `{text(node)}` inside reduces over the same axis already; "
                         "make a new te.reduce_axis for each reduction"

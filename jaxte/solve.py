@@ -18,6 +18,7 @@ from jaxte.domains import Bounds, Domain, DomainTransformation, all_ranges, para
 from jaxte.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.errors import DefinitionError, IndexExpressionError
 from jaxte.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
+from jaxte.identity import among
 from jaxte.operators import EQUAL
 from jaxte.text import text
 from jaxte.walk import postorder, substitute
@@ -56,10 +57,12 @@ def solve_linear_equations(
             *others,
         ],
     )
-    names = {v: Axis(str(getattr(v, "name", "z")), 0, 0) if v not in old.variables else v for v in found.free}
+    names = {
+        v: Axis(str(getattr(v, "name", "z")), 0, 0) if not among(v, old.variables) else v for v in found.free
+    }
     table: dict[Expr, Expr] = dict(names)
     new_ranges = {names[v]: own_ranges.get(v) for v in found.free if v in own_ranges} | {
-        n: None for n in names.values() if n not in old.variables
+        n: None for n in names.values() if not among(n, old.variables)
     }
     new = Domain(names.values(), [substitute(c, table) for c in conditions], new_ranges)
     old_to_new = {v: substitute(from_linear(found.values[v]), table) for v in old.variables}
@@ -209,7 +212,7 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
     choices = list(solutions([*unfolded, *divisions.equations], every))
     for order, found in enumerate(choices):
         conditions = _transformed(found, [*limits, *others])
-        free_ranges = {v: None for v in found.free if v not in domain.variables} | dict(domain.ranges)
+        free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
         points = IntegerSet([*outer, *found.free], conditions, free_ranges)
         if points.is_empty():

@@ -8,10 +8,10 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from jaxte import dtypes
-from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError
-from jaxte.expr import Axis, Call, Expr, Read, Var, as_expr, call, unpicklable
+from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
+from jaxte.expr import Axis, Expr, Read, Var, as_expr, call, unpicklable
 from jaxte.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
-from jaxte.operators import EQUAL, NOT_EQUAL, Op, Operand, is_operand
+from jaxte.operators import Op, Operand
 from jaxte.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
 from jaxte.text import text
 from jaxte.walk import postorder
@@ -25,15 +25,18 @@ class Tensor(Operand):
         shape: extents, integers or expressions of sizes.
         dtype: name of the element type.
         facts: what is known of its values; see :mod:`jaxte.facts`.
+        override: the derivative that was given for it where it was defined, in place of the derived one; wherever the
+            tensor goes, it goes with it (see :mod:`jaxte.autodiff.overrides`).
     """
 
-    __slots__ = ("__weakref__", "dtype", "facts", "name", "shape")
+    __slots__ = ("__weakref__", "dtype", "facts", "name", "override", "shape")
 
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
         self.shape = shape
         self.dtype = dtype
         self.facts: tuple[Fact, ...] = ()
+        self.override: Any = None
 
     @property
     def ndim(self) -> int:
@@ -72,22 +75,24 @@ class Tensor(Operand):
             )
         return expr
 
+    def with_override(self, override: Any) -> None:
+        """From now on the derivative of this tensor is ``override``, unless one stands already."""
+        if self.override is None:
+            self.override = override
+
+    def __len__(self) -> int:
+        if self.shape and isinstance(self.shape[0], int):
+            return self.shape[0]
+        raise DefinitionError(f"{self!r} has no length that is known now; its extents are {self.name}.shape")
+
     def __iter__(self) -> Any:
         raise DefinitionError(f"tensor {self.name} cannot be iterated over; read its elements with indices")
 
     def __bool__(self) -> bool:
-        raise DefinitionError(f"tensor {self.name} has no truth value; compare elements inside te.compute")
+        raise TruthValueError(f"the tensor `{self!r}`")
 
     def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
         return elementwise(op, args)
-
-    def __eq__(self, other: object) -> Any:
-        return _equality(EQUAL, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _equality(NOT_EQUAL, self, other)
-
-    __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:
         return self
@@ -134,13 +139,6 @@ class Compute(Tensor):
             self._inputs = tuple(dict.fromkeys(reads))
         return self._inputs
 
-    def __bool__(self) -> bool:
-        """The truth value of ``A == B`` on whole tensors is identity, so that tensors can be keys."""
-        match self.body:
-            case Call(op, (Read(a, _), Read(b, _))) if op in (EQUAL, NOT_EQUAL):
-                return (a is b) == (op is EQUAL)
-        return super().__bool__()
-
     def __repr__(self) -> str:
         axes = ", ".join(a.name for a in self.axes)
         return f"{self.name}[{axes}] = {text(self.body)}"
@@ -176,15 +174,6 @@ class Extern(Tensor):
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
-
-
-def _equality(op: Op, a: Tensor, b: object) -> Any:
-    if isinstance(b, Tensor):
-        try:
-            return elementwise(op, (a, b))
-        except ShapeError:  # tensors that cannot be compared by element are not equal
-            return (a is b) == (op is EQUAL)
-    return elementwise(op, (a, b)) if is_operand(b) else NotImplemented
 
 
 def var(name: str = "n") -> Var:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var
+from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
 from jaxte.walk import postorder
 
 # Binding strength of the infix operators, as in Python.
@@ -112,6 +112,9 @@ def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: dict[Axis, s
     condition = "" if bool_true(node.where) else f" where {of(node.where)[0]}"
     suffix = f"[{node.position}]" if node.reducer.arity > 1 else ""
     return f"{node.reducer.label}({body} for {axes}{condition}){suffix}", _ATOM
+
+
+show_with(text)
 
 
 def bool_true(condition: Expr) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import currently_in_test_context, event, note, settings
 
 import jaxte as te
 from jaxte.expr import Reduce
+from jaxte.identity import place_of
 from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
 from jaxte.walk import postorder
 from tests.random_definitions import draw_numbers
@@ -99,7 +100,7 @@ def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9
     adjoints = p.adjoints
     derived = [interpreted(a, feeds) for a in adjoints]
     expected = interpreted(p.output, feeds)
-    order = [inputs.index(v) for v in p.variables]
+    order = [place_of(v, inputs) for v in p.variables]
     forward = emitted(p.output)
     backward = te.function(inputs, p.output).custom_vjp if residuals else emitted(adjoints)
     needed = inputs_of(adjoints)

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxte.expr import Call, Expr, Reduce
+from jaxte.identity import among
 from jaxte.interpret import interpret
 from jaxte.lower.names import APART
 from jaxte.operators import SELECT
@@ -29,7 +30,7 @@ def operands(spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> dict[str, Any]:
     for name, operand in zip(NAMES, spec.operands, strict=False):
         tensor = Compute(name, operand.axes, operand.body)
         needed = topological_order([tensor])
-        found[name] = jnp.asarray(interpret(tensor, {t: a for t, a in arrays.items() if t in needed}))
+        found[name] = jnp.asarray(interpret(tensor, {t: a for t, a in arrays.items() if among(t, needed)}))
         assert found[name].shape == tuple(map(int, operand.shape))
     return found
 

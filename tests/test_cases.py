@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
+from jaxte.identity import among
 from jaxte.tensor import Tensor
 from tests.agreement import inputs_of, pulled
 from tests.numeric import numeric_adjoint
@@ -183,7 +184,7 @@ def test_bodies_against_loops(name: str, rng: np.random.Generator) -> None:
     x, w = rng.standard_normal(X.shape), rng.standard_normal(5)
     loops = np.reshape([element(x, w, *at) for at in np.ndindex(*shape)], shape)
     inputs = inputs_of([Y])
-    feeds = {t: a for t, a in ((X, x), (W, w)) if t in inputs}
+    feeds = {t: a for t, a in ((X, x), (W, w)) if among(t, inputs)}
     with jax.enable_x64(True):
         np.testing.assert_allclose(te.interpret(Y, feeds), loops, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(te.evaluate(Y, feeds), loops, rtol=1e-12, atol=1e-12)

@@ -25,6 +25,7 @@ from jaxte.compute import compute
 from jaxte.errors import DefinitionError, DifferentiationError, DtypeError
 from jaxte.expr import Call, Const, Expr, Symbol
 from jaxte.functions import TABLE
+from jaxte.identity import among
 from jaxte.interpret import interpret
 from jaxte.scalars import CALL, OPS, SIGN
 from jaxte.tensor import placeholder
@@ -77,7 +78,7 @@ def at(fn: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
         return te.const(0.0, arrays[0].dtype) if value is None else value
 
     tensor = compute(arrays[0].shape, body)
-    return interpret(tensor, {x: a for x, a in zip(inputs, arrays, strict=True) if x in tensor.inputs})
+    return interpret(tensor, {x: a for x, a in zip(inputs, arrays, strict=True) if among(x, tensor.inputs)})
 
 
 def adjoints(y: Call, g: Expr) -> list[Expr | None]:

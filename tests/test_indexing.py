@@ -8,6 +8,7 @@ import pytest
 from jaxte import reductions as r
 from jaxte.compute import compute
 from jaxte.expr import Read, Reduce
+from jaxte.identity import place_of
 from jaxte.interpret import interpret
 from jaxte.lower.indexing import recognise_gather, recognise_scatter
 from jaxte.lower.indexing_source import gather_source, scatter_source
@@ -49,7 +50,7 @@ def gathered(tensor: Compute, arrays: dict[Tensor, np.ndarray]) -> str:
     assert not isinstance(spec, Refusal), spec.reason
     assert spec.reason.startswith("gather: ") and spec.reason.endswith("is indexed by data")
     source = gather_source(spec, NAMES[: len(spec.operands)])
-    found = run(source, spec, arrays).transpose([spec.axes.index(a) for a in tensor.axes])
+    found = run(source, spec, arrays).transpose([place_of(a, spec.axes) for a in tensor.axes])
     np.testing.assert_array_equal(found, interpret(tensor, arrays))
     return source
 

@@ -14,6 +14,7 @@ import pytest
 from jaxte import ops
 from jaxte.autodiff.reverse import vjp_graph
 from jaxte.dtypes import is_inexact
+from jaxte.identity import among
 from jaxte.interpret import interpret
 from jaxte.tensor import placeholder, topological_order
 from tests import ops_cases, ops_cases_networks
@@ -101,7 +102,7 @@ def test_meaning(setting: Setting) -> None:
     inputs = [placeholder(a.shape, a.dtype, f"X{n}") for n, a in enumerate(arrays)]
     built = case.run(*inputs)
     needed = topological_order(_listed(built))
-    values = interpret(built, {x: a for x, a in zip(inputs, arrays, strict=True) if x in needed})
+    values = interpret(built, {x: a for x, a in zip(inputs, arrays, strict=True) if among(x, needed)})
     close(values, jax.jit(case.reference)(*arrays), setting.tolerance)
 
 
@@ -116,7 +117,7 @@ def test_adjoints(differentiable: Setting, rng: np.random.Generator) -> None:
     adjoints = vjp_graph(outputs, heads, [inputs[n] for n in wanted])
     needed = topological_order(adjoints)
     feeds = zip([*inputs, *heads], [*arrays, *cotangents], strict=True)
-    found = interpret(adjoints, {x: a for x, a in feeds if x in needed})
+    found = interpret(adjoints, {x: a for x, a in feeds if among(x, needed)})
     reference = differentiable.smooth_part(case.reference)
     pull = jax.jit(lambda heads, *x: jax.vjp(reference, *x)[1](heads))
     close(found, pull(cotangents, *differentiable.floats), differentiable.tolerance)

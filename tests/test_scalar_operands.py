@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.identity import among
 from jaxte.tensor import topological_order
 
 SCALARS = [np.float32(2), np.int32(2), np.int8(2), np.bool_(True), jnp.float32(2), jnp.int8(2), 2, True]
@@ -71,7 +72,7 @@ def test_integers_beside_numbers_of_python_have_the_dtype_that_is_declared_with_
     ]
     for body in bodies:
         Y = te.compute((5,), body, "Y")
-        used = {t: a for t, a in feeds.items() if t in topological_order([Y])}
+        used = {t: a for t, a in feeds.items() if among(t, topological_order([Y]))}
         found, expected = te.evaluate(Y, used), te.interpret(Y, used)
         assert found.dtype == expected.dtype == Y.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -10,6 +10,7 @@ from jax import lax
 
 import jaxte as te
 from jaxte.bridge import measured, tuning
+from jaxte.identity import place_of
 from jaxte.interpret import interpret
 from jaxte.lower.plan import lower
 from jaxte.lower.policy import Policy
@@ -176,6 +177,6 @@ def test_an_infinity_stays_in_its_window() -> None:
     for form in (MATRIX, DIAGONALS):
         program = lower("forward", inputs_of([y]), [y], Policy(forms={"*": form}))
         arrays = arrays_for(program)
-        arrays[[t for _, t in program.params].index(x)][0, 0, 20] = np.inf
+        arrays[place_of(x, [t for _, t in program.params])][0, 0, 20] = np.inf
         (found,) = run(program, arrays)
         assert (~np.isfinite(found)).nonzero()[2].tolist() == [18, 19, 20], form

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from jaxte.autodiff.data import data_equation, data_readings
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.identity import among, identical
 from jaxte.operators import SELECT
 from jaxte.reductions import builtin_reducer
 from jaxte.tensor import Compute, Tensor
@@ -109,7 +110,7 @@ class _Expansion:
                 return self._multiply(a, _power(b, -1))
             case "reciprocal", (a,) if len(a) == 1:
                 return _power(a, -1)
-            case "power", (a, b) if len(a) == 1 and list(b) == [()] and b[()].denominator == 1:
+            case "power", (a, b) if len(a) == 1 and identical(list(b), [()]) and b[()].denominator == 1:
                 return _power(a, int(b[()]))
             case "cast", (a,):
                 return a
@@ -158,7 +159,7 @@ class _Expansion:
                 term = self.polynomial(substitute(product, table))
                 return self._sum(self._multiply(term, {((factor, 1),): Fraction(1)}), axes, TRUE)
         bound = tuple(f for f in factors if any(a in free_axes(f[0]) for a in axes))
-        outside = [f for f in factors if f not in bound]
+        outside = [f for f in factors if not among(f, bound)]
         if not axes:
             return {factors: Fraction(1)}
         return {self._monomial([*outside, (self._canonical_sum(bound, axes), 1)]): Fraction(1)}

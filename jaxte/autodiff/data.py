@@ -17,6 +17,7 @@ from jaxte.elimination import mentions
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
 from jaxte.facts import Permutation, SymmetricAdjacency, find, values_in
+from jaxte.identity import among, identical
 from jaxte.operators import EQUAL, SELECT
 from jaxte.solve import simplify_domain
 from jaxte.tensor import Tensor
@@ -146,7 +147,7 @@ def _by_inverse(
     """``I[..., e] == value`` as ``e == Q[..., value]``."""
     *leading, last = read.indices
     found = Read(inverse, (*leading, value))
-    if isinstance(last, Axis) and last in points.axes:
+    if isinstance(last, Axis) and among(last, points.axes):
         equation = call(EQUAL, last, found)
         done.add(equation)  # or it would be turned back
         return points.replaced(condition, [equation, *_within(value, read.tensor.shape[-1])])
@@ -194,7 +195,7 @@ def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> P
     limits = [substitute(c, reads) for c in solved.new.conditions]
     rest = [substitute(c, table) for c in points.conditions]
     return Points(
-        tuple(a for a in points.axes if a not in variables),
+        tuple(a for a in points.axes if not among(a, variables)),
         tuple(dict.fromkeys(map(composed, [*rest, *limits]))),
         composed(substitute(points.value, table)),
     )
@@ -224,7 +225,7 @@ def without_implied(points: Points) -> Points:
         return bool(nonnegative_forms(replaced)) and not prune([replaced], tuple(free_axes(replaced)))
 
     equations = [c for c in points.conditions if any(True for _ in data_readings(c))]
-    left = [c for c in points.conditions if c in equations or not holds(c)]
+    left = [c for c in points.conditions if among(c, equations) or not holds(c)]
 
     def rule(node: Expr) -> Expr:
         if not (isinstance(node, Call) and node.op is SELECT):
@@ -250,11 +251,13 @@ def composed(expr: Expr) -> Expr:
 
     def rule(node: Expr) -> Expr:
         match node:
-            case Read(tensor, (*leading, Read(other, (*same, inner)))) if leading == same:
+            case Read(tensor, (*leading, Read(other, (*before, inner)))) if identical(leading, before):
                 fact = find(tensor, Permutation)
                 if fact is not None and fact.inverse is other:
                     return inner
-            case Read(tensor, (Read(a, (row, q)), Read(b, place))) if tensor is a and place == (row, q):
+            case Read(tensor, (Read(a, (row, q)), Read(b, place))) if tensor is a and identical(
+                place, (row, q)
+            ):
                 fact = find(tensor, SymmetricAdjacency)
                 if fact is not None and fact.slot is b:
                     return row

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jaxte.autodiff.seeds import Adjoint
 from jaxte.expr import Axis, Expr, Read, cast
+from jaxte.identity import among
 from jaxte.shapes import Extent
 from jaxte.simplify import collect
 from jaxte.tensor import Compute, Tensor
@@ -25,7 +26,7 @@ def merge(
     model = next((t for t in parts if isinstance(t, Compute)), None)
     names = [a.name for a in model.axes] if model is not None else [f"i{n}" for n in range(every[0].ndim)]
     axes = tuple(Axis(name, 0, extent) for name, extent in zip(names, (*prefix, *tensor.shape), strict=True))
-    body = collect([_element(part, axes, inline=part not in heads) for part in every])
+    body = collect([_element(part, axes, inline=not among(part, heads)) for part in every])
     if body.weak or body.dtype != tensor.dtype:
         body = cast(body, tensor.dtype)
     return Adjoint(f"d{tensor.name}", axes, body, every)

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.dtypes import is_inexact
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
+from jaxte.identity import identical
 from jaxte.shapes import shape_text
 from jaxte.tensor import Tensor, topological_order
+
+Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, 
         raise DifferentiationError(
             f"{where} a {type(part).__name__}; return a Tensor of shape {shape_text(shape)}"
         )
-    if [as_expr(e) for e in part.shape] != [as_expr(e) for e in shape]:
+    if not identical([as_expr(e) for e in part.shape], [as_expr(e) for e in shape]):
         raise ShapeError(
             f"{where} an adjoint of shape {shape_text(part.shape)}; it has to be {shape_text(shape)}"
         )
@@ -62,7 +66,83 @@ def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, 
         raise DtypeError(f"{where} an adjoint of dtype {part.dtype}; {source.name} has {source.dtype}")
 
 
-def check_overrides(override: Mapping[Tensor, Any], outputs: Sequence[Tensor]) -> dict[Tensor, Override]:
+def overrides_of(
+    outputs: Sequence[Tensor], given: Mapping[Tensor, Any] | None = None
+) -> dict[Tensor, Override]:
+    """The overrides between ``outputs`` and their inputs: those that are ``given``, and those that tensors came with.
+
+    Raises:
+        DifferentiationError: a given override that is none, or of a tensor that ``outputs`` do not depend on.
+    """
+    checked = check_overrides({} if given is None else given)
+    found: dict[Tensor, Override] = {}
+    seen: set[Tensor] = set()
+    stack = list(outputs)
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        own = checked.get(tensor, tensor.override)
+        if own is not None:
+            found[tensor] = own
+        stack.extend(tensor.inputs)
+        stack.extend(() if own is None else own.dependencies)
+    for tensor in checked:
+        if tensor not in found:
+            raise DifferentiationError(
+                f"override has {tensor.name}, which {_listed_names(outputs)} "
+                f"{'does' if len(outputs) == 1 else 'do'} not depend on; its keys are tensors of the graph, the same objects "
+                "that the definitions read"
+            )
+    _check_acyclic(found)
+    return found
+
+
+def attach(
+    outputs: Sequence[Tensor],
+    inputs: Iterable[Tensor],
+    override: Mapping[Tensor, Any] | None,
+    fdiff: Fdiff | None,
+) -> None:
+    """Makes the derivatives that a function was given those of its tensors, between ``inputs`` and ``outputs``.
+
+    So they hold in whatever graph the tensors become part of.
+    """
+    given = {} if override is None else override
+    overrides = {t: o for t, o in overrides_of(outputs, given).items() if t in given}
+    if fdiff is not None:
+        for tensor in _between(outputs, inputs):
+            overrides.setdefault(tensor, by_fdiff(tensor, fdiff))
+    for tensor, own in overrides.items():
+        tensor.with_override(own)
+
+
+def _between(outputs: Sequence[Tensor], inputs: Iterable[Tensor]) -> list[Tensor]:
+    """The tensors that are computed from ``inputs`` on the way to ``outputs``."""
+    seen: set[Tensor] = set(inputs)
+    found: list[Tensor] = []
+    stack = list(outputs)
+    while stack:
+        tensor = stack.pop()
+        if tensor not in seen and tensor.inputs:
+            seen.add(tensor)
+            found.append(tensor)
+            stack.extend(tensor.inputs)
+    return found
+
+
+def by_fdiff(tensor: Tensor, fdiff: Fdiff) -> Override:
+    """The derivative of ``tensor`` by ``fdiff``, input by input."""
+    sources = tuple(t for t in tensor.inputs if is_inexact(t.dtype))
+
+    def adjoints(out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
+        return [fdiff(out, source, head) for source in inputs]
+
+    return Override(sources, adjoints)
+
+
+def check_overrides(override: Mapping[Tensor, Any]) -> dict[Tensor, Override]:
     """``override`` with dependencies filled in, or an error that says what is wrong with it."""
     if not isinstance(override, Mapping):
         raise DifferentiationError(f"override is {override!r}; give {{tensor: (dependencies, fn)}}")
@@ -89,8 +169,11 @@ def check_overrides(override: Mapping[Tensor, Any], outputs: Sequence[Tensor]) -
                     "a cycle; dependencies are tensors that are computed before it"
                 )
         checked[tensor] = Override(tuple(dict.fromkeys(sources)), fn)
-    _check_acyclic(checked)
     return checked
+
+
+def _listed_names(tensors: Sequence[Tensor]) -> str:
+    return ", ".join(t.name for t in tensors)
 
 
 def _listed(dependencies: Any) -> tuple[Any, ...]:

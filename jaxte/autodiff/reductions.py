@@ -23,6 +23,7 @@ from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, time
 from jaxte.autodiff.scans import scan_contributions
 from jaxte.errors import DifferentiationError
 from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.identity import among, place_of
 from jaxte.operators import AND, EQUAL, GREATER, LESS, Op
 from jaxte.reductions import position_of
 from jaxte.tensor import Compute
@@ -129,8 +130,8 @@ def _combiner_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr],
     elements = tuple(Symbol(f"element{n}", e.dtype) for n, e in enumerate(node.exprs))
     result = combine(node.reducer, combine(node.reducer, before, elements), after)[node.position]
     found: list[Expr] = [Const(0.0)] * len(elements)
-    for part in contributions(result, (), seed, None, lambda leaf: leaf in elements):
-        position = elements.index(part.read)
+    for part in contributions(result, (), seed, None, lambda leaf: among(leaf, elements)):
+        position = place_of(part.read, elements)
         found[position] = plus(found[position], part.value)
     table: dict[Expr, Expr] = dict(zip(elements, node.exprs, strict=True))
     return [substitute(g, table) for g in found]

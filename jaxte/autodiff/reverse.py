@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jaxte import dtypes
 from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
-from jaxte.autodiff.overrides import Override, check_fdiff, check_overrides
+from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
+from jaxte.identity import identical
 from jaxte.printing import html
 from jaxte.shapes import shape_text
 from jaxte.tensor import Compute, Tensor, topological_order
-
-Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class DifferentiationResult(Sequence[Tensor]):
@@ -187,7 +186,7 @@ def _accumulate(
 ) -> tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]:
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``, readers first."""
     check_fdiff(fdiff)
-    overrides = check_overrides({} if override is None else override, outputs)
+    overrides = overrides_of(outputs, override)
     order = _order(outputs, overrides)
     needed = _needed(order, overrides, wanted)
     readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
@@ -234,7 +233,9 @@ def _block(fdiff: Fdiff | None, reader: Tensor, tensor: Tensor, head: Tensor) ->
         return diff_building_block(reader, tensor, head, missing_ok=True)
     part = fdiff(reader, tensor, head)
     expected = (*head.shape[: head.ndim - reader.ndim], *tensor.shape)
-    if not isinstance(part, Tensor) or [as_expr(e) for e in part.shape] != [as_expr(e) for e in expected]:
+    if not isinstance(part, Tensor) or not identical(
+        [as_expr(e) for e in part.shape], [as_expr(e) for e in expected]
+    ):
         shown = shape_text(part.shape) if isinstance(part, Tensor) else type(part).__name__
         raise ShapeError(
             f"fdiff({reader.name}, {tensor.name}, head) returned {shown}; the adjoint has shape {shape_text(expected)}"

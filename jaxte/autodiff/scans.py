@@ -31,6 +31,7 @@ from jaxte.expr import (
     conjunction,
     conjuncts,
 )
+from jaxte.identity import among
 from jaxte.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.simplify import collect
 from jaxte.tensor import Compute
@@ -43,7 +44,7 @@ def scan_contributions(
     tensor: Compute, scan: Scan, seed: Expr, wanted: Callable[[Expr], bool]
 ) -> list[Contribution]:
     """The contributions of ``seed``, the adjoint of ``tensor``, to every wanted read in the reduced expressions."""
-    prefix = [a for a in free_axes(seed) if a not in tensor.axes]
+    prefix = [a for a in free_axes(seed) if not among(a, tensor.axes)]
     outer = [a for a in tensor.axes if a is not scan.moving]
     states = _states(tensor, scan, outer)
     head = _head_of_state(tensor, scan, states[scan.node.position], seed, prefix, outer)

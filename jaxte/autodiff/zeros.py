@@ -18,6 +18,7 @@ from jaxte.domain import is_decidable
 from jaxte.domains import Domain
 from jaxte.elimination import mentions
 from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.identity import among
 from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.reductions import builtin_reducer
 from jaxte.simplify import factors_outside, simplify_reads
@@ -79,7 +80,7 @@ def eliminate(points: Points) -> Expr | None:
     known = [c for c in points.conditions if is_decidable(c)]
     on_data = [c for c in points.conditions if not is_decidable(c)]
     transformation = simplify_domain(Domain(points.axes, known))
-    if transformation.is_empty or FALSE in on_data:
+    if transformation.is_empty or among(FALSE, on_data):
         return None
     table: dict[Expr, Expr] = dict(transformation.old_to_new)
     on_data = [simplify_reads(substitute(c, table)) for c in on_data]

@@ -50,6 +50,8 @@ def canonical_dtype(value: Any, label: str) -> str:
         )
     if x64_enabled():
         return name
+    if name in _WIDE and isinstance(value, np.generic):  # what NumPy's functions make of numbers of Python
+        return _WIDE[name]
     if name in _WIDE:
         raise FeedError(
             f"{label} has dtype {name}, but 64-bit types are off in JAX, which would round it to {_WIDE[name]}; "

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_unflatten
 
+from jaxte.autodiff.overrides import overrides_of
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.lazy import lazy
 from jaxte.bridge.options import NO_OPTIONS, Options
@@ -84,6 +85,8 @@ def _varying(array: Any) -> frozenset[Any]:
 def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Options = NO_OPTIONS) -> Compiled:
     """The code between ``inputs`` and ``outputs``."""
     own = options.override, options.fdiff, options.policy()
-    tensors = outputs.tensors if options.override or options.fdiff else gathers_laid_out(outputs.tensors)
+    tensors = outputs.tensors
+    if not overrides_of(tensors, options.override) and options.fdiff is None:
+        tensors = gathers_laid_out(tensors)
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, *own)
     return Compiled(graph, outputs, options.debug)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any
 
-from jax.tree_util import tree_flatten
+from jax.tree_util import tree_flatten, tree_leaves
 
+from jaxte.autodiff.overrides import Fdiff
 from jaxte.bridge.arguments import (
     bind_parameters,
     has_tensor,
@@ -24,7 +25,7 @@ from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.explain import Explanation, explain_graph
 from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
-from jaxte.bridge.options import NO_OPTIONS, Fdiff, Options
+from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
 from jaxte.cost import Cost, cost
 from jaxte.errors import DefinitionError, FeedError
@@ -154,7 +155,13 @@ class BuilderFunction(Function):
                     f"{self.__name__} is called with Tensors and with {describe(leaf)}; give all arrays as "
                     "te.placeholder in a definition, or arrays only"
                 )
-        return self.builder(*args, **kwargs)
+        result = self.builder(*args, **kwargs)
+        if self.options != NO_OPTIONS:
+            tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
+            given = [t for t in leaves if isinstance(t, Tensor)]
+            override = self.options.overrides_for(result, args, kwargs)
+            self.options.travel_with(tensors, given, override, self.__name__)
+        return result
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
         if self.static_argnames:
@@ -180,10 +187,8 @@ class BuilderFunction(Function):
         result = self.builder(*parameters.args, **parameters.kwargs)
         outputs = collect_outputs(result, self.__name__, self.has_aux)
         check_inputs(parameters.placeholders, outputs.tensors, self.__name__)
-        options = self.options
-        if callable(options.override):
-            given = options.override(result, *parameters.args, **parameters.kwargs)
-            options = replace(options, override=given)
+        override = self.options.overrides_for(result, parameters.args, parameters.kwargs)
+        options = replace(self.options, override=override)
         return compiled(self.__name__, parameters.placeholders, outputs, options)
 
     def recompile(self) -> None:

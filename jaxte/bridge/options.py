@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
-from jaxte.autodiff.overrides import check_fdiff
+from jaxte.autodiff.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.measured import measurements
-from jaxte.errors import DifferentiationError
+from jaxte.errors import DefinitionError, DifferentiationError
 from jaxte.lower.policy import Policy
 from jaxte.lower.rates import is_known
 from jaxte.tensor import Tensor
-
-Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,40 @@ class Options:
                 f"override is {self.override!r}; give {{tensor: (dependencies, fn)}}, or over a builder a function "
                 "override(result, *args) that returns such a dict"
             )
+
+    def overrides_for(
+        self, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Mapping[Tensor, Any] | None:
+        """``override`` as a dict, of the tensors that a builder made of its arguments."""
+        return self.override(result, *args, **kwargs) if callable(self.override) else self.override
+
+    def travel_with(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        override: Mapping[Tensor, Any] | None,
+        label: str,
+    ) -> None:
+        """Lets the derivatives go with the tensors of a larger graph, and refuses what cannot go with them.
+
+        Raises:
+            DefinitionError: an option about the code of a whole function.
+        """
+        about_code = {
+            "platform": self.platform,
+            "max_memory": self.max_memory,
+            "forms": self.forms,
+            "debug": self.debug,
+        }
+        for name, value in about_code.items():
+            if value:
+                raise DefinitionError(
+                    f"{label} is called with Tensors, so that its definitions become part of another function, but {name}= of "
+                    f"{label} is about the code of a function of its own; give {name}= to the te.function around it, and call "
+                    f"{label} without it here"
+                )
+        if override or self.fdiff is not None:
+            attach(outputs, inputs, override, self.fdiff)
 
     def policy(self) -> Policy:
         """How forms are chosen from now on, with what was measured so far.

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import Axis, Expr, Read, Reduce, Var
+from jaxte.identity import among
 from jaxte.lower.permuted_rows import inverse_wanted
 from jaxte.lower.policy import DEFAULT, Policy
 from jaxte.lower.tile_sizes import Large
@@ -41,7 +42,7 @@ def saved_tensors(
     available = set(inputs)
     saved: dict[Tensor, None] = {}
     again = dict.fromkeys(_made_again(forward, read, kept_anyway, policy))
-    for tensor in dict.fromkeys([t for t in forward if t in again or t in read]):
+    for tensor in dict.fromkeys([t for t in forward if t in again or among(t, read)]):
         if tensor in again:
             own.append(tensor)
             saved.update((t, None) for t in tensor.inputs if t not in again)
@@ -102,7 +103,7 @@ def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
     missing = [t for t in tensor.inputs if t not in available]
     if missing and sum(map(_size, missing)) >= _size(tensor):
         return None
-    return [t for t in tensor.inputs if t in missing or isinstance(t, Placeholder)]
+    return [t for t in tensor.inputs if among(t, missing) or isinstance(t, Placeholder)]
 
 
 def _is_stream(tensor: Compute) -> bool:

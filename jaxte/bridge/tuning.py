@@ -21,6 +21,7 @@ from jaxte.bridge.tuning_file import Tuned, kept_here, save_tuning
 from jaxte.dtypes import is_inexact
 from jaxte.errors import LoweringError
 from jaxte.facts import companions
+from jaxte.identity import among
 from jaxte.lower.emit import module_text
 from jaxte.lower.ops import Program
 from jaxte.lower.plan import lower
@@ -168,7 +169,7 @@ def _computed(program: Program, given: Sequence[Tensor]) -> dict[str, list[Compu
     """The tensors that a program computes, by name; several may have the same."""
     found: dict[str, list[Compute]] = {}
     for tensor in topological_order(list(program.tensors)):
-        if isinstance(tensor, Compute) and tensor not in given:
+        if isinstance(tensor, Compute) and not among(tensor, given):
             found.setdefault(tensor.name, []).append(tensor)
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jaxte.affine import Linear, from_linear, linear
 from jaxte.expr import ONE, ZERO, Axis, Expr, as_expr
+from jaxte.identity import among
 from jaxte.lower.bounds import at_most, constant, known, nonnegative, plus, same, times
 from jaxte.lower.ops import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
 from jaxte.lower.specs import Refusal
@@ -125,7 +126,7 @@ def _several(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) ->
     view = _digits(extent, offset, ordered)
     if isinstance(view, Refusal) or not flipped:
         return view
-    turned = tuple(Range(step=-1) if dim in flipped else ALL for dim in view.dims)
+    turned = tuple(Range(step=-1) if among(dim, flipped) else ALL for dim in view.dims)
     return View((*view.steps, Index(turned)), view.dims)
 
 

@@ -17,6 +17,7 @@ from math import gcd
 
 from jaxte.affine import Linear, from_linear, linear
 from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.affine_views import affine_view, fetch, lift, slice_steps
 from jaxte.lower.bounds import constant, dims_of, highest, known, lowest, plus, simplify, times
 from jaxte.lower.ops import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
@@ -63,11 +64,11 @@ def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | 
     inner = axis_view(extent, simplify(index, {dim: base * q + r - shift}), depth + 1)
     if isinstance(inner, Refusal):
         return inner
-    others = tuple(d for d in inner.dims if d not in (q, r))
-    digits = tuple(d for d in inner.dims if d in (q, r))
+    others = tuple(d for d in inner.dims if not among(d, (q, r)))
+    digits = tuple(d for d in inner.dims if among(d, (q, r)))
     if not digits:
         return inner
-    order = tuple(inner.dims.index(d) for d in (*others, *digits))
+    order = tuple(place_of(d, inner.dims) for d in (*others, *digits))
     turned = (Transpose(order),) if order != tuple(range(len(order))) else ()
     length = times(count, as_expr(base))
     assert length is not None
@@ -82,7 +83,7 @@ def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | 
 def _rotation(digits: tuple[Axis, ...], r: Axis, dim: Axis, shift: int) -> tuple[Step, ...]:
     """``(dim + shift) % n`` over ``n`` elements, from the nearer end; nothing where it is no rotation."""
     size = known(dim.hi)
-    if digits != (r,) or r.hi is not dim.hi or size is None or not 0 < shift < size:
+    if not identical(digits, (r,)) or r.hi is not dim.hi or size is None or not 0 < shift < size:
         return ()
     if 2 * shift <= size:
         return (Pad(((ZERO, as_expr(shift)),), "wrap"), Index((Range(as_expr(shift), None),)))
@@ -103,7 +104,7 @@ def join_digits(dims: tuple[Axis, ...], q: Axis, r: Axis) -> tuple[Step, ...]:
     """The array over ``dims``, a selection of ``q`` and ``r``, as one over the number with these digits."""
     match dims:
         case (first, second):
-            swap = (Transpose((1, 0)),) if (first, second) == (r, q) else ()
+            swap = (Transpose((1, 0)),) if identical((first, second), (r, q)) else ()
             whole = times(q.hi, r.hi)
             return (*swap, Reshape((whole if whole is not None else -ONE,)))
         case (only,) if only is q:
@@ -174,7 +175,7 @@ def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> V
     # combination == low + whole, solved for the pivot
     solved = (low + Linear({whole: 1}) - combination.without(pivot)) * unit
     outer = simplify(index, {_axis(pivot): from_linear(solved)})
-    if dims_of(outer) != [whole]:
+    if not identical(dims_of(outer), [whole]):
         return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
     first = axis_view(extent, outer, depth + 1)
     second = affine_view(count, combination - low)

@@ -25,6 +25,7 @@ from math import gcd, lcm
 from jaxte.affine import from_linear, linear, normal
 from jaxte.domain import IntegerSet
 from jaxte.expr import Axis, Call, Const, Expr
+from jaxte.identity import among
 from jaxte.lower.band_spec import COLUMN, DIAGONAL, ROW, TRANSPOSED, Band, BandSpec, Part, dims_of
 from jaxte.lower.forms import Form
 from jaxte.lower.operands import Operand
@@ -130,7 +131,7 @@ def _line(form: Expr, roles: ColumnRoles, period: int) -> _Line | None:
     q = Axis(roles.column.name, 0, 1)
     found = [linear(substitute(form, {roles.column: period * q + t})) for t in range(period)]
     steps = {(f.coefficient(q), f.coefficient(roles.point)) for f in found}
-    if len(steps) != 1 or any(atom not in (q, roles.point) for f in found for atom in f.terms):
+    if len(steps) != 1 or any(not among(atom, (q, roles.point)) for f in found for atom in f.terms):
         return None
     return _Line(*steps.pop(), tuple(f.constant for f in found))
 
@@ -138,7 +139,7 @@ def _line(form: Expr, roles: ColumnRoles, period: int) -> _Line | None:
 def _ranges(roles: ColumnRoles, guards: Sequence[Expr]) -> list[tuple[int, int]] | Refusal:
     """The least ranges of rows and of diagonals, if the conditions hold exactly where both are in theirs."""
     pair = (roles.column, roles.point)
-    if any(a not in pair for guard in guards for a in free_axes(guard)):
+    if any(not among(a, pair) for guard in guards for a in free_axes(guard)):
         return Refusal("a condition depends on more than rows and diagonals")
     held = IntegerSet(pair, tuple(guards))
     if held.is_empty():

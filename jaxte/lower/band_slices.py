@@ -23,6 +23,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import Axis, Read
+from jaxte.identity import identical, place_of
 from jaxte.lower.band_spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
 from jaxte.lower.bands_source import Assign
 from jaxte.lower.general import LONGEST_UNROLLED
@@ -100,7 +101,7 @@ def _loops(spec: BandSpec, operands: Sequence[str]) -> list[str]:
     taken = {*operands, *_TAKEN, *keyword.kwlist}
     found: list[str] = []
     for number in range(len(spec.bands)):
-        own = spec.first.array.axes[spec.first.roles.index(Part(DIAGONAL, number))].name
+        own = spec.first.array.axes[place_of(Part(DIAGONAL, number), spec.first.roles)].name
         found.append(next(n for n in (identifier(own), *_LOOPS) if n not in taken))
         taken.add(found[-1])
     return found
@@ -109,7 +110,7 @@ def _loops(spec: BandSpec, operands: Sequence[str]) -> list[str]:
 def _operand(spec: BandSpec, dims: Dims, text: str, assign: Assign) -> tuple[str, tuple[Part | Axis, ...]]:
     """An operand that is long enough for each slice, and its roles; those of the result are in the result's order."""
     of_result = [(r, n) for n, r in enumerate(dims.roles) if not _is_diagonal(r)]
-    ordered = iter(sorted(of_result, key=lambda pair: spec.out.index(_of_result(spec, pair[0]))))
+    ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), spec.out)))
     order = [n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles)]
     if order != sorted(order):
         text = f"jnp.transpose({text}, {tuple(order)})"
@@ -128,7 +129,9 @@ def _factor(spec: BandSpec, text: str, roles: Sequence[Part | Axis], loops: Sequ
         while left and _is_diagonal(left[0]):
             entries.append(_loop(left.pop(0), loops))
         entries.append(
-            _entry(spec, left.pop(0), loops) if left and _of_result(spec, left[0]) == role else "None"
+            _entry(spec, left.pop(0), loops)
+            if left and identical(_of_result(spec, left[0]), role)
+            else "None"
         )
     entries += [_loop(role, loops) for role in left]
     while entries and entries[-1] == ":":

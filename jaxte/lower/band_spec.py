@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jaxte.expr import Axis, Expr
+from jaxte.identity import among, place_of
 from jaxte.lower.factors import multiplied
 from jaxte.lower.forms import Form, rewrite_forms
 from jaxte.lower.operands import Operand
@@ -32,7 +33,7 @@ class Dims:
     roles: tuple[Part | Axis, ...]
 
     def extent(self, role: Part | Axis) -> int:
-        return int(self.array.axes[self.roles.index(role)].hi)
+        return int(self.array.axes[place_of(role, self.roles)].hi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def dims_of(
     own = list(free_axes(body))
     reads = sorted((r for r in reads_of(body) if free_axes(r)), key=lambda r: -len(free_axes(r)))
     seen = [a for r in reads for index in r.indices for a in free_axes(index)]
-    order = [a for a in dict.fromkeys([*seen, *own]) if a in own]
+    order = [a for a in dict.fromkeys([*seen, *own]) if among(a, own)]
     roles = [parts[a].role for a in order if a in parts]
     if DIAGONAL in roles:
         order.sort(key=lambda a: (ROW, DIAGONAL).index(parts[a].role) if a in parts else -1)

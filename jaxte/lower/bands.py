@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from jaxte.affine import from_linear, normal
 from jaxte.domain import IntegerSet
 from jaxte.expr import Axis, Const, Expr, Reduce, conjuncts
+from jaxte.identity import among
 from jaxte.lower.band_columns import column_roles, recognise_columns
 from jaxte.lower.band_spec import (
     COLUMN,
@@ -88,7 +89,7 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
     kept = []
     if isinstance(operands, Refusal):
         kept = [f for f in outer if free_axes(f.expr)]
-        operands = two_operands(tuple(f for f in product.factors if f not in kept))
+        operands = two_operands(tuple(f for f in product.factors if not among(f, kept)))
     if isinstance(operands, Refusal):
         return operands
     found = _bands(axes, node.axes, *operands)
@@ -138,19 +139,22 @@ def _roles(
         stride = abs(terms[one])
         sign = terms[one] // stride
         step = sign * terms[z]
-        if one not in axes:
+        if not among(one, axes):
             continue
         if len(with_line) == 1:
             (second,) = with_line
             first, own, other = (b, plain_b, plain_a) if second is a else (a, plain_a, plain_b)
             if one not in own or other & {one, z}:
                 continue
-            if z in axes and z not in own:
+            if among(z, axes) and z not in own:
                 return _Roles(SCORES, one, z, line, sign, stride, step, first, second)
-            if z in reduced and z in own:
+            if among(z, reduced) and z in own:
                 return _Roles(WEIGHTED, one, z, line, sign, stride, step, first, second)
         elif (
-            stride == 1 and z in reduced and one not in plain_a | plain_b and (z in plain_a) != (z in plain_b)
+            stride == 1
+            and among(z, reduced)
+            and one not in plain_a | plain_b
+            and (z in plain_a) != (z in plain_b)
         ):
             first, second = (a, b) if z in plain_a else (b, a)
             return _Roles(TRANSPOSED, one, z, line, sign, 1, -step, first, second)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from jaxte.affine import from_linear, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
+from jaxte.identity import among, identical
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import dims_of, known
 from jaxte.lower.boxes import box_of, is_empty, split_conditions, usable
@@ -121,7 +122,7 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
     guards = [g for g in guards if not _is_met_by_zeros(body, g, job, scope)]
     for guard in guards:
         box = box_of(guard, scope)
-        if box is None or box.dim not in job.reduced or not usable(box):
+        if box is None or not among(box.dim, job.reduced) or not usable(box):
             continue
         if is_empty(box):
             return (yield job.zero, scope)
@@ -129,8 +130,8 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
         reduced = tuple(part if d is box.dim else d for d in job.reduced)
         rest = tuple(g for g in guards if g is not guard)
         return (yield from _conditions(body, replace(job, guards=rest, reduced=reduced), inner))
-    outer = [g for g in guards if not any(d in job.reduced for d in guard_dims(g, scope))]
-    inside = replace(job, guards=tuple(g for g in guards if g not in outer))
+    outer = [g for g in guards if not any(among(d, job.reduced) for d in guard_dims(g, scope))]
+    inside = replace(job, guards=tuple(g for g in guards if not among(g, outer)))
     if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
         return (yield from _masked(body, inside, outer, scope))
     if outer:
@@ -144,7 +145,11 @@ def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
     """The sum at every point, and zero chosen where ``guards`` do not hold."""
     mask = body.named((yield from mask_value(body, guards, scope)))
     value, zero = (yield from _conditions(body, job, scope)), (yield job.zero, scope)
-    return value if value == zero else body.combine(SELECT, [mask, value, zero], (job.dtype, False), scope)
+    return (
+        value
+        if identical(value, zero)
+        else body.combine(SELECT, [mask, value, zero], (job.dtype, False), scope)
+    )
 
 
 def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
@@ -225,7 +230,7 @@ def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
                 if (
                     isinstance(dim, Axis)
                     and coefficient == 1
-                    and dim not in job.reduced
+                    and not among(dim, job.reduced)
                     and form.constant >= 0
                 ):
                     return dim, int(base), form.constant
@@ -240,7 +245,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     dim = overlapping([f.expr for f in job.factors], job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
     if dim is None:
-        outer = [d for d in scope.order if d not in job.reduced]
+        outer = [d for d in scope.order if not among(d, job.reduced)]
         small = overlapping([f.expr for f in job.factors], outer, scope, job.budget) if job.reduced else None
         if small is None:
             return (yield from contraction(body, job, scope))

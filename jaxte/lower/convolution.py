@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from jaxte.domain import IntegerSet
 from jaxte.expr import ZERO, Axis, Expr, Reduce, conjuncts
+from jaxte.identity import among
 from jaxte.lower.conv_spec import ConvolutionSpec, Match, Spatial, convolution_source, specify
 from jaxte.lower.factors import Factor, product_of, split_outer
 from jaxte.lower.forms import Form, components, is_injective
@@ -86,7 +87,7 @@ def match_convolution(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr]
     product = product_of(node.exprs[0], (*conjuncts(node.where), *guards))
     outer, inner = split_outer(product.factors, node.axes)
     outer = [f for f in outer if free_axes(f.expr)]
-    inner = [f for f in product.factors if f not in outer]
+    inner = [f for f in product.factors if not among(f, outer)]
     problem = Problem(tuple((a,) for a in axes), node.axes, tuple(inner), product.guards)
     while True:
         found = _match(problem)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jaxte.affine import from_linear, linear
 from jaxte.expr import Axis, Call, Const, Expr
+from jaxte.identity import among, place_of
 from jaxte.lower.axis_views import join_digits
 from jaxte.lower.bounds import dims_of, plus, simplify
 from jaxte.lower.ops import ALL, Index, Range, Repeat, Reshape, Step, Tile, View
@@ -71,11 +72,11 @@ def digits_of(dim: Axis, base: int, shift: int = 0) -> tuple[Axis, Axis, Expr]:
 
 def together(found: View, order: Sequence[Axis], splits: Sequence[Digits]) -> View:
     """``found``, over the digits in ``splits``, as a view over the whole dimensions."""
-    dims = tuple(d for d in order if d in found.dims)
+    dims = tuple(d for d in order if among(d, found.dims))
     steps: list[Step] = [*found.steps, *reorder(found.dims, dims)]
-    if all(s.exact and s.low in dims and _is_whole(s.high, dims, splits) for s in splits):
+    if all(s.exact and among(s.low, dims) and _is_whole(s.high, dims, splits) for s in splits):
         for split in reversed(splits):  # one reshape for all of them
-            position = dims.index(split.high)
+            position = place_of(split.high, dims)
             dims = (*dims[:position], split.whole, *dims[position + 2 :])
         return View((*steps, Reshape(tuple(d.hi for d in dims))), dims)
     for split in reversed(splits):
@@ -86,7 +87,7 @@ def together(found: View, order: Sequence[Axis], splits: Sequence[Digits]) -> Vi
 
 def _is_whole(digit: Axis, dims: Sequence[Axis], splits: Sequence[Digits]) -> bool:
     """Whether a digit is a dimension, or made of ones."""
-    return digit in dims or any(s.whole is digit for s in splits)
+    return among(digit, dims) or any(s.whole is digit for s in splits)
 
 
 def joined(
@@ -94,12 +95,12 @@ def joined(
 ) -> tuple[list[Step], tuple[Axis, ...]]:
     """The steps from an array over the digits of ``dim`` to one over ``dim``, and its dimensions."""
     q, r = digits
-    own = tuple(d for d in (q, r) if d in dims)
+    own = tuple(d for d in (q, r) if among(d, dims))
     if not own:
         return [], tuple(dims)
-    position = min(dims.index(d) for d in own)
-    before = tuple(d for d in dims[:position] if d not in own)
-    after = tuple(d for d in dims[position:] if d not in own)
+    position = min(place_of(d, dims) for d in own)
+    before = tuple(d for d in dims[:position] if not among(d, own))
+    after = tuple(d for d in dims[position:] if not among(d, own))
     steps: list[Step] = list(reorder(tuple(dims), (*before, *own, *after)))
     steps += [_placed(step, before, after) for step in join_digits(own, q, r)]
     stop = plus(dim.hi, shift)

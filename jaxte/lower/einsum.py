@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
+from jaxte.identity import among
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import dims_of, known
 from jaxte.lower.boxes import condition_dims
@@ -62,7 +63,7 @@ def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
 
 def contraction(body: Body, job: Job, scope: Scope) -> Task:
     outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
-    inner = [f for f in job.factors if f not in outer]
+    inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     groups = _groups(inner, scope)
     if body.in_tiles and len(groups) == 1:
@@ -86,7 +87,7 @@ def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
 
 def _short(job: Job, scope: Scope) -> Axis | None:
     """A reduced dimension of few points beside a long one that is kept: a loop over it would be the inner one."""
-    kept = [extent_of(d.hi) for d in scope.order if d not in job.reduced]
+    kept = [extent_of(d.hi) for d in scope.order if not among(d, job.reduced)]
     short = [d for d in job.reduced if (known(d.hi) or _FEW + 1) <= _FEW < max(kept, default=0)]
     return short[0] if short else None
 
@@ -109,8 +110,8 @@ def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axi
     every = set().union(*dims)
     for own, members in zip(dims, groups, strict=True):
         if own == every and not _is_plain(members):
-            alone = [d for d in own if d not in job.reduced and sum(d in other for other in dims) == 1]
-            few = [d for d in scope.order if d in alone and 1 < (known(d.hi) or 0) <= _FEW]
+            alone = [d for d in own if not among(d, job.reduced) and sum(d in other for other in dims) == 1]
+            few = [d for d in scope.order if among(d, alone) and 1 < (known(d.hi) or 0) <= _FEW]
             if few and any(other == own - {few[0]} for other in dims):
                 return few[0]
     return None
@@ -135,7 +136,7 @@ def _halves(members: list[Factor]) -> list[list[Factor]]:
 
 
 def _meets(expr: Expr, dims: Sequence[Axis], scope: Scope) -> bool:
-    return any(d in dims for d in dims_under(expr, scope))
+    return any(among(d, dims) for d in dims_under(expr, scope))
 
 
 def _groups(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
@@ -221,15 +222,15 @@ def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
         found = scope.view(read)
         if not isinstance(found, Refusal) and len(found.dims) > len(best):
             best = found.dims
-    return (*best, *(d for d in scope.order if d not in best))
+    return (*best, *(d for d in scope.order if not among(d, best)))
 
 
 def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Value:
     """The values multiplied and summed over the reduced dimensions."""
     used = [d for v in values for d in v.dims]
-    lost = [d for d in job.reduced if d not in used]
+    lost = [d for d in job.reduced if not among(d, used)]
     values = [v for v in values if not (v.literal and v.code.text in ("1", "1.0"))]
-    out = tuple(d for d in scope.order if d in used and d not in job.reduced)
+    out = tuple(d for d in scope.order if among(d, used) and not among(d, job.reduced))
     kind = (job.dtype, False)
     if not values:
         result = Value(Code("1"), (), ("int32", True), literal=True)
@@ -251,7 +252,7 @@ def _times_size(a: Value, b: Value) -> Value:
 
 
 def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
-    if not any(d in job.reduced for d in value.dims):
+    if not any(among(d, job.reduced) for d in value.dims):
         return body.in_order(value, scope)
     return reduced_call(body, "jnp.sum", value, job.reduced, scope, job.dtype)
 
@@ -266,8 +267,8 @@ def reduced_call(
     extra: str = "",
 ) -> Value:
     """A reducing function of jnp over some of the dimensions of ``value``."""
-    axes = [n for n, d in enumerate(value.dims) if d in reduced]
-    left = tuple(d for d in value.dims if d not in reduced)
+    axes = [n for n, d in enumerate(value.dims) if among(d, reduced)]
+    left = tuple(d for d in value.dims if not among(d, reduced))
     arguments = [value.code.text]
     if left:
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple(axes)}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from jaxte.domain import is_decidable
 from jaxte.dtypes import is_inexact
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction, conjuncts
+from jaxte.identity import among
 from jaxte.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.walk import depends_on
 
@@ -93,4 +94,4 @@ def _times(exprs: Sequence[Expr]) -> Expr:
 def split_outer(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list[Factor], list[Factor]]:
     """The factors that do not depend on the reduced ``axes``, which leave the sum, and the others."""
     outer = [f for f in factors if not f.guard and not depends_on(f.expr, axes)]
-    return outer, [f for f in factors if f not in outer]
+    return outer, [f for f in factors if not among(f, outer)]

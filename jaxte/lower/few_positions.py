@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, call
+from jaxte.identity import among
 from jaxte.lower.bounds import known
 from jaxte.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
 from jaxte.walk import free_axes, reads_of, substitute
@@ -52,8 +53,8 @@ def is_written_out(node: Reduce) -> bool:
 
 def written_out(node: Reduce, axes: Collection[Axis]) -> Expr:
     """``node`` with one term for each position of those of its axes that are among ``axes``, which start at 0."""
-    short = [a for a in node.axes if a in axes]
-    rest = [a for a in node.axes if a not in axes]
+    short = [a for a in node.axes if among(a, axes)]
+    rest = [a for a in node.axes if not among(a, axes)]
     total: Expr | None = None
     for positions in itertools.product(*(range(known(a.hi) or 0) for a in short)):
         at = dict(zip(short, map(Const, positions), strict=True))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.expr import ONE, Axis, Expr
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.body import Body
 from jaxte.lower.bounds import times
 from jaxte.lower.ops import Reshape, Value
@@ -22,7 +23,7 @@ def with_flat_vector(body: Body, values: Sequence[Value], out: Sequence[Axis]) -
         return values
     for vector, other in (values, values[::-1]):
         run = vector.dims
-        if len(run) < 2 or any(d in out for d in run) or _place(run, other.dims) is None:
+        if len(run) < 2 or any(among(d, out) for d in run) or _place(run, other.dims) is None:
             continue
         extent: Expr | None = ONE
         for dim in run:
@@ -35,8 +36,8 @@ def with_flat_vector(body: Body, values: Sequence[Value], out: Sequence[Axis]) -
 
 def _place(run: Sequence[Axis], dims: Sequence[Axis]) -> int | None:
     """Where ``run`` stands among ``dims``, without others between."""
-    at = dims.index(run[0]) if run[0] in dims else len(dims)
-    return at if tuple(dims[at : at + len(run)]) == tuple(run) else None
+    at = place_of(run[0], dims) if among(run[0], dims) else len(dims)
+    return at if identical(tuple(dims[at : at + len(run)]), tuple(run)) else None
 
 
 def _flattened(body: Body, value: Value, run: Sequence[Axis], flat: Axis) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.expr import Axis, Expr, Read, Reduce
+from jaxte.identity import among
 from jaxte.lower.work import points
 from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
 from jaxte.walk import free_axes, postorder, reads_of, substitute
@@ -52,9 +53,9 @@ def _places(tensor: Compute) -> list[int] | None:
     if len(wholes) != 1:
         return None
     (whole,) = wholes
-    if not whole or points(whole) < _VECTOR or not all(a in tensor.axes for a in whole):
+    if not whole or points(whole) < _VECTOR or not all(among(a, tensor.axes) for a in whole):
         return None
-    last = [n for n, a in enumerate(tensor.axes) if a in whole]
+    last = [n for n, a in enumerate(tensor.axes) if among(a, whole)]
     order = [n for n in range(tensor.ndim) if n not in last] + last
     return order if order != sorted(order) else None
 

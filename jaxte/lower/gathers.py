@@ -9,6 +9,7 @@ from jaxte import dtypes
 from jaxte.affine import linear
 from jaxte.expr import Axis, Expr, Read, Scalar, as_expr
 from jaxte.facts import values_in
+from jaxte.identity import among
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.lower.gather_forms import GATHER, ONE_HOT, form_of, one_hot_value
@@ -33,7 +34,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
     arrays: list[Value | None] = []
     for index, own, extent in zip(node.indices, affine, shape, strict=True):
         whole = own is not None and isinstance(own, Axis) and own.hi is extent
-        if whole and sum(a is not None and own in dims_of(a) for a in affine) == 1:
+        if whole and sum(a is not None and among(own, dims_of(a)) for a in affine) == 1:
             arrays.append(None)
         elif own is not None:
             arrays.append(body.index_value(own, scope, None))
@@ -54,7 +55,7 @@ def _indexed(
     body: Body, node: Read, arrays: list[Value | None], affine: list[Expr | None], scope: Scope
 ) -> Value:
     chosen = [n for n, a in enumerate(arrays) if a is not None]
-    dims = tuple(d for d in scope.order if any(a is not None and d in a.dims for a in arrays))
+    dims = tuple(d for d in scope.order if any(a is not None and among(d, a.dims) for a in arrays))
     entries = [":" if a is None else broadcast(a, dims).text for a in arrays]
     kept: list[Axis] = [own for own, a in zip(affine, arrays, strict=True) if a is None]  # type: ignore[misc]
     together = chosen == list(range(chosen[0], chosen[-1] + 1))
@@ -65,7 +66,7 @@ def _indexed(
     base = body.tensors[node.tensor]
     where = f"[{', '.join(entries)}]"
     limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
-    wanted = tuple(d for d in scope.order if d in found)
+    wanted = tuple(d for d in scope.order if among(d, found))
     modes = _modes(body, node, limits)
     form = GATHER
     if len(chosen) == 1 and affine[chosen[0]] is None:

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.identity import among
 from jaxte.lower.factors import product_of, split_outer
 from jaxte.lower.forms import Form, forms_of
 from jaxte.lower.work import Work, extent_of, points
@@ -70,7 +71,9 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
-    if shifted and points(a for a in node.axes if a not in shifted) > 1:  # each product is made, then summed
+    if (
+        shifted and points(a for a in node.axes if not among(a, shifted)) > 1
+    ):  # each product is made, then summed
         own += Work(stream=4 * width * everywhere)
     elif (
         shifted and node.where is not TRUE
@@ -115,8 +118,8 @@ def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
     """Whether reduced dimensions lie between others, so that the reduction is not one of rows or of whole slices."""
     return any(
         len(form.axes) > 1
-        and any(a in axes for a in form.axes)
-        and any(a in node.axes for a in form.axes)
+        and any(among(a, axes) for a in form.axes)
+        and any(among(a, node.axes) for a in form.axes)
         and _are_digits(form)
         for form in forms_of([*node.exprs])
     )

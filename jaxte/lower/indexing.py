@@ -18,6 +18,7 @@ from jaxte.affine import from_linear, linear, normal
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.facts import Permutation, Sorted, Unique
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.specs import Array, Refusal, array
 from jaxte.operators import EQUAL, SELECT
@@ -121,7 +122,7 @@ def recognise_gather(read: Read) -> GatherSpec | Refusal:
         held = list(free_axes(index))
         shared = [other for m, other in enumerate(affine) if m != n and depends_on(other, held)]
         if len(held) > 1 or shared:
-            block += [a for a in held if a not in block]
+            block += [a for a in held if not among(a, block)]
     base_axes: list[Axis] = []
     view: list[Expr] = []
     indices: list[Array] = []
@@ -131,7 +132,7 @@ def recognise_gather(read: Read) -> GatherSpec | Refusal:
         if not reads_of(index) and not own:
             view.append(index)
             continue
-        if not any(a in block for a in own) and own:
+        if not any(among(a, block) for a in own) and own:
             base_axes.append(own[0])
             view.append(index)
             positions.append(Position())
@@ -139,10 +140,10 @@ def recognise_gather(read: Read) -> GatherSpec | Refusal:
         whole = Axis("a", 0, extent)
         base_axes.append(whole)
         view.append(whole)
-        if index in own:
-            positions.append(Position(dims=(block.index(own[0]),), count=own[0].extent))
+        if among(index, own):
+            positions.append(Position(dims=(place_of(own[0], block),), count=own[0].extent))
             continue
-        positions.append(Position(1 + len(indices), tuple(block.index(a) for a in _ordered(own, block))))
+        positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in _ordered(own, block))))
         indices.append(array(_ordered(own, block), index))
     placed = _result_dims(positions, base_axes, block)
     return GatherSpec(
@@ -156,7 +157,7 @@ def recognise_gather(read: Read) -> GatherSpec | Refusal:
 
 
 def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
-    return tuple(a for a in block if a in own)
+    return tuple(a for a in block if among(a, own))
 
 
 def _result_dims(positions: Sequence[Position], whole: Sequence[Axis], block: Sequence[Axis]) -> list[Axis]:
@@ -185,7 +186,7 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
     others: list[Factor] = []
     for factor in inner:
         known = [t.axis for t in targets]
-        target = _target(factor.expr, [a for a in axes if a not in known]) if factor.guard else None
+        target = _target(factor.expr, [a for a in axes if not among(a, known)]) if factor.guard else None
         if target is None:
             others.append(factor)
         else:
@@ -197,7 +198,7 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
     targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
     others = [replace(f, expr=substitute(f.expr, table)) for f in others]
     outside = [g for g in guards if not depends_on(g, node.axes)]
-    inside = [substitute(g, table) for g in guards if g not in outside]
+    inside = [substitute(g, table) for g in guards if not among(g, outside)]
     for expr in (*(f.expr for f in others), *inside, *(t.index for t in targets)):
         if depends_on(expr, list(table)):
             return Refusal(f"{text(expr)} depends on the scattered axes themselves")
@@ -210,11 +211,11 @@ def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
         product = product_of(node.exprs[0], conjuncts(node.where))
         outer, _ = split_outer(product.factors, node.axes)
         outer = [f for f in outer if free_axes(f.expr)]
-        return outer, [f for f in product.factors if f not in outer], list(product.guards)
+        return outer, [f for f in product.factors if not among(f, outer)], list(product.guards)
     conditions = conjuncts(node.where)
     data = [c for c in conditions if reads_of(c)]
     inner = [Factor(node.exprs[0]), *(Factor(c, guard=True) for c in data)]
-    return [], inner, [c for c in conditions if c not in data]
+    return [], inner, [c for c in conditions if not among(c, data)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,21 +258,21 @@ def _scatter(
     by_axis = {t.axis: t for t in targets}
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
-    block = [a for a in axes if a in varying] + [a for a in node.axes if a in varying]
+    block = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
     # What is added at one position lies together in memory: whole dimensions come last, until all is added.
-    placed = sorted(axes, key=lambda a: a not in by_axis and a not in block)
+    placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
     indices: list[Array] = []
     positions: list[Position] = []
     for axis in placed:
         if axis in by_axis:
             own = _ordered(tuple(free_axes(by_axis[axis].index)), block)
-            positions.append(Position(1 + len(indices), tuple(block.index(a) for a in own)))
+            positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in own)))
             indices.append(array(own, by_axis[axis].index))
-        elif axis in block:
-            positions.append(Position(dims=(block.index(axis),), count=axis.extent))
+        elif among(axis, block):
+            positions.append(Position(dims=(place_of(axis, block),), count=axis.extent))
         else:
             positions.append(Position())
-    summed = tuple(a for a in node.axes if a not in block)
+    summed = tuple(a for a in node.axes if not among(a, block))
     body = _element(node, others, guards)
     if summed:
         body = Reduce(node.reducer, (body,), summed, TRUE)
@@ -280,7 +281,7 @@ def _scatter(
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
     reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
     shape = tuple(a.extent for a in placed)
-    order = None if placed == list(axes) else tuple(map(placed.index, axes))
+    order = None if identical(placed, list(axes)) else tuple(map(placed.index, axes))
     values = array(dims, body)
     at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
@@ -303,12 +304,12 @@ def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) ->
 def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Axis]) -> tuple[str, ...]:
     """What facts say of the positions, if they are one index tensor as it stands, row by row of the output."""
     index = targets[0].index
-    if len(targets) > 1 or not isinstance(index, Read) or list(index.indices) != list(varying):
+    if len(targets) > 1 or not isinstance(index, Read) or not identical(list(index.indices), list(varying)):
         return ()
-    if any(a not in axes for a in index.indices[:-1]):
+    if any(not among(a, axes) for a in index.indices[:-1]):
         return ()
     kinds = {Sorted: "indices_are_sorted", Unique: "unique_indices", Permutation: "unique_indices"}
     known = dict.fromkeys(kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds)
-    if any(axes.index(a) > axes.index(targets[0].axis) for a in index.indices[:-1]):  # type: ignore[arg-type]
+    if any(place_of(a, axes) > place_of(targets[0].axis, axes) for a in index.indices[:-1]):  # type: ignore[arg-type]
         known.pop(kinds[Sorted], None)  # rows are sorted, positions that begin with a value of a row are not
     return tuple(known)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jaxte.affine import Linear, linear
 from jaxte.expr import Axis, Call, Const, Expr, Read, as_expr
+from jaxte.identity import among
 from jaxte.lower.bounds import constant, known
 from jaxte.lower.boxes import box_of, split_conditions
 from jaxte.lower.scopes import Scope
@@ -29,7 +30,7 @@ def interior_cuts(root: Expr, reads: Sequence[Read], axes: Sequence[Axis], scope
     found: dict[Axis, tuple[int, int]] = {}
     for axis, first, last in (*_of_reads(reads), *_of_conditions(root, scope)):
         extent = known(axis.hi) or 0
-        if axis not in axes or last - first + 1 < _LEAST_INTERIOR * extent:
+        if not among(axis, axes) or last - first + 1 < _LEAST_INTERIOR * extent:
             return {}
         before, after = found.get(axis, (0, 0))
         found[axis] = max(before, first), max(after, extent - 1 - last)

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 from jaxte.affine import is_index, linear
 from jaxte.expr import Axis, Call, Const, Expr
+from jaxte.identity import among, identical
 from jaxte.lower.body import Body
 from jaxte.lower.bounds import times
 from jaxte.lower.boxes import split_conditions
@@ -41,7 +42,7 @@ def interleaved_value(
     direct, body.direct = body.direct, all(is_inside(read, inner) for read in reads_of(node))
     value = yield node, inner
     body.direct = direct
-    if value.literal or any(d not in value.dims for s in splits for d in (s.high, s.low)):
+    if value.literal or any(not among(d, value.dims) for s in splits for d in (s.high, s.low)):
         return None
     body.note(INTERLEAVED)
     return _joined(body, value, splits)
@@ -87,7 +88,7 @@ def _chain(node: Expr, scope: Scope) -> tuple[_Remainder, list[Expr]] | None:
     while isinstance(node, Call) and node.op is SELECT:
         parts = split_conditions(node.args[0], scope)
         found = _remainder(parts[0], scope) if parts is not None and len(parts) == 1 else None
-        if found is None or (own is not None and found[0] != own):
+        if found is None or (own is not None and not identical(found[0], own)):
             break
         own, position = found
         branches.setdefault(position, node.args[1])

@@ -24,6 +24,7 @@ from functools import lru_cache
 
 from jaxte.affine import Linear, normal
 from jaxte.expr import ONE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.identity import among
 from jaxte.lower.factors import Factor, multiplied
 from jaxte.lower.forms import Form, decompose, forms_of, rewrite_forms
 from jaxte.lower.specs import Array, Refusal
@@ -52,7 +53,7 @@ def two_operands(factors: tuple[Factor, ...]) -> tuple[Operand, Operand] | Refus
     constants = [f for f in factors if not free_axes(f.expr)]
     groups: list[Operand] = []
     for factor in factors:
-        if factor in constants:
+        if among(factor, constants):
             continue
         own = operand_of([factor])
         same = [n for n, known in enumerate(groups) if _keys(known) == _keys(own)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jaxte.affine import linear
 from jaxte.expr import Axis, Expr, Read
+from jaxte.identity import among
 from jaxte.lower.bounds import at_most, constant, dims_of, known
 from jaxte.lower.ops import Tile, View
 from jaxte.lower.scopes import Scope
@@ -35,7 +36,11 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                     break
                 for dim in dims_of(form):
                     count = known(dim.hi)
-                    if dim in reduced and count is not None and 0 < count <= min(_LONGEST_UNROLLED, budget):
+                    if (
+                        among(dim, reduced)
+                        and count is not None
+                        and 0 < count <= min(_LONGEST_UNROLLED, budget)
+                    ):
                         found[dim] = count
     return found
 

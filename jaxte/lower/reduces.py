@@ -8,6 +8,7 @@ from jaxte.affine import from_linear, linear, normal
 from jaxte.dtypes import is_inexact
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import constant, known, nonnegative
 from jaxte.lower.boxes import box_of, condition_dims, is_empty, split_conditions, usable
@@ -82,7 +83,7 @@ def _simple(
         return (yield identity, scope)
     for part in left:
         box = box_of(part, scope)
-        if box is None or box.dim not in dims or not usable(box):
+        if box is None or not among(box.dim, dims) or not usable(box):
             continue
         if is_empty(box):
             return (yield identity, scope)
@@ -91,10 +92,12 @@ def _simple(
         rest = [p for p in left if p is not part]
         return (yield from _simple(body, node, expr, rest, inner, reduced))
     outer = [
-        p for p in left if condition_dims(p, scope) and not any(d in dims for d in condition_dims(p, scope))
+        p
+        for p in left
+        if condition_dims(p, scope) and not any(among(d, dims) for d in condition_dims(p, scope))
     ]
     if outer:
-        rest = [p for p in left if p not in outer]
+        rest = [p for p in left if not among(p, outer)]
         make = lambda part: _simple(body, node, expr, rest, part, dims)  # noqa: E731
         return (yield from guarded(body, outer, identity, scope, make))
     dim = overlapping([expr], dims, scope, 32)
@@ -134,8 +137,8 @@ def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[A
     function, _ = FUNCTIONS[node.reducer.name]
     if value.literal:
         value = body.cast(value, node.dtype)
-    lost = [d for d in dims if d not in value.dims]
-    if any(d in dims for d in value.dims):
+    lost = [d for d in dims if not among(d, value.dims)]
+    if any(among(d, dims) for d in value.dims):
         empty = not all(nonnegative(linear(d.hi) - constant(1)) for d in dims)
         initial = (
             f"initial={identity_text(node.reducer)}" if empty and function in ("jnp.max", "jnp.min") else ""
@@ -165,7 +168,7 @@ def _counts_row_major(node: Reduce) -> bool:
 
 def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task:
     value = yield node.exprs[1], scope
-    out = tuple(d for d in scope.order if d not in dims)
+    out = tuple(d for d in scope.order if not among(d, dims))
     code = full(body, value, (*out, *dims))
     if node.position == 1:
         function = "jnp.max" if node.reducer.name == "argmax" else "jnp.min"
@@ -207,7 +210,7 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
         f"{dtype_text(identity.dtype)}({identity_text(node.reducer, n)})"
         for n, identity in enumerate(node.reducer.identity)
     ]
-    axes = tuple_text([str(order.index(d)) for d in dims])
+    axes = tuple_text([str(place_of(d, order)) for d in dims])
     body.note("reduce")
     combiner = combiner_source(node.reducer)
     if node.reducer.arity == 1:
@@ -218,7 +221,7 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
             Value(Code(written), (), (node.dtype, False))
         )  # a tuple: all of them are asked for
         code = Code(f"{results.code.text}[{node.position}]")
-    out = tuple(d for d in order if d not in dims)
+    out = tuple(d for d in order if not among(d, dims))
     return Value(code, out, (node.dtype, False))
 
 
@@ -230,6 +233,8 @@ def full(body: Body, value: Value, dims: Sequence[Axis]) -> Code:
             return body.cast(value, value.dtype).code
         return Code(f"jnp.full({shape}, {value.code.text}, {dtype_text(value.dtype)})")
     code = broadcast(value, dims)
-    if value.dims == tuple(dims) or (value.dims and all(d in value.dims or d.hi is ONE for d in dims)):
+    if identical(value.dims, tuple(dims)) or (
+        value.dims and all(among(d, value.dims) or d.hi is ONE for d in dims)
+    ):
         return code
     return Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in dims])})")

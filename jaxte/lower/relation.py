@@ -23,6 +23,7 @@ from jaxte.affine import Linear, from_linear, linear, normal
 from jaxte.conditions import tidy
 from jaxte.domain import IntegerSet, evaluate_index
 from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
+from jaxte.identity import identical
 from jaxte.lower.forms import Form
 from jaxte.lower.specs import Refusal
 from jaxte.text import text
@@ -118,7 +119,7 @@ def _relate(
     if (found := _exact(t, z, x, k, guards, coefficients, natural)) is not None:
         return found
     hulls = hull(points, x.terms), hull(points, k.terms)
-    return None if hulls == natural else _exact(t, z, x, k, guards, coefficients, hulls)
+    return None if identical(hulls, natural) else _exact(t, z, x, k, guards, coefficients, hulls)
 
 
 def _exact(

@@ -31,6 +31,7 @@ from jaxte.expr import (
     conjunction,
     conjuncts,
 )
+from jaxte.identity import among, identical
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.specs import Array, Refusal, array
 from jaxte.operators import NOT, SELECT
@@ -115,7 +116,7 @@ def recognise_scan(axes: Sequence[Axis], node: Reduce) -> ScanSpec | Refusal:
     if len(pairs) > 1 and node.reducer.arity > 1:
         return Refusal(f"{node.reducer.label} of several values over more than one axis")
     bound = [c for c in moving if not (is_decidable(c) and depends_on(c, [p.i for p in pairs]))]
-    inside = bound + [c for c in conditions if depends_on(c, node.axes) and c not in moving]
+    inside = bound + [c for c in conditions if depends_on(c, node.axes) and not among(c, moving)]
     outside = [c for c in conditions if not depends_on(c, node.axes)]
     scanned = [p.i for p in pairs]
     for expr in (*exprs, *inside):
@@ -134,7 +135,7 @@ def _parts(node: Reduce) -> tuple[tuple[Expr, ...], list[Expr], list[Factor]]:
     guards = [*product.guards, *(f.expr for f in inner if f.guard)]
     values = [f for f in inner if not f.guard]
     kept = [f for f in outer if free_axes(f.expr)]
-    return (multiplied([*(f for f in outer if f not in kept), *values]),), guards, kept
+    return (multiplied([*(f for f in outer if not among(f, kept)), *values]),), guards, kept
 
 
 def _pairs(axes: Sequence[Axis], reduced: Sequence[Axis], conditions: Sequence[Expr]) -> list[Pair] | Refusal:
@@ -188,7 +189,7 @@ def _pair(condition: Expr, axes: Sequence[Axis], reduced: Sequence[Axis]) -> Pai
 
 
 def _tighter(a: Pair, b: Pair) -> Pair | None:
-    if (a.i, a.sign, a.suffix) != (b.i, b.sign, b.suffix):
+    if not identical((a.i, a.sign, a.suffix), (b.i, b.sign, b.suffix)):
         return None
     if not (isinstance(a.c, Const) and isinstance(b.c, Const)):
         return a if a.c is b.c else None
@@ -235,7 +236,7 @@ def _specification(
         node.reducer,
         node.position,
         tuple(scans),
-        tuple(a.extent if a in used else as_expr(1) for a in axes) if missing else None,
+        tuple(a.extent if among(a, used) else as_expr(1) for a in axes) if missing else None,
         whole if missing else None,
         array(axes, multiplied(outer)) if outer else None,
         array(axes, conjunction(outside)) if outside else None,

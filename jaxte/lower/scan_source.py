@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Expr, Reducer, Symbol
+from jaxte.identity import identical
 from jaxte.lower.combiner import (
     combined_values,
     combiner_source,
@@ -47,7 +48,7 @@ def scan_source(
 
 
 def _padded(value: str, scan: Scan, ndim: int, identity: str, write: Write) -> str:
-    if scan.pad == (ZERO, ZERO):
+    if identical(scan.pad, (ZERO, ZERO)):
         return value
     widths = ["(0, 0)"] * ndim
     widths[scan.axis] = tuple_text(map(write, scan.pad))

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from jaxte.expr import Axis, Call, Const, Expr, Reduce, conjuncts
+from jaxte.identity import among, identical
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Search, choose
 from jaxte.lower.common_factors import with_common_factors
@@ -44,7 +45,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     array = yield from _array(body, links)
     total = Value(Code(in_order(links[0][2], array)), axes, (node.dtype, False))
     taken = [term for term, *_ in links]
-    for expr, negative in [term for term in terms if term not in taken]:
+    for expr, negative in [term for term in terms if not among(term, taken)]:
         value = yield expr, scope
         operands, op = ([total, value], SUBTRACT) if negative else ([value, total], ADD)
         total = body.combine(op, operands, (node.dtype, False), scope)
@@ -104,7 +105,7 @@ def _taken_apart(term: Signed) -> tuple[Expr, bool, list[Const]]:
 
 
 def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
-    return (one.shape, one.order, one.dtype) == (other.shape, other.order, other.dtype)
+    return identical((one.shape, one.order, one.dtype), (other.shape, other.order, other.dtype))
 
 
 def _is_added(body: Body, link: Link, axes: tuple[Axis, ...]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxte.affine import from_linear, is_index, linear, normal
 from jaxte.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.identity import identical, place_of
 from jaxte.lower.bounds import at_most, constant, highest, lowest, nonnegative, plus, simplify
 from jaxte.lower.digits import Digits, digits_of, digits_wanted, is_roundabout, together
 from jaxte.lower.ops import View
@@ -82,7 +83,7 @@ class Scope:
         """The scope in which ``dim`` stands for ``meaning``, over the dimensions ``new`` in its place."""
         key = (dim, meaning, tuple(new))
         if key not in self._derived:
-            position = self.order.index(dim)
+            position = place_of(dim, self.order)
             order = (*self.order[:position], *new, *self.order[position + 1 :])
             table = {axis: normal(substitute(value, {dim: meaning})) for axis, value in self.table.items()}
             table[dim] = meaning
@@ -97,7 +98,7 @@ class Scope:
             meaning = from_linear(linear(step * part) + linear(start))
             self._derived[key] = self.replace(dim, meaning, [part])
         scope = self._derived[key]
-        return scope, scope.order[self.order.index(dim)]
+        return scope, scope.order[place_of(dim, self.order)]
 
     def extend(self, axes: Sequence[Axis]) -> tuple[Scope, tuple[Axis, ...]]:
         """The scope with the axes of a reduction, which become the last dimensions."""
@@ -118,7 +119,7 @@ class Scope:
     def arranged(self, order: Sequence[Axis]) -> Scope:
         """The same scope with its dimensions in another order."""
         key = ("order", *order)
-        if tuple(order) == self.order:
+        if identical(tuple(order), self.order):
             return self
         if key not in self._derived:
             self._derived[key] = Scope(tuple(order), self.table, self.depth)

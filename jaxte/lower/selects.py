@@ -11,6 +11,7 @@ from math import isfinite
 
 from jaxte.affine import Linear, from_linear, linear
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.body import Body, Task
 from jaxte.lower.bounds import constant, known, lowest, nonnegative, same
 from jaxte.lower.boxes import (
@@ -53,13 +54,17 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
             return chosen
     if isinstance(other, Const):
         inside = _unguarded(taken, parts, scope) if not other.value else parts
-        if (_worth_cutting(body, taken, parts, scope) and scope.depth < _DEEPEST) or inside != parts:
+        if (_worth_cutting(body, taken, parts, scope) and scope.depth < _DEEPEST) or not identical(
+            inside, parts
+        ):
             made = lambda part: _passed(taken, part)  # noqa: E731
             value = yield from guarded(body, inside, other, scope, made)
             return body.cast(value, node.dtype) if value.dtype != node.dtype else value
     elif isinstance(taken, Const) and body.leaks(other):
         opposite = call(SELECT, call(NOT, condition), other, taken)
-        if len(parts) == 1 and split_conditions(call(NOT, condition), scope) != [call(NOT, condition)]:
+        if len(parts) == 1 and not identical(
+            split_conditions(call(NOT, condition), scope), [call(NOT, condition)]
+        ):
             return (yield opposite, scope)
     if scope.depth < _DEEPEST:
         pieces = _pieces(node, scope)
@@ -181,8 +186,8 @@ def _spread(
     body: Body, value: Value, cuts: Sequence[tuple[Box, Axis, Expr]], other: Const, scope: Scope
 ) -> Task:
     """``value`` over parts of dimensions, as an array over the whole dimensions that holds ``other`` elsewhere."""
-    missing = [condition for _, part, condition in cuts if part not in value.dims]
-    placed = {part: box for box, part, _ in cuts if part in value.dims}
+    missing = [condition for _, part, condition in cuts if not among(part, value.dims)]
+    placed = {part: box for box, part, _ in cuts if among(part, value.dims)}
     if placed:
         value = _padded(body, value, placed, other)
     if not missing:
@@ -299,7 +304,7 @@ def _in_sequence(found: list[tuple[Box, Expr]], dim: Axis) -> list[tuple[Box, Ex
         if len(following) != 1:
             return None
         ordered += following
-        remaining.remove(following[0])
+        remaining = [entry for entry in remaining if entry is not following[0]]
         start = following[0][0].stop
     return ordered if same(start, dim.hi) else None
 
@@ -311,17 +316,17 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
         inner, part = scope.restrict(dim, from_linear(box.start), 1, box.count)
         value = yield branch, inner
         values.append((body.cast(value, node.dtype), inner, part))
-    dims = tuple(d for d in scope.order if d is dim or any(d in v.dims for v, _, _ in values))
-    if all(part not in v.dims and known(part.hi) == 1 for v, _, part in values):
+    dims = tuple(d for d in scope.order if d is dim or any(among(d, v.dims) for v, _, _ in values))
+    if all(not among(part, v.dims) and known(part.hi) == 1 for v, _, part in values):
         rows = [body.named(v) if v.code.text.startswith("jnp.stack(") else v for v, _, _ in values]
         return body.stack(rows, dim, scope)
     texts = []
     for value, _, part in values:
         own = tuple(part if d is dim else d for d in dims)
         code = broadcast(value, own)
-        if not value.dims or any(known(d.hi) != 1 for d in own if d not in value.dims):
+        if not value.dims or any(known(d.hi) != 1 for d in own if not among(d, value.dims)):
             code = Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in own])})")
         texts.append(code.text)
     body.note("concatenate")
-    written = f"jnp.concatenate([{', '.join(texts)}], axis={dims.index(dim)})"
+    written = f"jnp.concatenate([{', '.join(texts)}], axis={place_of(dim, dims)})"
     return Value(Code(written), dims, (node.dtype, False))

@@ -18,6 +18,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce
+from jaxte.identity import among
 from jaxte.lower.bounds import known
 from jaxte.lower.contraction import FEW
 from jaxte.lower.factors import Factor, multiplied, product_of
@@ -121,7 +122,7 @@ def _taken_apart(tensor: Compute, node: Reduce, computed: Container[Tensor]) -> 
     ]
     if len(axes) != 2 or len(whole) < 2 or len({read.indices for read in whole}) > 1:
         return None  # in more dimensions XLA copies the product, transposed
-    vectors = [f for f in factors if f.expr not in whole and depends_on(f.expr, node.axes)]
+    vectors = [f for f in factors if not among(f.expr, whole) and depends_on(f.expr, node.axes)]
     if not vectors or any(f.inverse or axes <= free_axes(f.expr).keys() for f in vectors):
         return None
     if any((known(a.extent) or FEW + 1) <= FEW for a in node.axes):

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from jaxte.affine import is_index
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.identity import identical
 from jaxte.lower.few_positions import MOST, chosen, written_out
 from jaxte.lower.general import is_contraction
 from jaxte.operators import MOD
@@ -81,7 +82,7 @@ def _mixes(index: Expr, axis: Axis) -> bool:
 def _turns(nodes: Iterable[Expr], axis: Axis) -> bool:
     """Whether one of ``nodes`` is the positions of ``axis`` in another order: the remainder of them and of no other axis."""
     return any(
-        isinstance(n, Call) and n.op is MOD and n.args[1] is axis.hi and list(free_axes(n)) == [axis]
+        isinstance(n, Call) and n.op is MOD and n.args[1] is axis.hi and identical(list(free_axes(n)), [axis])
         for n in nodes
     )
 

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.identity import among
 from jaxte.lower.factors import Factor, multiplied, product_of
 from jaxte.lower.few_positions import chosen
 from jaxte.lower.work import points
 from jaxte.operators import ADD
+from jaxte.shapes import same_extent
 from jaxte.tensor import Tensor
 from jaxte.walk import free_axes, rewrite
 
@@ -48,7 +50,7 @@ def _one_product(node: Expr) -> Expr:
     for tensor, dim in _candidates(parts[0]):
         terms = [_term(part, tensor, dim) for part in parts]
         found = [t for t in terms if t is not None]
-        if len(found) == len(terms) == tensor.shape[dim] and _fit(found, node):
+        if len(found) == len(terms) and same_extent(len(terms), tensor.shape[dim]) and _fit(found, node):
             return _joined(sorted(found, key=lambda t: t.position), node)
     return node
 
@@ -101,7 +103,7 @@ def _fit(terms: Sequence[_Term], node: Reduce) -> bool:
             return False
         if term.other.weak or term.other.dtype != node.dtype or term.read.dtype != node.dtype:
             return False
-    kept = {a for a in (*over, *weights) if a not in node.axes}
+    kept = {a for a in (*over, *weights) if not among(a, node.axes)}
     return (
         {t.position for t in terms} == set(range(len(terms)))
         and bool(weights - over)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jaxte import dtypes
 from jaxte.expr import Axis
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.bounds import simplify
 from jaxte.lower.names import Names
 from jaxte.lower.numbers import converted, folded, without_zero
@@ -67,7 +68,7 @@ class Statements:
 
     def in_order(self, value: Value, scope: Scope) -> Value:
         """``value`` with its dimensions in the order of ``scope``."""
-        dims = [d for d in scope.order if d in value.dims]
+        dims = [d for d in scope.order if among(d, value.dims)]
         return self.with_steps(value, reorder(value.dims, dims), dims)
 
     # --- elementwise
@@ -81,7 +82,7 @@ class Statements:
             return constant
         if (rest := without_zero(op, operands, kind)) is not None:
             return rest
-        dims = tuple(d for d in scope.order if any(d in v.dims for v in operands))
+        dims = tuple(d for d in scope.order if any(among(d, v.dims) for v in operands))
         values = self._agreeing(op, list(operands), kind)
         row = TABLE[op.name]
         while True:
@@ -138,7 +139,7 @@ class Statements:
         short = [v for v in values if not v.literal and v.dtype in dtypes.SHORT_INTEGERS]
         if all(held(n, v.dtype) for v in short for n in literals):
             return values
-        return [self.cast(v, "int32") if v in short else v for v in values]
+        return [self.cast(v, "int32") if among(v, short) else v for v in values]
 
     def _typed(self, value: Value) -> Value:
         return Value(typed_number_text(value, value.dtype), (), (value.dtype, False))
@@ -170,15 +171,15 @@ class Statements:
 
     def stack(self, values: Sequence[Value], dim: Axis, scope: Scope) -> Value:
         """Values for each position of ``dim`` as one array."""
-        dims = tuple(d for d in scope.order if any(d in v.dims for v in values))
+        dims = tuple(d for d in scope.order if any(among(d, v.dims) for v in values))
         texts: list[str] = []
         for value in values:
             code = broadcast(value, dims)
-            if value.dims != dims:
+            if not identical(value.dims, dims):
                 code = Code(f"jnp.broadcast_to({code.text}, {self.sizes.shape([d.hi for d in dims])})")
             texts.append(code.text)
-        order = tuple(d for d in scope.order if d in dims or d is dim)
-        written = f"jnp.stack([{', '.join(texts)}], axis={order.index(dim)})"
+        order = tuple(d for d in scope.order if among(d, dims) or d is dim)
+        written = f"jnp.stack([{', '.join(texts)}], axis={place_of(dim, order)})"
         return Value(Code(written), order, values[0].kind)
 
     def arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Code:
@@ -203,7 +204,7 @@ def typed_number_text(value: Value, dtype: str) -> Code:
 def _kept(row: Function, values: Sequence[Value], dims: Sequence[Axis]) -> tuple[str, tuple[int, ...]]:
     """The operation ``row`` on operands with axes of length 1, where those that are arrays have them at the same places."""
     places = {v.code.kept[1] for v in values if v.dims}
-    if len(places) != 1 or () in places or any(v.dims and v.dims != tuple(dims) for v in values):
+    if len(places) != 1 or () in places or any(v.dims and not identical(v.dims, tuple(dims)) for v in values):
         return "", ()
     texts = [(v.code.kept[0] if v.dims else v.code.text, v.code.strength) for v in values]
     return row.code.write(*texts)[0], places.pop()

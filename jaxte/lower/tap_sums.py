@@ -20,6 +20,7 @@ from math import prod
 
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Axis, Const, Expr
+from jaxte.identity import among, identical
 from jaxte.lower.conv_spec import Match, Window, exchanged, finish, operand_body, oriented
 from jaxte.lower.factors import Factor, multiplied
 from jaxte.lower.specs import Array, OfTwo, Refusal, Write, array, as_factor, tuple_text, write_extent
@@ -68,13 +69,13 @@ def recognise_tap_sums(
         return Refusal(f"more than {MOST_SUMS} output positions, or a dilated operand")
     match, windows = found
     groups, contracted = match.with_role("group"), match.with_role("contracted")
-    leading = [a for a in _order_of_reads(match) if a in groups or a in contracted]
-    leading += [a for a in (*groups, *contracted) if a not in leading]
+    leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
+    leading += [a for a in (*groups, *contracted) if not among(a, leading)]
     operands = []
     for side in (0, 1):
         positions, body = operand_body(match, side, windows, dtype)
         operands.append(array((*leading, *positions), body))
-    kept = [a for a in leading if a in groups]
+    kept = [a for a in leading if among(a, groups)]
     dims = [*((a,) for a in kept), *((w.spatial.t,) for w in windows)]
     shape, order, final, broadcast = finish(match, dims, tuple(axes))
     given = frozenset(axes)
@@ -84,7 +85,7 @@ def recognise_tap_sums(
         operands[1],
         tuple((ZERO, ZERO) for _ in leading) + tuple(_padding(w) for w in windows),
         tuple((_count(w), w.gamma, w.flip_t, w.beta, w.spatial.relation.k_range.size) for w in windows),
-        tuple(n for n, a in enumerate(leading) if a in groups),
+        tuple(n for n, a in enumerate(leading) if among(a, groups)),
         shape,
         order,
         final,
@@ -126,7 +127,7 @@ def tap_sums_source(
     """Statements that assign the result of ``spec`` on the texts of ``spec.operands`` to ``target``."""
     lines: list[str] = []
     padded = operands[0]
-    if any(w != (ZERO, ZERO) for w in spec.padding):
+    if any(not identical(w, (ZERO, ZERO)) for w in spec.padding):
         lines.append(f"{target} = lax.optimization_barrier({_padded(spec, operands[0], write)})")
         padded = target
     elif not padded.isidentifier():

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from jaxte.affine import is_index, normal
 from jaxte.conditions import nonnegative_forms
 from jaxte.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.identity import among, identical, place_of
 from jaxte.lower.band_spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.bands import recognise_band
 from jaxte.lower.bands_source import blocks_of
@@ -124,7 +125,7 @@ class _Matrices:
     def _over_columns(self, tensor: Compute, row: Axis, diagonal: Axis) -> Compute:
         """``tensor``, which has rows and diagonals as axes, over columns; 0 at columns without a diagonal."""
         read = self._bands_read(tensor.body)
-        like = next(band for r in read if (band := self.known[r.tensor]).place(r) == (row, diagonal))
+        like = next(band for r in read if identical((band := self.known[r.tensor]).place(r), (row, diagonal)))
         column = Axis("j", 0, like.columns)
         body = self.over(substitute(tensor.body, {diagonal: column - row}))
         self.known[tensor] = _over(tensor, (row, diagonal, column), body, like.window)
@@ -148,12 +149,12 @@ class _Matrices:
         (((row, diagonal), band),) = found.items()
         line = normal(row + diagonal)
         new = None
-        if diagonal in node.axes and isinstance(row, Axis) and row not in node.axes:
+        if among(diagonal, node.axes) and isinstance(row, Axis) and not among(row, node.axes):
             new = column = Axis("j", 0, band.columns, reduction=True)
-        elif diagonal in node.axes and isinstance(line, Axis) and line not in node.axes:
+        elif among(diagonal, node.axes) and isinstance(line, Axis) and not among(line, node.axes):
             row = new = Axis("i", 0, band.rows, reduction=True)
             column = line
-        elif row in node.axes and isinstance(line, Axis) and line not in node.axes:
+        elif among(row, node.axes) and isinstance(line, Axis) and not among(line, node.axes):
             column = line
         else:
             raise _NoMatrix
@@ -212,7 +213,7 @@ def _scores(tensor: Compute) -> _Matrix | None:
     (band,) = spec.bands
     if (band.stride, band.step) != (1, 1) or band.reach > _WIDEST * band.window or blocks_of(band).count > 1:
         return None
-    row, diagonal = (axes[spec.out.index(Part(role, 0))] for role in (ROW, DIAGONAL))
+    row, diagonal = (axes[place_of(Part(role, 0), spec.out)] for role in (ROW, DIAGONAL))
     column = Axis("j", 0, band.reach)
     body = _Matrices(()).over(substitute(tensor.body, {diagonal: column - row}))
     return _over(tensor, (row, diagonal, column), body, band.window)
@@ -229,7 +230,7 @@ def _over(tensor: Compute, axes: tuple[Axis, Axis, Axis], body: Expr, window: in
         inside = conjunction(_inside(row, column, window))
         body = call(SELECT, inside, body, cast(ZERO, tensor.dtype))
     new = Compute(tensor.name, [column if a is diagonal else a for a in tensor.axes], body)
-    at, z = (tensor.axes.index(axis) for axis in (row, diagonal))
+    at, z = (place_of(axis, tensor.axes) for axis in (row, diagonal))
     return _Matrix(new, at, z, window, not is_sum)
 
 

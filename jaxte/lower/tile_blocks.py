@@ -21,6 +21,7 @@ from typing import TypeVar
 from jaxte.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
 from jaxte.conditions import nonnegative_forms
 from jaxte.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
+from jaxte.identity import among, identical
 from jaxte.lower.factors import product_of
 from jaxte.lower.specs import Array
 from jaxte.lower.tile_sizes import FEW
@@ -199,7 +200,7 @@ class Blocks:
     def _conditions(self, node: Reduce, place: Place) -> list[Expr]:
         """The conditions of ``node`` that a tile has to test; the range of the axis is one if the axis is reduced."""
         own = conjuncts(node.where)
-        if place.axis in node.axes:
+        if among(place.axis, node.axes):
             own += [place.axis.lo <= place.axis, place.axis < place.axis.hi]
         outside = self._zeros_outside(node)
         kept = []
@@ -309,7 +310,7 @@ class Blocks:
     def _prepared(self, read: Read, place: Place, moving: list[int], table: dict[Expr, Expr]) -> Expr:
         """A read at positions that the axis decides, but not as a multiple of it: all of them are laid out before."""
         shift = normal(place.meaning - self.origin - place.at)
-        alone = all(list(free_axes(read.indices[n])) == [place.axis] for n in moving)
+        alone = all(identical(list(free_axes(read.indices[n])), [place.axis]) for n in moving)
         if not alone or not isinstance(shift, Const):
             raise NoBlock(f"{text(read)} mixes {place.axis.name} with other axes")
         key = (read.tensor, *((n, substitute(read.indices[n], {place.axis: _MARK + shift})) for n in moving))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.functions import const
+from jaxte.identity import among
 from jaxte.lower.few_positions import MOST, OPS, chosen, written_out
 from jaxte.lower.tile_sums import outermost
 from jaxte.tensor import Compute, Extern, Tensor
@@ -102,7 +103,9 @@ def _divisible(order: Sequence[Tensor], large: Sequence[Compute]) -> dict[Tensor
             dims[tensor] = short[-1]
     readers = [t for t in order if isinstance(t, Compute)]
     while True:
-        kept = {t: n for t, n in dims.items() if all(_follows(r, t, dims) for r in readers if t in r.inputs)}
+        kept = {
+            t: n for t, n in dims.items() if all(_follows(r, t, dims) for r in readers if among(t, r.inputs))
+        }
         if len(kept) == len(dims):
             reduced = any(_short_axes(r.body, kept) - {*r.axes} for r in readers)
             return kept if reduced else {}

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.identity import among
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.tensor import Compute, Extern, Tensor
 from jaxte.walk import free_axes, postorder, reads_of, substitute
@@ -79,7 +80,7 @@ def _split(tensor: Compute) -> _Split | None:
     axes = {a for a in tensor.axes if _is_long(a)}
     over = [axes.intersection(free_axes(f.expr)) for f in product.factors]
     others = [f for f, own in zip(product.factors, over, strict=True) if own != axes]
-    inside = [f for f in product.factors if f not in others]
+    inside = [f for f in product.factors if not among(f, others)]
     if not any(o and o != axes for o in over):
         return None
     core = multiplied(inside) if any(not f.inverse for f in inside) else None
@@ -95,7 +96,7 @@ def _is_long(axis: Axis) -> bool:
 def _is_read_in_products(tensor: Tensor, order: Sequence[Tensor]) -> bool:
     """Whether all that reads ``tensor`` is a sum of products with it as a factor."""
     for reader in order:
-        if isinstance(reader, Compute) and tensor in reader.inputs:
+        if isinstance(reader, Compute) and among(tensor, reader.inputs):
             reads = {r for r in reads_of(reader.body) if r.tensor is tensor}
             if not reads <= _factors_of_sums(reader.body):
                 return False

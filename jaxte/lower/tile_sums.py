@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from jaxte.affine import axis_bounds, interval, is_index, linear, normal
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
+from jaxte.identity import among, place_of
 from jaxte.lower.tile_blocks import Blocks, NoBlock, Place, Window
 from jaxte.lower.work import points
 from jaxte.reductions import builtin_reducer
@@ -119,7 +120,7 @@ def runnings(wholes: tuple[Compute, ...], inside: Container[object]) -> Iterator
     for position, extent in dict(_positions(node, inside)).items():
         form = linear(position)
         for axis in (*node.axes, *axes):
-            if abs(form.coefficient(axis)) != 1 or (axis in axes and len(free_axes(position)) == 1):
+            if abs(form.coefficient(axis)) != 1 or (among(axis, axes) and len(free_axes(position)) == 1):
                 continue
             others = [a for a in (*axes, *node.axes) if a is not axis]
             waste = points(others) * extent / max(1, points((*axes, *node.axes)))
@@ -145,7 +146,7 @@ def updates(blocks: Blocks, running: Running) -> list[Update]:
     Raises:
         NoBlock: a term reads more than one position.
     """
-    if running.axis in running.node.axes:
+    if among(running.axis, running.node.axes):
         return _over_whole(blocks, running)
     return _over_slab(blocks, running)
 
@@ -181,7 +182,7 @@ def _over_slab(blocks: Blocks, running: Running) -> list[Update]:
     place = Place(axis, normal(sign * blocks.origin + own + offset), at)
     parts = _parts(blocks, running, place, node.axes, where)
     axes = tuple(own if a is axis else a for a in running.wholes[0].axes)
-    dim = running.wholes[0].axes.index(axis)
+    dim = place_of(axis, running.wholes[0].axes)
     last = sign * (blocks.extent - blocks.size) + offset
     low, high = min(offset, last), max(offset, last) + int(own.hi)
     before = max(0, -low)

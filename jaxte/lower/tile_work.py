@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from jaxte.expr import Call, Reduce
+from jaxte.identity import among
 from jaxte.lower.ops import Amounts, Choice, TilePass
 from jaxte.lower.policy import Policy
 from jaxte.lower.rates import Rates
@@ -62,7 +63,7 @@ def _of_tiles(tiles: Tiles, rates: Rates) -> Amounts:
 def _of_whole(tiles: Tiles, rates: Rates) -> Amounts:
     """What the pass makes without tiles, with all of what exists by blocks only."""
     parts = [_of_tensor(tensor, rates, True) for tensor in tiles.inside]
-    parts += [_of_tensor(tensor, rates, False) for tensor in tiles.wholes if tensor not in tiles.inside]
+    parts += [_of_tensor(tensor, rates, False) for tensor in tiles.wholes if not among(tensor, tiles.inside)]
     return _together(parts)
 
 

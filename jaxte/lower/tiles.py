@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from jaxte.errors import LoweringError
 from jaxte.expr import Axis, Const
+from jaxte.identity import among
 from jaxte.lower.general import is_contraction
 from jaxte.lower.policy import Policy
 from jaxte.lower.tile_bands import with_matrices
@@ -252,7 +253,7 @@ class _Planner:
         except NoBlock:
             return None
         made = [both.blocks.tensors[m] for m in own.members]
-        made += [u.new for u in both.updates if u.whole in own.wholes]
+        made += [u.new for u in both.updates if among(u.whole, own.wholes)]
         if not any(key in known.blocks.tensors for key in both.reached(made)):
             return None
         needed = self._above(inputs_of(both.blocks, both.updates))

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import Axis, Reduce
+from jaxte.identity import among
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.convolution import Matched
@@ -60,7 +61,7 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     flops = 2.0 * entries * prod(extents.values())
     width = np.dtype("float32" if spec.lhs.dtype == "bfloat16" else spec.lhs.dtype).itemsize
     groups = prod(
-        e for a, e in extents.items() if all(a in r for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
+        e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
     )
     own = Work(
         dot=flops * (1 + NARROW / _narrowest(spec, extents)),

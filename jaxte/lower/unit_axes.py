@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jaxte.expr import ONE, ZERO, Axis, Expr, Read, Reduce
+from jaxte.identity import identical
 from jaxte.walk import substitute
 
 
@@ -44,4 +45,4 @@ def _kept(read: Read, axes: Sequence[Axis]) -> Expr:
         axis if axis.extent is ONE and index is ZERO and isinstance(extent, int) and extent == 1 else index
         for axis, index, extent in zip(axes, read.indices, read.tensor.shape, strict=True)
     ]
-    return read if indices == list(read.indices) else Read(read.tensor, indices)
+    return read if identical(indices, list(read.indices)) else Read(read.tensor, indices)

@@ -16,6 +16,7 @@ from functools import reduce
 
 from jaxte.affine import is_index, linear
 from jaxte.expr import TRUE, Call, Const, Expr, Reduce, call
+from jaxte.identity import among
 from jaxte.lower.reduces import FUNCTIONS
 from jaxte.lower.specs import Refusal
 from jaxte.lower.window import UnrollSpec
@@ -30,7 +31,7 @@ def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:
     if node.reducer.name not in FUNCTIONS:
         return Refusal(f"{node.reducer.label} is not written out position by position")
     if len(spec.axes) < len(node.axes):
-        return Refusal(f"it runs over {next(a.name for a in node.axes if a not in spec.axes)} besides")
+        return Refusal(f"it runs over {next(a.name for a in node.axes if not among(a, spec.axes))} besides")
     tables = spec.tables()
     first = _first(node, tables)
     if first is not None:

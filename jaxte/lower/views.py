@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from jaxte.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.expr import ZERO, Axis, Call, Const, Expr
+from jaxte.identity import among, place_of
 from jaxte.lower.affine_views import fetch
 from jaxte.lower.axis_views import axis_view
 from jaxte.lower.bounds import (
@@ -245,9 +246,9 @@ def _take_diagonals(whole: View) -> View | Refusal:
     """Every dimension once: pairs of one dimension are flattened and read with a stride."""
     dims, steps = list(whole.dims), list(whole.steps)
     while len(set(dims)) < len(dims):
-        dim = next(d for d in dims if dims.count(d) > 1)
-        first = dims.index(dim)
-        second = dims.index(dim, first + 1)
+        dim = next(d for n, d in enumerate(dims) if among(d, dims[n + 1 :]))
+        first = place_of(dim, dims)
+        second = first + 1 + place_of(dim, dims[first + 1 :])
         if second != first + 1:
             order = [n for n in range(len(dims)) if n != second]
             order.insert(first + 1, second)
@@ -264,5 +265,5 @@ def _take_diagonals(whole: View) -> View | Refusal:
 
 def reorder(own: Sequence[Axis], wanted: Sequence[Axis]) -> tuple[Step, ...]:
     """The step that brings the dimensions ``own`` into the order ``wanted``."""
-    order = tuple(list(own).index(d) for d in wanted)
+    order = tuple(place_of(d, list(own)) for d in wanted)
     return () if order == tuple(range(len(order))) else (Transpose(order),)

@@ -33,6 +33,7 @@ from jaxte.expr import (
     conjunction,
     conjuncts,
 )
+from jaxte.identity import among
 from jaxte.lower.factors import Factor, multiplied, product_of, split_outer
 from jaxte.lower.forms import Form, components, forms_of, is_injective, rewrite_forms
 from jaxte.lower.relation import Extents
@@ -118,9 +119,9 @@ def _unrolled(axes: Sequence[Axis], node: Reduce, most_taps: int, refusal: Refus
     mixed = [
         form
         for form in forms_of([*node.exprs, node.where])
-        if any(a in axes for a in form.axes) and any(a in node.axes for a in form.axes)
+        if any(among(a, axes) for a in form.axes) and any(among(a, node.axes) for a in form.axes)
     ]
-    own = tuple(a for a in node.axes if any(a in form.axes for form in mixed))
+    own = tuple(a for a in node.axes if any(among(a, form.axes) for form in mixed))
     if not own:
         return Refusal("no index mixes an output axis with a reduced one")
     extents = [normal(a.extent) for a in own]
@@ -153,13 +154,13 @@ def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
     groups += [tuple(free_axes(g)) for g in affine if free_axes(g)]
     for group in components(groups):
         own = [g for g in affine if depends_on(g, group)]
-        found = _windowed(axes, node.axes, group, [f for f in forms if f.axes[0] in group], own)
+        found = _windowed(axes, node.axes, group, [f for f in forms if among(f.axes[0], group)], own)
         if isinstance(found, _Windowed):
             windowed.append(found)
             continue
         if len(group) > 1:
-            mixed = [f for f in forms if len(f.axes) > 1 and f.axes[0] in group]
-            ties = any(a in axes for a in group) and any(a in node.axes for a in group)
+            mixed = [f for f in forms if len(f.axes) > 1 and among(f.axes[0], group)]
+            ties = any(among(a, axes) for a in group) and any(among(a, node.axes) for a in group)
             if ties or not all(map(is_injective, mixed)):
                 return found
         inside += own
@@ -175,7 +176,7 @@ def _parts(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
         product = product_of(node.exprs[0], conditions)
         outer, inner = split_outer(product.factors, node.axes)
         kept = [f for f in outer if free_axes(f.expr)]
-        values = [f for f in product.factors if f not in kept and not f.guard]
+        values = [f for f in product.factors if not among(f, kept) and not f.guard]
         return multiplied(values), [*product.guards, *(f.expr for f in inner if f.guard)], kept
     body = node.exprs[0]
     while isinstance(body, Call) and body.op is SELECT and _is_identity(body.args[2], node.reducer):
@@ -201,7 +202,7 @@ def _windowed(
     forms: Sequence[Form],
     guards: Sequence[Expr],
 ) -> _Windowed | Refusal:
-    free, own = [a for a in group if a in axes], [a for a in group if a in reduced]
+    free, own = [a for a in group if among(a, axes)], [a for a in group if among(a, reduced)]
     names = ", ".join(a.name for a in group)
     if len(free) != 1 or len(own) != 1 or len(forms) != 1:
         return Refusal(f"what mixes {names} is not one index of one windowed dimension")
@@ -241,7 +242,7 @@ def _specification(
         dims.append(dim)
         own.append(position)
     whole = tuple(a.extent for a in axes)
-    used = [a in by_output or a in own for a in axes]
+    used = [a in by_output or among(a, own) for a in axes]
     body = rewrite_forms(body, replaced)
     others = tuple(a for a in node.axes if all(a is not w.z for w in windowed))
     if others:

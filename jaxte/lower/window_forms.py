@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from jaxte.expr import ZERO, Axis, Read, Reduce
+from jaxte.identity import identical
 from jaxte.lower.body import Body
 from jaxte.lower.candidates import Candidate, Search
 from jaxte.lower.general import expensive_calls
@@ -163,8 +164,8 @@ def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
 
 def _made(spec: WindowSpec, dims: Sequence[WindowDim], count: int, node: Reduce) -> Work:
     """Writing and reading what is sliced, unless it is a tensor as it is."""
-    as_it_is = isinstance(spec.array.body, Read) and spec.array.body.indices == spec.array.axes
-    if as_it_is and all(d.padding == (ZERO, ZERO) and d.spacing == 1 for d in dims):
+    as_it_is = isinstance(spec.array.body, Read) and identical(spec.array.body.indices, spec.array.axes)
+    if as_it_is and all(identical(d.padding, (ZERO, ZERO)) and d.spacing == 1 for d in dims):
         return Work()
     return _copied(count, node)
 

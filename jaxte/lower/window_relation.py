@@ -17,6 +17,7 @@ from functools import lru_cache
 from jaxte.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.domain import IntegerSet
 from jaxte.expr import TRUE, Axis, Call, Const, Expr, Var, conjunction
+from jaxte.identity import among
 from jaxte.lower.forms import Form
 from jaxte.lower.relation import Extents, hull, natural_range, shown, slope, solved, stand_in
 from jaxte.lower.specs import Refusal
@@ -92,7 +93,7 @@ def _relate(
 def _with_hull(ranges: Sequence[Extents], points: IntegerSet, x: Form) -> Iterator[Extents]:
     yield from ranges
     found = hull(points, x.terms)
-    if found is not None and found not in ranges:
+    if found is not None and not among(found, ranges):
         yield found
 
 

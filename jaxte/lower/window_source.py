@@ -21,6 +21,7 @@ from itertools import product
 
 from jaxte.affine import normal
 from jaxte.expr import ZERO, Const, Expr, Read
+from jaxte.identity import identical
 from jaxte.lower.combiner import combined, combiner_source
 from jaxte.lower.names import APART
 from jaxte.lower.specs import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
@@ -145,12 +146,12 @@ def is_padded_apart(spec: WindowSpec) -> bool:
     if len(spec.dims) < 2 or not _is_wider(spec.dims[1]) or not isinstance(spec.array.body, Read):
         return False
     d = spec.dims[0]
-    return d.padding != (ZERO, ZERO) and d.size <= _MOST_PADS and d.spacing == 1
+    return not identical(d.padding, (ZERO, ZERO)) and d.size <= _MOST_PADS and d.spacing == 1
 
 
 def _is_wider(d: WindowDim) -> bool:
     """Whether an array has to be made wider for the windows of ``d``."""
-    return d.padding != (ZERO, ZERO) or d.spacing > 1
+    return not identical(d.padding, (ZERO, ZERO)) or d.spacing > 1
 
 
 def _padded_apart(spec: WindowSpec, value: str, d: WindowDim, write: Write) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from jaxte.errors import LoweringError
 from jaxte.expr import ONE, ZERO, Axis, Call, Const, Expr, Scalar, Var
+from jaxte.identity import among, identical
 from jaxte.lower.ops import ALL, Code, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, Value
 from jaxte.scalar_table import TABLE
 from jaxte.scalars import CALL, PRODUCT, SIGN
@@ -125,7 +126,7 @@ def parenthesised(code: Code) -> str:
 def _apply(code: Code, step: Step, sizes: Sizes) -> Code:
     match step:
         case Index(entries):
-            if all(e == ALL for e in entries):
+            if all(identical(e, ALL) for e in entries):
                 return code
             return indexed(parenthesised(code), [_entry(e, sizes) for e in entries])
         case Pad(widths, mode):
@@ -170,9 +171,9 @@ def _pad(code: Code, widths: Sequence[tuple[Expr, Expr]], mode: str, sizes: Size
 
 def broadcast(value: Value, dims: Sequence[Axis]) -> Code:
     """The code of ``value`` with new axes of length 1 where it lacks one of ``dims``."""
-    if not value.dims or tuple(value.dims) == tuple(dims):
+    if not value.dims or identical(tuple(value.dims), tuple(dims)):
         return value.code
-    own = [n for n, d in enumerate(dims) if d in value.dims]
+    own = [n for n, d in enumerate(dims) if among(d, value.dims)]
     text, reduced = value.code.kept
     if text and reduced == tuple(n for n in range(len(dims)) if n not in own):
         return Code(text, value.code.strength)

@@ -25,7 +25,7 @@ from jaxte.bridge.function import function
 from jaxte.compute import compute
 from jaxte.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.expr import Expr, as_expr
-from jaxte.shapes import Extent, broadcast_shapes
+from jaxte.shapes import broadcast_shapes, same_extent
 from jaxte.tensor import Compute, Tensor
 
 Build = Callable[..., Any]
@@ -93,7 +93,7 @@ def element(x: Any, index: Sequence[Any]) -> Expr:
     if not isinstance(x, Tensor):
         return as_expr(x)
     own = index[len(index) - x.ndim :]
-    return x[tuple(0 if e == 1 else i for i, e in zip(own, x.shape, strict=True))]
+    return x[tuple(0 if same_extent(e, 1) else i for i, e in zip(own, x.shape, strict=True))]
 
 
 def pointwise(name: str, fn: Callable[..., Any], *operands: Any) -> Compute:
@@ -139,8 +139,3 @@ def static_int(value: Any, what: str, least: int = 0) -> int:
     if int(value) < least:
         raise ShapeError(f"{what}={int(value)}: give at least {least}")
     return int(value)
-
-
-def same(a: Extent, b: Extent) -> bool:
-    """Whether two extents are the same, as far as is known now."""
-    return as_expr(a) is as_expr(b)

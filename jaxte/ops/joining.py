@@ -11,7 +11,7 @@ from jaxte.expr import Expr, as_expr
 from jaxte.functions import const, select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
 from jaxte.ops.windows import channel_and_spatial, per_axis
-from jaxte.shapes import Extent, shape_text
+from jaxte.shapes import Extent, same_extent, shape_text
 from jaxte.tensor import Tensor
 
 
@@ -172,7 +172,9 @@ def tile(x: Tensor, reps: int | Sequence[int]) -> Tensor:
     shape = [e * t for e, t in zip(own, times, strict=True)]
 
     def body(*i: Expr) -> Expr:
-        positions = [p if t == 1 else 0 if e == 1 else p % e for p, e, t in zip(i, own, times, strict=True)]
+        positions = [
+            p if t == 1 else 0 if same_extent(e, 1) else p % e for p, e, t in zip(i, own, times, strict=True)
+        ]
         return x[tuple(positions[ndim - x.ndim :])]
 
     return compute(shape, body, "tile")

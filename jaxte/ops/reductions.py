@@ -12,7 +12,7 @@ from jaxte.compute import compute
 from jaxte.errors import DefinitionError
 from jaxte.expr import Expr
 from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
-from jaxte.shapes import Extent
+from jaxte.shapes import Extent, same_extent
 from jaxte.tensor import Tensor
 
 Axes = int | tuple[int, ...] | None
@@ -106,7 +106,7 @@ def _position(
     if not x.ndim:
         return compute((), lambda: f.const(0, "int32"), name)
     for extent in x.shape if axis is None else (x.shape[axis],):
-        if extent == 0:
+        if same_extent(extent, 0):
             raise DefinitionError(
                 f"te.ops.{name} of {x.name} along an axis of extent 0: there is no such element"
             )

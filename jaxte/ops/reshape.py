@@ -12,7 +12,7 @@ from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.ops._operator import normal_axis, operator
-from jaxte.shapes import Extent, Shape, check_shape, shape_text
+from jaxte.shapes import Extent, Shape, check_shape, same_extent, shape_text
 from jaxte.tensor import Tensor
 
 
@@ -107,12 +107,13 @@ def _matching_groups(x: Tensor, target: Shape) -> list[tuple[list[int], list[int
 
     Axes of extent 1 are in no group: their index is 0.
     """
-    if 0 in x.shape or 0 in target:
-        if (0 in x.shape) != (0 in target):
+    empty = [any(same_extent(e, 0) for e in shape) for shape in (x.shape, target)]
+    if any(empty):
+        if not all(empty):
             raise _mismatch(x, target)
         return []
-    old = [a for a, e in enumerate(x.shape) if e != 1]
-    new = [a for a, e in enumerate(target) if e != 1]
+    old = [a for a, e in enumerate(x.shape) if not same_extent(e, 1)]
+    new = [a for a, e in enumerate(target) if not same_extent(e, 1)]
     groups = []
     while old or new:
         left, right = _next_group(x, target, old, new)

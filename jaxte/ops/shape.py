@@ -8,8 +8,8 @@ from typing import Any
 from jaxte.compute import compute
 from jaxte.errors import ShapeError
 from jaxte.expr import Expr
-from jaxte.ops._operator import element, normal_axes, normal_axis, operator, same
-from jaxte.shapes import check_shape, shape_text
+from jaxte.ops._operator import element, normal_axes, normal_axis, operator
+from jaxte.shapes import check_shape, same_extent, shape_text
 from jaxte.tensor import Tensor
 
 
@@ -18,7 +18,9 @@ def broadcast_to(x: Tensor, shape: Any) -> Tensor:
     """``x`` repeated along new axes and along axes of extent 1."""
     target = check_shape(shape, "broadcast_to")
     own = target[len(target) - x.ndim :] if x.ndim <= len(target) else ()
-    if len(own) != x.ndim or not all(e == 1 or same(e, t) for e, t in zip(x.shape, own, strict=True)):
+    if len(own) != x.ndim or not all(
+        same_extent(e, 1) or same_extent(e, t) for e, t in zip(x.shape, own, strict=True)
+    ):
         raise ShapeError(
             f"te.ops.broadcast_to: {x.name} {shape_text(x.shape)} does not broadcast to {shape_text(target)}; "
             "from the last axis on, extents must be equal or 1"
@@ -51,7 +53,7 @@ def expand_dims(x: Tensor, axis: int | Sequence[int]) -> Tensor:
 @operator
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """``x`` without the axes ``axis`` of extent 1, by default all of them."""
-    ones = [a for a, e in enumerate(x.shape) if e == 1]
+    ones = [a for a, e in enumerate(x.shape) if same_extent(e, 1)]
     dropped = tuple(ones) if axis is None else normal_axes(axis, x.ndim, "squeeze")
     for a in dropped:
         if a not in ones:
