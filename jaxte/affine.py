@@ -170,16 +170,22 @@ def mod(form: Linear, divisor: int) -> Linear:
 
 
 def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
-    """``form == whole * divisor + rest`` with every coefficient of ``rest`` in ``[0, divisor)``."""
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
     whole, rest = {}, {}
     for atom, coefficient in form.terms.items():
-        quotient, remainder = divmod(coefficient, divisor)
+        quotient, remainder = _nearest(coefficient, divisor)
         if quotient:
             whole[atom] = quotient
         if remainder:
             rest[atom] = remainder
-    quotient, remainder = divmod(form.constant, divisor)
+    quotient, remainder = _nearest(form.constant, divisor)
     return Linear(whole, quotient), Linear(rest, remainder)
+
+
+def _nearest(number: int, divisor: int) -> tuple[int, int]:
+    """``number == quotient * divisor + remainder`` with ``-divisor < 2 * remainder <= divisor``."""
+    quotient = -((divisor - 2 * number) // (2 * divisor))
+    return quotient, number - quotient * divisor
 
 
 def _single_atom(form: Linear) -> Call | None:
@@ -248,17 +254,18 @@ def _join_divisions(form: Linear) -> Linear:
                 form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
                 form = form + numerator * coefficient
             elif coefficient < 0 and form.constant == coefficient * (1 - divisor):
-                # c - 1 - e % c == (-1 - e) % c, where that leaves smaller coefficients
+                # c - 1 - e % c == (-1 - e) % c, unless that makes coefficients larger
                 turned = mod(numerator * -1 - Linear({}, 1), divisor)
-                if _size(turned) < _size(Linear({atom: 1})):
+                if _size(turned) <= _size(Linear({atom: 1})):
                     form = form - Linear({atom: coefficient}, form.constant) + turned * -coefficient
     return form
 
 
 def _size(form: Linear) -> int:
-    """The coefficients in the only atom of ``form``, added up."""
+    """How much there is to read in the only atom of ``form``: its coefficients added up, a sign counting half of one."""
     (atom,) = form.terms or (None,)
-    return sum(linear(atom.args[0]).terms.values()) if isinstance(atom, Call) else 0
+    factors = linear(atom.args[0]).terms.values() if isinstance(atom, Call) else ()
+    return sum(2 * abs(c) + (c < 0) for c in factors)
 
 
 def _multiple(form: Linear, part: Linear) -> int:
@@ -331,7 +338,7 @@ def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear
     if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
         divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
         numerator = linear(atom.args[0])
-        whole, rest = _balanced(numerator, divisor)
+        whole, rest = balanced(numerator, divisor)
         for quotient, left in ((Linear({}), numerator), (whole, rest)):
             known = interval(left, bounds)
             if known is not None and known[0] // divisor == known[1] // divisor:
@@ -341,7 +348,7 @@ def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear
     return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
 
 
-def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+def balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
     """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
     whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
     return whole, form - whole * divisor

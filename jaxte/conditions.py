@@ -8,7 +8,7 @@ from jaxte.affine import Linear, axis_bounds, from_linear, interval, linear
 from jaxte.domain import IntegerSet, Range, is_decidable
 from jaxte.errors import IndexExpressionError
 from jaxte.expr import Axis, Call, Const, Expr, Var, call
-from jaxte.operators import EQUAL
+from jaxte.operators import EQUAL, MOD
 from jaxte.walk import rewrite
 
 _OPPOSITE = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
@@ -57,8 +57,24 @@ def _tidy_comparison(form: Linear, equality: bool) -> Expr:
         left, constant = left + Linear({}, -constant), 0
     elif constant == -1 and not equality:
         return from_linear(left) < from_linear(right)
+    if not equality:
+        equality = _is_remainder(left, 0, right + Linear({}, constant)) or _is_remainder(
+            right, 1, left + Linear({}, -constant)
+        )
     low, high = from_linear(left), from_linear(right + Linear({}, constant))
-    return call(EQUAL, high, low) if equality else low <= high
+    if equality:
+        return call(EQUAL, low, high) if isinstance(high, Const) else call(EQUAL, high, low)
+    return low <= high
+
+
+def _is_remainder(form: Linear, last: int, end: Linear) -> bool:
+    """Whether ``form`` is an ``e % c`` and ``end`` the first (or ``last``) of the values that it takes."""
+    if form.constant or len(form.terms) != 1 or end.terms:
+        return False
+    ((atom, factor),) = form.terms.items()
+    if factor != 1 or not (isinstance(atom, Call) and atom.op is MOD):
+        return False
+    return end.constant == (int(atom.args[1].value) - 1 if last else 0)  # type: ignore[attr-defined]
 
 
 def prune(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jaxte.affine import Linear, axis_bounds, floor_divide, from_linear, linear, normal, resolved
 from jaxte.conditions import nonnegative_forms
 from jaxte.domain import IntegerSet, Range
-from jaxte.elimination import replace
+from jaxte.elimination import replace, replaced
 from jaxte.expr import Axis, Const, Expr, as_expr
 from jaxte.text import text
 from jaxte.walk import postorder
@@ -35,6 +35,12 @@ class Box:
     values: Mapping[Expr, Linear]
     origin: Mapping[Expr, Linear]
     shifted: int
+
+    def assigned(self, axis: Expr, value: Linear) -> Box:
+        """The box without ``axis``, which has ``value`` wherever there are points."""
+        values = {v: replace(form, axis, value) for v, form in self.values.items()}
+        origin = {a: form for a, form in self.origin.items() if a is not axis}
+        return Box(tuple(a for a in self.axes if a is not axis), values, origin, self.shifted)
 
     def volume(self) -> tuple[int, int]:
         """For comparing boxes: how many extents are symbolic, and the product of the others."""
@@ -74,16 +80,15 @@ def surround(
     order = sorted(variables, key=lambda v: -max((abs(f.coefficient(v)) for f in forms), default=0))
     for variable in order:
         forms_now = [_substituted(f, values, variable) for f in forms]
-        shift, sign, extent = _best_shift(points, variable, hulls, forms_now, outer)
-        start, new, moved = _new_axis(variable, hulls[variable], shift, extent)
+        shift, sign, extent = _best_shift(points, variable, hulls, forms_now, (*outer, *axes), origin)
+        start, new, moved = _new_axis(variable, hulls.pop(variable), shift, extent)
         shifted += moved
         if new is None:
             values[variable] = start
         else:
             values[variable] = start + Linear({new: sign})
-            origin[new] = (Linear({variable: 1}) - start) * sign
+            origin[new] = (Linear({variable: 1}) - replaced(start, origin)) * sign
             axes.append(new)
-            hulls[new] = (new.lo, normal(new.hi - 1))
     in_order = sorted(axes, key=lambda a: min(i for i, v in enumerate(variables) if a in values[v].terms))
     return Box(tuple(in_order), values, origin, shifted)
 
@@ -125,8 +130,12 @@ def _best_shift(
     hulls: Mapping[Expr, tuple[Expr, Expr]],
     forms: Sequence[Linear],
     outer: Sequence[Expr],
+    origin: Mapping[Expr, Linear],
 ) -> tuple[Linear | None, int, Expr]:
-    """``(shift, sign, extent)``: ``variable = shift + sign * z`` with z from 0; shift None keeps the range."""
+    """``(shift, sign, extent)``: ``variable = shift + sign * z`` with z from 0; shift None keeps the range.
+
+    The shift may move with the axes of ``outer``, those among them that were made before are in ``origin``.
+    """
     low, high = hulls[variable]
     best: tuple[Linear | None, int, Expr] = (None, 1, normal(high - low + 1))
     best_rank = (*_size(best[2]), 0, 0)
@@ -137,7 +146,7 @@ def _best_shift(
         form = resolved(linear(bound), bounds)
         if form.is_constant:
             continue
-        most = points.maximum((variable - from_linear(form)) * sign)
+        most = points.maximum((variable - from_linear(replaced(form, origin))) * sign)
         if most is None:
             continue
         extent = normal(most + 1)

@@ -15,9 +15,9 @@ import islpy as isl
 
 from jaxte.affine import normal
 from jaxte.errors import IndexExpressionError
-from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Symbol, Var, as_expr, call
+from jaxte.expr import FALSE, ZERO, Axis, Call, Const, Expr, Read, Symbol, Var, as_expr, call, conjunction
 from jaxte.identity import among
-from jaxte.operators import MAXIMUM, MINIMUM, NOT
+from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, OR
 from jaxte.quasi_affine import index_of
 from jaxte.text import text
 from jaxte.walk import postorder
@@ -32,6 +32,7 @@ _COMPARE = {
     "greater_equal": (">=", "<"),
 }
 _local = threading.local()
+_MOST_PIECES = 4
 _EMPTY_TEXT = "1 = 0"
 _FULL_TEXT = "0 = 0"
 
@@ -88,24 +89,34 @@ class IntegerSet:
             return False
         return bool(self._set.is_subset(self._read([condition])))
 
-    def excludes(self, condition: Expr) -> bool:
-        """Whether ``condition`` holds at no point."""
-        return is_decidable(condition) and bool(self._set.is_disjoint(self._read([condition])))
-
-    def with_condition(self, condition: Expr) -> IntegerSet:
-        """The points at which ``condition`` holds as well."""
-        result = object.__new__(IntegerSet)
-        result.variables, result._bounds = self.variables, self._bounds
-        result._sizes = [*dict.fromkeys([*self._sizes, *_sizes_of([condition], self.variables)])]
-        result._set = self._set.intersect(self._read([condition]))
-        return result
-
     def covers(self, leading: Sequence[Expr]) -> bool:
         """Whether all values of the ``leading`` variables, within the ranges, are those of some point."""
         count = len(leading)
         rest = (isl.dim_type.set, count, len(self.variables) - count)
         everywhere = self._read(self._bounds).project_out(*rest)
         return bool(everywhere.is_subset(self._set.project_out(*rest)))
+
+    def shadow(self, leading: Sequence[Expr]) -> Expr | None:
+        """A condition on the ``leading`` variables that holds where some point has their values.
+
+        What their ranges imply is left out, so that it is True where the set covers these. None where isl's answer takes
+        more than a few cases to write.
+        """
+        count = len(leading)
+        rest = (isl.dim_type.set, count, len(self.variables) - count)
+        everywhere = self._read(self._bounds).project_out(*rest)
+        shadow = self._set.project_out(*rest).gist(everywhere).coalesce().remove_redundancies().compute_divs()
+        pieces = shadow.get_basic_sets()
+        if len(pieces) > _MOST_PIECES:
+            return None
+        names, _, _ = self._names()
+        nodes = {name: node for node, name in names.items()}
+        nodes |= {f"in{n}": variable for n, variable in enumerate(leading)}
+        result: Expr = FALSE
+        for piece in pieces:
+            holds = [_constraint_expr(c, nodes) for c in piece.get_constraints()]
+            result = call(OR, result, conjunction(holds))
+        return result
 
     def is_equal(self, other: IntegerSet) -> bool:
         """Whether both hold the same points; their variables correspond by position."""
@@ -160,12 +171,6 @@ class IntegerSet:
         names, params, dims = self._names([expr])
         written = f"{params}{{ [{dims}] -> [{index_text(expr, names)}] }}"
         return self._set.apply(isl.Map.read_from_str(_context(), written))
-
-    def image_count_bound(self, expr: Expr) -> int | None:
-        """How many values ``expr`` takes at most, where that is a number known now."""
-        image = self._image(expr)
-        low, high = image.dim_min_val(0), image.dim_max_val(0)
-        return (high.to_python() - low.to_python() + 1) if low.is_int() and high.is_int() else None
 
     def __str__(self) -> str:
         written = str(self._set)
@@ -315,8 +320,13 @@ def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
     return None
 
 
+def _constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
+    value = normal(_aff_expr(constraint.get_aff(), nodes))
+    return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
+
+
 def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
-    """An isl affine function (with integer divisions) of parameters as an expression."""
+    """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
     denominator = aff.get_denominator_val().to_python()
     scaled = aff.scale_val(aff.get_denominator_val())
     result: Expr = as_expr(scaled.get_constant_val().to_python())
@@ -324,6 +334,10 @@ def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
         factor = scaled.get_coefficient_val(isl.dim_type.param, i).to_python()
         if factor:
             result = result + factor * nodes[str(scaled.get_dim_name(isl.dim_type.param, i))]
+    for i in range(scaled.dim(isl.dim_type.in_)):
+        factor = scaled.get_coefficient_val(isl.dim_type.in_, i).to_python()
+        if factor:
+            result = result + factor * nodes[f"in{i}"]
     for i in range(scaled.dim(isl.dim_type.div)):
         factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
         if factor:

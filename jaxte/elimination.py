@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import Linear, floor_divide, from_linear, interval, linear, mod
+from jaxte.affine import Linear, balanced, floor_divide, from_linear, interval, linear, mod
 from jaxte.expr import Axis, Call, Expr, call
 from jaxte.identity import among
 from jaxte.operators import FLOOR_DIVIDE, MOD
@@ -37,6 +37,13 @@ class Solution:
     origin: Mapping[Expr, Linear]
     guards: tuple[Linear, ...]
 
+    def assigned(self, variable: Expr, value: Linear) -> Solution:
+        """The solutions where the free ``variable`` has ``value``."""
+        values = {v: replace(form, variable, value) for v, form in self.values.items()}
+        guards = tuple(replace(form, variable, value) for form in self.guards)
+        origin = {v: form for v, form in self.origin.items() if v is not variable}
+        return Solution(values, tuple(v for v in self.free if v is not variable), origin, guards)
+
 
 @dataclass(frozen=True, slots=True)
 class _State:
@@ -60,6 +67,13 @@ def replace(form: Linear, variable: Expr, value: Linear) -> Linear:
             inner = linear(substitute(atom, {variable: from_linear(value)}))
             result = result.without(atom) + inner * form.terms[atom]
     return result
+
+
+def replaced(form: Linear, table: Mapping[Expr, Linear]) -> Linear:
+    """``form`` with the values of ``table``, none of which holds a key of it."""
+    for variable, value in table.items():
+        form = replace(form, variable, value)
+    return form
 
 
 def solutions(equations: Sequence[Linear], variables: Sequence[Expr]) -> Iterator[Solution]:
@@ -188,8 +202,8 @@ def _unfold(
     result = Linear({}, form.constant)
     for atom, coefficient in form.terms.items():
         if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD) and mentions(atom, variables):
-            numerator = linear(atom.args[0])
             divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
+            whole, numerator = balanced(linear(atom.args[0]), divisor)
             key = (from_linear(numerator), divisor)
             if key not in found:
                 inner = _unfold(numerator, variables, found, equations, table)
@@ -199,7 +213,10 @@ def _unfold(
                 for op, variable in zip((FLOOR_DIVIDE, MOD), pair, strict=True):
                     table[call(op, key[0], divisor)] = Linear({variable: 1})
             quotient, remainder = found[key]
-            result = result + Linear({quotient if atom.op is FLOOR_DIVIDE else remainder: coefficient})
+            if atom.op is FLOOR_DIVIDE:
+                result = result + (whole + Linear({quotient: 1})) * coefficient
+            else:
+                result = result + Linear({remainder: coefficient})
         else:
             result = result + Linear({atom: coefficient})
     return result

@@ -147,17 +147,29 @@ erfc = _front("erfc")
 erfinv = _front("erfinv")
 lgamma = gammaln = _front("lgamma")
 digamma = _front("digamma")
-polygamma = _front("polygamma")
 sigmoid = _front("sigmoid")
 log_sigmoid = _front("log_sigmoid")
 softplus = _front("softplus")
 relu = _front("relu")
+relu6 = _front("relu6")
 gelu = _front("gelu")
 silu = swish = _front("silu")
 
 real = _front("real")
 imag = _front("imag")
 conj = conjugate = _front("conj")
+
+
+def polygamma(n: Any, x: Any, /) -> Any:
+    """The n-th derivative of digamma at x, for an integer n. Derivative: ``polygamma(n + 1, x)``; none to n.
+
+    Example:
+        >>> Z = te.compute((8,), lambda i: te.polygamma(2, X[i]))
+    """
+    order: Any = n if isinstance(n, Operand) else as_expr(n)
+    if not is_integer(order.dtype):
+        raise DtypeError(f"te.polygamma({n!r}, ...): the order is a {order.dtype}; give an integer")
+    return apply(TABLE["polygamma"].op, order, _operand("polygamma", x))
 
 
 # --- choices and logic
@@ -295,11 +307,6 @@ def cast(x: Any, dtype: object) -> Any:
 def clip(x: Any, lo: Any, hi: Any) -> Any:
     """``minimum(maximum(x, lo), hi)``. Derivative: 1 between the bounds, 1/2 at a bound, 0 beyond."""
     return minimum(maximum(x, lo), hi)
-
-
-def relu6(x: Any) -> Any:
-    """``x`` clipped to 0 to 6. Derivative: 1 between, 0 at the bounds and beyond."""
-    return select(x <= 0, 0, select(x >= 6, 6, x))
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:

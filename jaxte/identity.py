@@ -6,10 +6,16 @@ and ``.index`` are for other sequences, these functions are for sequences of nod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
 
 from jaxte.operators import Operand
+
+T = TypeVar("T")
+Members = AbstractSet[T] | Mapping[T, Any]
+"""What ``in`` is asked of as it stands: the nodes of a set, or the keys of a dict, are found by identity."""
 
 
 def among(item: object, items: Iterable[object]) -> bool:

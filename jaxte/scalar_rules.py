@@ -45,6 +45,12 @@ def choice(first: Callable[[Any, Any], Any]) -> tuple[tuple[Partial, Partial], V
     return partials, lambda g, y, a, b: (share(g, a, b), share(g, b, a))
 
 
+def mod_divisor(y: Any, a: Any, b: Any) -> Expr:
+    """``-floor(a / b)``: the quotient without its fraction, and one less where the signs differ, also if it is rounded to zero."""
+    below = ((a < 0) != (b < 0)) & (y != 0)
+    return f.select(below, 1, 0) - f.trunc(a / b)
+
+
 def power_base(y: Any, a: Any, b: Any) -> Expr | None:
     if isinstance(b, Const):
         n: Any = b.value

@@ -7,11 +7,13 @@ numbers, which take the dtype of what they meet. Derivatives at kinks are those 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from jaxte import operators as ops
 from jaxte import scalar_rules as rules
+from jaxte.expr import Call, Const, Expr
 from jaxte.scalar_rules import f, minus_one, of_real, one
 from jaxte.scalars import (
     AND,
@@ -32,6 +34,7 @@ from jaxte.scalars import (
     infix,
     prefix,
 )
+from jaxte.walk import postorder
 
 _LOG2, _LOG10, _SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)
 _CASES = r"\begin{{cases}}{1} & \text{{if }} {0} \\ {2} & \text{{otherwise}}\end{{cases}}"
@@ -51,7 +54,7 @@ _ARITHMETIC = (
     infix(ops.FLOOR_DIVIDE, "//", PRODUCT, "The floor of ``a / b``. Derivatives: zero.",
           latex=Form(r"\left\lfloor\frac{{{0}}}{{{1}}}\right\rfloor")),
     infix(ops.MOD, "%", PRODUCT, "``a - a // b * b``, with the sign of b. Derivatives: 1, ``-floor(a / b)``.",
-          one, lambda y, a, b: -f.floor(a / b), latex=r"\bmod"),
+          one, rules.mod_divisor, latex=r"\bmod"),
     infix(ops.POWER, "**", POWER, "``a**b``. Derivatives: ``b * a**(b - 1)``, ``a**b * log(a)``; an exponent that "
           "is a constant has none.", rules.power_base, rules.power_exponent, numpy=rules.numpy_power,
           latex=Form("{{{0}}}^{{{1}}}", POWER, (POWER + 1, ANYTHING))),
@@ -95,6 +98,10 @@ _CHOICES = (
     function("relu", "The larger of x and 0. Derivative: 1 for ``x > 0``, else 0.",
              lambda y, x: f.select(x > 0, 1, 0), jnp="jax.nn.relu", numpy=lambda x: np.maximum(x, 0),
              vjp=lambda g, y, x: (f.select(x > 0, g, 0),)),
+    function("relu6", "x clipped to 0 to 6. Derivative: 1 between, 0 at the bounds and beyond.",
+             lambda y, x: f.select((x > 0) & (x < 6), 1, 0), jnp="jax.nn.relu6",
+             numpy=lambda x: np.minimum(np.maximum(x, 0), 6),
+             vjp=lambda g, y, x: (f.select((x > 0) & (x < 6), g, 0),)),
     function("abs", "``|x|``. Derivative: 1 for ``x >= 0``, else -1; for complex x, 0 at 0.",
              of_real(lambda y, x: f.select(x >= 0, 1, -1)), latex=r"\left|{0}\right|", vjp=rules.abs_vjp),
     function("sign", "-1, 0 or 1; ``x / abs(x)`` for complex x. Derivative: zero."),
@@ -191,6 +198,41 @@ _COMPLEX = (
 )
 # fmt: on
 
+# What is finite wherever the operands are; of the functions that stand in neither, the value is.
+_FINITE_WITH_DERIVATIVES = (
+    "add subtract multiply negative select maximum minimum relu relu6 sigmoid log_sigmoid tanh sin cos abs sign "
+    "floor ceil trunc round cast softplus erf erfc silu gelu square real imag conj equal not_equal less "
+    "less_equal greater greater_equal logical_and logical_or logical_not atan isnan isinf isfinite "
+)
+_NOT_FINITE = (
+    "divide floor_divide mod power log log2 log10 log1p sqrt rsqrt reciprocal tan asin acos acosh atanh "
+    "erfinv lgamma digamma polygamma "
+)
+_FINITE = dict.fromkeys(_FINITE_WITH_DERIVATIVES.split(), "all") | dict.fromkeys(
+    _NOT_FINITE.split(), "nothing"
+)
+
 _GROUPS = (_ARITHMETIC, _PREDICATES, _BITS, _CHOICES, _POWERS, _TRIGONOMETRIC, _STATISTICAL, _COMPLEX)
-TABLE: dict[str, Function] = {row.op.name: row for group in _GROUPS for row in group}
+TABLE: dict[str, Function] = {
+    row.op.name: replace(row, finite=_FINITE.get(row.op.name, "value")) for group in _GROUPS for row in group
+}
 """The row of each operation, by the operation's name."""
+
+
+def is_finite(expr: Expr) -> bool:
+    """Whether ``expr`` is finite wherever what it reads is, overflow aside."""
+    return not any(isinstance(node, Call) and may_blow_up(node) for node in postorder(expr))
+
+
+def may_blow_up(node: Call) -> bool:
+    """Whether an operation may be infinite or NaN at finite operands."""
+    if node.op is ops.DIVIDE:
+        divisor = node.args[1]
+        return not (isinstance(divisor, Const) and divisor.value)
+    if node.op is ops.POWER and isinstance(exponent := node.args[1], Const):
+        return not (
+            isinstance(exponent.value, (int, float))
+            and exponent.value >= 0
+            and exponent.value == int(exponent.value)
+        )
+    return TABLE[node.op.name].finite == "nothing"

@@ -22,7 +22,7 @@ OPS: dict[str, Op] = {
     **{op.name: op for op in vars(operators).values() if isinstance(op, Op)},
     **_ops("inexact", 1, "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt reciprocal"),
     **_ops("inexact", 1, "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"),
-    **_ops("inexact", 1, "erf erfc erfinv lgamma digamma sigmoid log_sigmoid softplus gelu silu"),
+    **_ops("inexact", 1, "erf erfc erfinv lgamma digamma sigmoid log_sigmoid softplus gelu silu relu6"),
     **_ops("inexact", 2, "atan2 hypot logaddexp polygamma"),
     **_ops("promote", 1, "relu square sign floor ceil trunc round conj"),
     **_ops("bool", 1, "isnan isinf isfinite"),
@@ -86,6 +86,8 @@ class Function:
             branch that is not taken contribute ``0 * inf`` (choices).
         numpy: the same function on NumPy arrays, for the interpreter.
         doc: what it is, and its derivative.
+        finite: what is finite wherever the operands are, overflow aside: "all" (the value and its derivatives), the
+            "value" alone, or "nothing".
     """
 
     op: Op
@@ -95,6 +97,7 @@ class Function:
     vjp: Vjp | None
     numpy: Callable[..., Any]
     doc: str
+    finite: str = "value"
 
     @property
     def jnp(self) -> str:

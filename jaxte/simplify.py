@@ -39,8 +39,13 @@ def simplify_index(index: Expr) -> Expr:
     return from_linear(resolved(form, axis_bounds(free_axes(index))))
 
 
-def factors_outside(value: Expr, axes: Sequence[Axis]) -> tuple[list[Wrap], Expr]:
-    """``value`` split into what can be done after summing over ``axes`` (outermost first) and what remains."""
+def factors_outside(
+    value: Expr, axes: Sequence[Axis], may_leave: Callable[[Expr, bool], bool]
+) -> tuple[list[Wrap], Expr]:
+    """``value`` split into what can be done after summing over ``axes`` (outermost first) and what remains.
+
+    ``may_leave(e, divides)`` says whether a factor ``e``, or divisor, may be put outside.
+    """
     inside = _dependence(value, axes)
     wraps: list[Wrap] = []
     while isinstance(value, Call):
@@ -48,13 +53,13 @@ def factors_outside(value: Expr, axes: Sequence[Axis]) -> tuple[list[Wrap], Expr
             case op, (a,) if op is NEGATIVE:
                 wraps.append(lambda e: call(NEGATIVE, e))
                 value = a
-            case op, (a, b) if op is MULTIPLY and not inside[a] and inside[b]:
+            case op, (a, b) if op is MULTIPLY and not inside[a] and inside[b] and may_leave(a, False):
                 wraps.append(_multiplier(a))
                 value = b
-            case op, (a, b) if op is MULTIPLY and not inside[b] and inside[a]:
+            case op, (a, b) if op is MULTIPLY and not inside[b] and inside[a] and may_leave(b, False):
                 wraps.append(_right_multiplier(b))
                 value = a
-            case op, (a, b) if op is DIVIDE and not inside[b] and inside[a]:
+            case op, (a, b) if op is DIVIDE and not inside[b] and inside[a] and may_leave(b, True):
                 wraps.append(_divisor(b))
                 value = a
             case _:

@@ -20,6 +20,7 @@ from jaxte.errors import DefinitionError, IndexExpressionError
 from jaxte.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.identity import among
 from jaxte.operators import EQUAL
+from jaxte.pinned import pinned
 from jaxte.text import text
 from jaxte.walk import postorder, substitute
 
@@ -209,9 +210,9 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
     every = [*domain.variables, *divisions.variables]
     limits = _range_conditions(every, ranges)
     best: tuple[tuple[int, ...], DomainTransformation] | None = None
-    choices = list(solutions([*unfolded, *divisions.equations], every))
-    for order, found in enumerate(choices):
-        conditions = _transformed(found, [*limits, *others])
+    solved = solutions([*unfolded, *divisions.equations], every)
+    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others])]
+    for order, (found, conditions) in enumerate(choices):
         free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
         points = IntegerSet([*outer, *found.free], conditions, free_ranges)
@@ -220,6 +221,7 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
         box = surround(points, found.free, conditions, free_ranges, outer)
         if box is None:
             continue
+        box = _without_pinned(box, conditions)
         values = _values(domain, found, box)
         length = sum(len(text(e)) for e in values.values())
         rank = (*box.volume(), box.shifted, length, order)
@@ -228,6 +230,30 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
     if best is None and choices:
         raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
     return best[1] if best is not None else None
+
+
+def _with_pinned(found: Solution, conditions: Sequence[Expr]) -> list[tuple[Solution, list[Expr]]]:
+    """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
+    choices = [(found, _transformed(found, conditions))]
+    while (pin := pinned(found.free, _forms(choices[-1][1]))) is not None:
+        found = found.assigned(*pin)
+        choices[1:] = [(found, _transformed(found, conditions))]
+    return choices
+
+
+def _without_pinned(box: Box, conditions: Sequence[Expr]) -> Box:
+    """``box`` without the axes that ``conditions``, those of the variables that it surrounds, leave one value."""
+    while True:
+        inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
+        limits = [form for axis in box.axes for form in (Linear({axis: 1}), linear(axis.hi - 1 - axis))]
+        pin = pinned(box.axes, [*_forms(substitute(c, inside) for c in conditions), *limits])
+        if pin is None:
+            return box
+        box = box.assigned(*pin)
+
+
+def _forms(conditions: Iterable[Expr]) -> list[Linear]:
+    return [form for c in conditions for form in nonnegative_forms(c)]
 
 
 def _intervals(domain: Domain) -> dict[Expr, tuple[int, int]]:

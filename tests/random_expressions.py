@@ -105,7 +105,9 @@ class Writer:
         if fitting and self.rarely(2):
             return self.draw(st.sampled_from(fitting)), ()
         found = self.affine(scope)
-        match self.among("plain", "plain", "shift", "//", "%", "min", "max", "reverse"):
+        match self.among(
+            "plain", "plain", "shift", "//", "%", "min", "max", "reverse", "integer", "periodic"
+        ):
             case "shift":
                 found = found + -found.low
             case "//":
@@ -120,9 +122,38 @@ class Writer:
                 rule = min if end == "min" else max
                 low, high = rule(found.low, other.low), rule(found.high, other.high)
                 found = Index(pick(found.expr, other.expr), low, high)
+            case "integer":
+                found = self.integer_operation(found, scope)
+            case "periodic" if extent:
+                found = Index(found.expr % extent, 0, extent - 1)
             case "reverse":
                 found = Index(extent - 1 - found.expr, extent - 1 - found.high, extent - 1 - found.low)
         return self.bounded(found, extent)
+
+    def integer_operation(self, found: Index, scope: Sequence[Axis]) -> Index:
+        """An operation on integers that stands for sums, quotients, minima and maxima."""
+        low, high = found.low, found.high
+        match self.among("abs", ">>", "&", "cast", "sign", "int8"):
+            case "abs":
+                return Index(
+                    te.abs(found.expr),
+                    0 if low <= 0 <= high else min(abs(low), abs(high)),
+                    max(abs(low), abs(high)),
+                )
+            case ">>":
+                return Index(found.expr >> 1, low >> 1, high >> 1)
+            case "&":
+                mask = self.number(1, 6)
+                return Index(found.expr & mask, 0, mask)
+            case "sign":
+                return Index(te.sign(found.expr) + 1, 0, 2)
+            case "int8":
+                return Index(te.cast(found.expr, "int8") * 1, low, high)
+        return Index(te.cast(self.position_test(found.expr), "int32") + found.expr, low, high + 1)
+
+    def position_test(self, index: Expr) -> Expr:
+        bound = self.number(-1, 3)
+        return self.among(index > bound, index <= bound, te.equal(index, bound), te.not_equal(index, bound))  # type: ignore[return-value]
 
     def bounded(self, found: Index, extent: int) -> tuple[Expr, tuple[Expr, ...]]:
         if found.low >= 0 and found.high < extent:
@@ -186,6 +217,8 @@ class Writer:
                 match kind:
                     case "+":
                         return Guarded(a + b if self.often(3) else a - 0.7 * b)
+                    case "/" if (divisor := self.read(scope)) and not divisor.conditions and self.often():
+                        return Guarded(a / divisor.expr)
                     case "/":
                         return Guarded(a / (1.3 + b * b))
                     case "select":
@@ -205,7 +238,24 @@ class Writer:
             return self.read(scope).chosen() > 0.1137
         a = self.draw(st.sampled_from(list(scope)))
         b = self.draw(st.sampled_from(list(scope)))
-        match self.among("<=", "band", "%", "bound", "!=", "not"):
+        c, d = self.number(-1, 3), self.number(2, 3)
+        match self.among(
+            "<=", "band", "%", "bound", "!=", "not", "min", "max", "abs", "//", "digits", "coupled", "equal"
+        ):
+            case "min":
+                return te.equal(te.minimum(a, c), c) if self.often() else te.minimum(a, b + c) <= d
+            case "max":
+                return te.equal(te.maximum(a, b), a + c) if self.often() else te.maximum(a - c, 0) < d
+            case "abs":
+                return te.abs(a - b) <= c if self.often() else te.equal(te.abs(a - c), b)
+            case "//":
+                return te.equal(a // d, b) if self.often() else te.equal((a + b) // d, c)
+            case "digits":
+                return te.equal(a % d, b % d) if self.often() else te.equal((a - b) % d, c % d)
+            case "coupled":
+                return te.equal(2 * a - 3 * b, c) if self.often() else (d * a + b) % 5 <= c
+            case "equal":
+                return te.equal(a + c, b)
             case "<=":
                 return a <= b + self.number(-1, 1)
             case "band":

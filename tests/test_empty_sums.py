@@ -117,5 +117,5 @@ def test_covers() -> None:
     i, j = Axis("i", 0, n), Axis("j", 0, n)
     assert IntegerSet((i, j), [j <= i]).covers((i,))
     assert not IntegerSet((i, j), [j < i]).covers((i,))
-    assert IntegerSet((i, j), []).with_condition(j >= i).covers((i,))
+    assert IntegerSet((i, j), [j >= i]).covers((i,))
     assert not IntegerSet((i, j), [j < i]).covers((i, j))

@@ -5,61 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte import dtypes
+from jaxte.autodiff.lattice import LatticeSum
 from jaxte.autodiff.scalar import guard
 from jaxte.domain import is_decidable
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.operators import NEGATIVE, NOT_EQUAL, SELECT
+from jaxte.scalar_table import TABLE
 from jaxte.tensor import Compute, Tensor
 from jaxte.walk import postorder, reads_of, substitute
-
-# Functions whose slope is finite wherever the operand is; a slope of any other one may be inf or NaN at points that
-# a guard excludes, so the guard has to be known when the slope is multiplied.
-_TAME = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "negative",
-        "select",
-        "maximum",
-        "minimum",
-        "relu",
-        "sigmoid",
-        "log_sigmoid",
-        "tanh",
-        "sin",
-        "cos",
-        "abs",
-        "sign",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "cast",
-        "softplus",
-        "erf",
-        "erfc",
-        "silu",
-        "gelu",
-        "square",
-        "real",
-        "imag",
-        "conj",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "atan",
-        "isnan",
-        "isinf",
-        "isfinite",
-    ]
-)
 
 
 class Adjoint(Compute):
@@ -116,7 +69,10 @@ def _whole_guard(head: Compute) -> Expr | None:
 
 
 def _has_sum(body: Expr) -> bool:
-    return any(isinstance(node, Reduce) for node in postorder(body))
+    return any(
+        isinstance(node, Reduce) or (isinstance(node, Read) and isinstance(node.tensor, LatticeSum))
+        for node in postorder(body)
+    )
 
 
 def _is_trivial(body: Expr) -> bool:
@@ -143,7 +99,7 @@ def _may_blow_up(reader: Tensor) -> bool:
         return True
     if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
         return True
-    return any(isinstance(node, Call) and node.op.name not in _TAME for node in _value_nodes(reader.body))
+    return any(isinstance(n, Call) and TABLE[n.op.name].finite != "all" for n in _value_nodes(reader.body))
 
 
 def _value_nodes(body: Expr) -> list[Expr]:

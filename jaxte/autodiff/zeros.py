@@ -10,20 +10,23 @@ variables only; conditions on ``a`` alone become guards around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jaxte.autodiff.data import Points, solve_data, without_implied
-from jaxte.autodiff.scalar import Contribution, guard, is_zero, times
-from jaxte.domain import is_decidable
+from jaxte.autodiff.lattice import guarded
+from jaxte.autodiff.scalar import Contribution, is_zero, times
+from jaxte.conditions import tidy
+from jaxte.domain import IntegerSet, is_decidable
 from jaxte.domains import Domain
 from jaxte.elimination import mentions
 from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.identity import among
 from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.reductions import builtin_reducer
+from jaxte.scalar_table import is_finite
 from jaxte.simplify import factors_outside, simplify_reads
 from jaxte.solve import simplify_domain
-from jaxte.walk import postorder, reads_of, substitute
+from jaxte.walk import free_axes, postorder, reads_of, substitute
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -38,7 +41,9 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
         flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
         variables = tuple(a for a in contribution.axes if a not in given)
-        result = eliminate(Points(variables, tuple(flat), value))
+        result = eliminate(
+            Points(variables, tuple(flat), value), targets, f"d{read.tensor.name}_at_multiples"
+        )
         if result is not None:
             found.append(result)
     return found
@@ -75,8 +80,11 @@ def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[E
     yield [], list(indices)
 
 
-def eliminate(points: Points) -> Expr | None:
-    """The sum of the value over ``points``, with as few free variables as can be; None if there are no points."""
+def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None:
+    """The sum of the value over ``points``, with as few free variables as can be; None if there are no points.
+
+    A part of it that is a tensor of its own has the label ``name``, and its axes in the order of ``targets``.
+    """
     known = [c for c in points.conditions if is_decidable(c)]
     on_data = [c for c in points.conditions if not is_decidable(c)]
     transformation = simplify_domain(Domain(points.axes, known))
@@ -91,10 +99,12 @@ def eliminate(points: Points) -> Expr | None:
     )
     solved = without_implied(solve_data(left))
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
-    return sum_over(axes, solved.conditions, solved.value)
+    return sum_over(axes, solved.conditions, solved.value, targets, name)
 
 
-def sum_over(axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr) -> Expr:
+def sum_over(
+    axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], name: str
+) -> Expr:
     """``sum over axes where conditions of value``, with guards and factors that do not depend on axes outside."""
     outside = [c for c in conditions if not mentions(c, axes)]
     inside = [c for c in conditions if mentions(c, axes)]
@@ -107,14 +117,34 @@ def sum_over(axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr) -> E
     for axis in idle:  # a sum of equal terms
         value = times(value, _count(axis))
     if axes:
-        factors, inner = factors_outside(value, axes)
+        points = _where_points_are(axes, conjuncts(where))
+        factors, inner = ([], value) if points is None else factors_outside(value, axes, _may_leave(where))
+        if factors and points is not None:
+            outside += conjuncts(points)
         dtype = inner.dtype
         inner = cast(inner, dtype) if inner.weak else inner
         value = Reduce(builtin_reducer("sum", dtype), (inner,), axes, where)
         for wrap in reversed(factors):
             value = wrap(value)
-    condition = conjunction(outside)
-    return guard(condition, value)
+    return guarded(outside, value, targets, name)
+
+
+def _where_points_are(axes: Sequence[Axis], conditions: Sequence[Expr]) -> Expr | None:
+    """Where a sum over ``axes`` has points, as far as positions decide; None where that cannot be said shortly.
+
+    Elsewhere the sum is zero, and a factor that left it may be infinite, or read what is not there.
+    """
+    known = [c for c in conditions if is_decidable(c)]
+    outer = tuple(dict.fromkeys(a for c in known for a in free_axes(c) if not among(a, axes)))
+    shadow = IntegerSet((*outer, *axes), known).shadow(outer)
+    return None if shadow is None else tidy(shadow)
+
+
+def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
+    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any."""
+    if all(is_decidable(c) for c in conjuncts(where)):
+        return lambda factor, divides: True
+    return lambda factor, divides: not divides and is_finite(factor)
 
 
 def _as_reduction(axis: Axis) -> Axis:

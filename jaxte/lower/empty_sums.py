@@ -14,32 +14,11 @@ from jaxte.domain import IntegerSet, is_decidable
 from jaxte.expr import ONE, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lower.factors import Factor, product_of
 from jaxte.lower.scopes import Scope
-from jaxte.operators import ADD, DIVIDE, GREATER, NEGATIVE, POWER, SUBTRACT
+from jaxte.operators import ADD, GREATER, NEGATIVE, SUBTRACT
 from jaxte.reductions import builtin_reducer
-from jaxte.walk import depends_on, free_axes, postorder, substitute
+from jaxte.scalar_table import is_finite
+from jaxte.walk import depends_on, free_axes, substitute
 
-# Infinite or NaN at some finite operands, other than by overflow.
-_UNBOUNDED = frozenset(
-    [
-        "power",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "reciprocal",
-        "tan",
-        "asin",
-        "acos",
-        "acosh",
-        "atanh",
-        "erfinv",
-        "lgamma",
-        "digamma",
-        "polygamma",
-    ]
-)
 _MOST_TERMS = 64
 
 
@@ -94,16 +73,7 @@ def may_be_infinite(factor: Factor) -> bool:
         return False
     if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
         return True
-    return any(isinstance(node, Call) and _is_unbounded(node) for node in postorder(factor.expr))
-
-
-def _is_unbounded(node: Call) -> bool:
-    if node.op is DIVIDE:
-        divisor = node.args[1]
-        return not (isinstance(divisor, Const) and divisor.value)
-    if node.op is POWER and isinstance(exponent := node.args[1], Const):
-        return exponent.value not in (0, 1, 2, 3, 4)
-    return node.op.name in _UNBOUNDED
+    return not is_finite(factor.expr)
 
 
 def _has_points(node: Reduce, guards: Sequence[Expr], scope: Scope) -> bool:

@@ -15,12 +15,13 @@ runs over. So there, and on other platforms, where it was not measured, the winn
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.affine import is_index, linear, normal
 from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction, conjuncts
+from jaxte.identity import Members
 from jaxte.lower.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.policy import ANY, Policy
 from jaxte.lower.tile_passes import Tiling
@@ -32,7 +33,7 @@ from jaxte.walk import depends_on, postorder, substitute
 _FEWEST_AXES = 2
 
 
-def without_winners(planned: Tiling, results: Container[Tensor], policy: Policy) -> Tiling:
+def without_winners(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:
     """``planned`` with gradients of maxima by comparisons, and without the winners that nothing reads then."""
     computed = [t for t in planned.order if isinstance(t, Compute)]
     winners = {t for t in computed if _is_winner(t)}
@@ -62,7 +63,7 @@ def _is_wanted(tensor: Compute, policy: Policy) -> bool:
     return named == INTERLEAVED or (policy.platform == "cpu" and INTERLEAVED not in policy.without)
 
 
-def _with_comparisons(tensor: Compute, winners: Container[Tensor], policy: Policy) -> Expr:
+def _with_comparisons(tensor: Compute, winners: Members[Tensor], policy: Policy) -> Expr:
     """The body of ``tensor`` with choices by a winner as choices by remainders, where that is worth it."""
     table: dict[Expr, Expr] = {}
     for node in _outside_of_reductions(tensor.body):
@@ -134,7 +135,7 @@ class _Choice:
         return result
 
 
-def _choice(condition: Expr, taken: Expr, other: Expr, winners: Container[Tensor]) -> _Choice | None:
+def _choice(condition: Expr, taken: Expr, other: Expr, winners: Members[Tensor]) -> _Choice | None:
     """The choice by a winner that ``condition`` makes; None if it makes none, or one that has no comparisons."""
     parts = conjuncts(condition)
     found = next(((n, *pair) for n, part in enumerate(parts) if (pair := _compared(part, winners))), None)
@@ -155,7 +156,7 @@ def _choice(condition: Expr, taken: Expr, other: Expr, winners: Container[Tensor
     return _Choice(digits, position, hits, guards, taken, other)
 
 
-def _compared(condition: Expr, winners: Container[Tensor]) -> tuple[Expr, Read] | None:
+def _compared(condition: Expr, winners: Members[Tensor]) -> tuple[Expr, Read] | None:
     match condition:
         case Call(op, (position, Read(tensor=tensor) as read)) if op is EQUAL and is_index(position):
             return (position, read) if tensor in winners else None

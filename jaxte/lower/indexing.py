@@ -281,7 +281,7 @@ def _scatter(
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
     reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
     shape = tuple(a.extent for a in placed)
-    order = None if identical(placed, list(axes)) else tuple(map(placed.index, axes))
+    order = None if identical(placed, list(axes)) else tuple(place_of(a, placed) for a in axes)
     values = array(dims, body)
     at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]

@@ -71,9 +71,10 @@ def lower(
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
-    lowering = _Lowering(names, sizes, policy, name, params, frozenset(results))
-    planned = without_winners(tiling(order, idents, results, policy), results, policy)
-    planned = with_shared_products(planned, results, policy)
+    returned = frozenset(results)
+    lowering = _Lowering(names, sizes, policy, name, params, returned)
+    planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
+    planned = with_shared_products(planned, returned, policy)
     written = lowering.written(planned, idents)
     idents |= written.names
     return Program(

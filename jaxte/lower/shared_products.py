@@ -14,11 +14,12 @@ On other platforms, where a sum of three factors is one kernel, it is left as it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce
-from jaxte.identity import among
+from jaxte.identity import Members, among
 from jaxte.lower.bounds import known
 from jaxte.lower.contraction import FEW
 from jaxte.lower.factors import Factor, multiplied, product_of
@@ -47,7 +48,7 @@ class _Sum:
     shared: frozenset[tuple[Tensor, int]]
 
 
-def with_shared_products(planned: Tiling, results: Sequence[Tensor], policy: Policy) -> Tiling:
+def with_shared_products(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:
     """``planned`` with the products that several sums have in common as factors of these sums."""
     known = {*planned.stand_ins, *planned.stand_ins.values()}
     computed = dict.fromkeys(t for t in planned.order if isinstance(t, Compute) and t not in known)
@@ -69,7 +70,7 @@ def with_shared_products(planned: Tiling, results: Sequence[Tensor], policy: Pol
     return _renewed(planned, tables, frozenset(results))
 
 
-def _renewed(planned: Tiling, tables: dict[Compute, dict[Expr, Expr]], results: Container[Tensor]) -> Tiling:
+def _renewed(planned: Tiling, tables: dict[Compute, dict[Expr, Expr]], results: Members[Tensor]) -> Tiling:
     """``planned`` with nodes replaced, and without the products that nothing reads then."""
     if not tables:
         return planned
@@ -110,7 +111,7 @@ def _sums(tensor: Compute) -> list[Reduce]:
     ]
 
 
-def _taken_apart(tensor: Compute, node: Reduce, computed: Container[Tensor]) -> _Sum | None:
+def _taken_apart(tensor: Compute, node: Reduce, computed: Members[Any]) -> _Sum | None:
     """A sum over some of the axes of what it reads, with its factors; None where it has no vector among them."""
     product = product_of(node.exprs[0])
     if product.guards or any(f.guard for f in product.factors):
@@ -132,7 +133,7 @@ def _taken_apart(tensor: Compute, node: Reduce, computed: Container[Tensor]) -> 
     return _Sum(tensor, node, factors, frozenset(Counter(read.tensor for read in whole).items()))
 
 
-def _factors(factor: Factor, computed: Container[Tensor]) -> Sequence[Factor]:
+def _factors(factor: Factor, computed: Members[Any]) -> Sequence[Factor]:
     """The factors of a tensor that is read, where it is a product with a vector."""
     read = factor.expr
     if factor.inverse or not isinstance(read, Read) or not isinstance(read.tensor, Compute):

@@ -15,13 +15,13 @@ XLA on the CPU makes a loop of each skew that divides the position of every elem
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.affine import is_index, normal
 from jaxte.conditions import nonnegative_forms
 from jaxte.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.identity import among, identical, place_of
+from jaxte.identity import Members, among, identical, place_of
 from jaxte.lower.band_spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.bands import recognise_band
 from jaxte.lower.bands_source import blocks_of
@@ -71,7 +71,7 @@ class _NoMatrix(Exception):
     """Something reads a band in another way."""
 
 
-def with_matrices(tile: Tiling, results: Container[Tensor]) -> Tiling:
+def with_matrices(tile: Tiling, results: Members[Tensor]) -> Tiling:
     """``tile``, what a block of rows consists of, with its bands as blocks of matrices.
 
     Args:
@@ -94,7 +94,7 @@ def with_matrices(tile: Tiling, results: Container[Tensor]) -> Tiling:
 
 
 class _Matrices:
-    def __init__(self, results: Container[Tensor]) -> None:
+    def __init__(self, results: Members[Tensor]) -> None:
         self.results = results
         self.known: dict[Tensor, _Matrix] = {}
 
@@ -215,7 +215,7 @@ def _scores(tensor: Compute) -> _Matrix | None:
         return None
     row, diagonal = (axes[place_of(Part(role, 0), spec.out)] for role in (ROW, DIAGONAL))
     column = Axis("j", 0, band.reach)
-    body = _Matrices(()).over(substitute(tensor.body, {diagonal: column - row}))
+    body = _Matrices(frozenset()).over(substitute(tensor.body, {diagonal: column - row}))
     return _over(tensor, (row, diagonal, column), body, band.window)
 
 

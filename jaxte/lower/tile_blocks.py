@@ -14,14 +14,14 @@ are zeros anyway, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from jaxte.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
 from jaxte.conditions import nonnegative_forms
 from jaxte.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
-from jaxte.identity import among, identical
+from jaxte.identity import Members, among, identical
 from jaxte.lower.factors import product_of
 from jaxte.lower.specs import Array
 from jaxte.lower.tile_sizes import FEW
@@ -89,7 +89,7 @@ class Blocks:
     """
 
     def __init__(
-        self, inside: Container[Tensor], extent: int, size: int, results: Container[Tensor] = ()
+        self, inside: Members[Tensor], extent: int, size: int, results: Members[Tensor] = frozenset()
     ) -> None:
         self.inside = inside
         self.results = results

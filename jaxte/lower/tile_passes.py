@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
+from jaxte.identity import Members
 from jaxte.lower.tile_blocks import Blocks
 from jaxte.lower.tile_sums import Update
 from jaxte.tensor import Compute, Tensor
@@ -74,7 +75,7 @@ def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:
 
 def ordered(
     order: Sequence[Tensor],
-    inside: Container[Tensor],
+    inside: Members[Tensor],
     tiles: Sequence[Tiles],
     stand_ins: dict[Tensor, Compute],
 ) -> tuple[Tensor | Tiles, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.identity import Members
 from jaxte.lower.band_forms import band_work
 from jaxte.lower.band_spec import BandSpec
 from jaxte.lower.bands import recognise_band
@@ -122,7 +123,7 @@ class Large:
     that it is made from (through other large ones). Windows and convolutions are large for a budget only: their rows overlap.
     """
 
-    def __init__(self, order: Sequence[Tensor], given: Container[Tensor], policy: Policy) -> None:
+    def __init__(self, order: Sequence[Tensor], given: Members[Tensor], policy: Policy) -> None:
         self.policy = policy
         self.sources: dict[Tensor, frozenset[Tensor]] = {}
         self.tensors: dict[Compute, None] = {}

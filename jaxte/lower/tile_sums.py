@@ -12,12 +12,13 @@ of the result: a slice that is as long as the block and its halo.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jaxte.affine import axis_bounds, interval, is_index, linear, normal
 from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
-from jaxte.identity import among, place_of
+from jaxte.identity import Members, among, place_of
 from jaxte.lower.tile_blocks import Blocks, NoBlock, Place, Window
 from jaxte.lower.work import points
 from jaxte.reductions import builtin_reducer
@@ -109,7 +110,7 @@ def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
     return tuple(wholes), Compute(tensor.name, tensor.axes, substitute(tensor.body, {node: read}))
 
 
-def runnings(wholes: tuple[Compute, ...], inside: Container[object]) -> Iterator[Running]:
+def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Running]:
     """The ways to take a reduction block by block, those with the fewest points first."""
     node = wholes[0].body
     assert isinstance(node, Reduce)
@@ -129,7 +130,7 @@ def runnings(wholes: tuple[Compute, ...], inside: Container[object]) -> Iterator
     yield from sorted(found, key=lambda r: r.waste)
 
 
-def _positions(node: Reduce, inside: Container[object]) -> Iterator[tuple[Expr, int]]:
+def _positions(node: Reduce, inside: Members[Any]) -> Iterator[tuple[Expr, int]]:
     """The positions in blocks that a term may stand for: those at which it reads what is computed inside."""
     read = next((r for r in reads_of(node) if r.tensor in inside), None)
     if read is None:

@@ -14,12 +14,12 @@ computed again in each, as long as that costs less than to write it to memory an
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxte.errors import LoweringError
 from jaxte.expr import Axis, Const
-from jaxte.identity import among
+from jaxte.identity import Members, among
 from jaxte.lower.general import is_contraction
 from jaxte.lower.policy import Policy
 from jaxte.lower.tile_bands import with_matrices
@@ -50,8 +50,8 @@ _LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
 
 def tiling(
     order: Sequence[Tensor],
-    given: Container[Tensor],
-    results: Container[Tensor],
+    given: Members[Tensor],
+    results: Members[Tensor],
     policy: Policy,
     tiled: frozenset[Axis] = frozenset(),
 ) -> Tiling:
@@ -84,7 +84,7 @@ def tiling(
     return replace(planner.finished(), renewed={t: renewed.get(n, n) for t, n in divided.items()} | renewed)
 
 
-def _free(large: Large, results: Container[Tensor]) -> list[Compute]:
+def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
     """The large tensors that need not exist as they are defined."""
     return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in (None, TILES)]
 
@@ -100,7 +100,7 @@ class _Planner:
     def __init__(
         self,
         order: Sequence[Tensor],
-        results: Container[Tensor],
+        results: Members[Tensor],
         large: Large,
         tiled: frozenset[Axis],
         pieces: Mapping[Tensor, int],
