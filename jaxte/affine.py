@@ -170,10 +170,12 @@ def mod(form: Linear, divisor: int) -> Linear:
 
 
 def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
-    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` in ``[0, divisor)``, or below 0 where that is shorter."""
     whole, rest = {}, {}
     for atom, coefficient in form.terms.items():
-        quotient, remainder = _nearest(coefficient, divisor)
+        quotient, remainder = divmod(coefficient, divisor)
+        if divisor - remainder == 1 < remainder or 2 * (divisor - remainder) < remainder:
+            quotient, remainder = quotient + 1, remainder - divisor
         if quotient:
             whole[atom] = quotient
         if remainder:
@@ -338,7 +340,7 @@ def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear
     if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
         divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
         numerator = linear(atom.args[0])
-        whole, rest = balanced(numerator, divisor)
+        whole, rest = _balanced(numerator, divisor)
         for quotient, left in ((Linear({}), numerator), (whole, rest)):
             known = interval(left, bounds)
             if known is not None and known[0] // divisor == known[1] // divisor:
@@ -348,7 +350,7 @@ def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear
     return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
 
 
-def balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
     """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
     whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
     return whole, form - whole * divisor

@@ -12,10 +12,10 @@ from jaxte.domain import find_violation, is_decidable
 from jaxte.errors import DefinitionError, IndexExpressionError, RangeError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
 from jaxte.identity import among
-from jaxte.operators import ADD, AND, NOT, OR, SELECT, not_for_jax
+from jaxte.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.quasi_affine import quasi_affine
 from jaxte.shapes import check_shape
-from jaxte.tensor import Compute, axis_names, check_result, new_axes
+from jaxte.tensor import Compute, axis_names, check_result, evaluated, new_axes
 from jaxte.text import text
 from jaxte.walk import free_axes, postorder, reads_of, substitute
 
@@ -51,7 +51,7 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
     label = "T" if name is None else str(name)
     extents = check_shape(shape, label)
     axes = new_axes(extents, axis_names(fn, len(extents)))
-    result = called(fn, axes)
+    result = evaluated(fn, *axes)
     if isinstance(result, (tuple, list)):
         if not result:
             raise DefinitionError(
@@ -60,16 +60,6 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
         labels = [f"{label}_{n}" for n in range(len(result))]
         return tuple(_define(n, axes, r) for n, r in zip(labels, result, strict=True))
     return _define(label, axes, result)
-
-
-def called(fn: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What ``fn`` returns for ``args``."""
-    try:
-        return fn(*args)
-    except TypeError as error:
-        if "<class 'jaxte." in str(error):  # some functions of JAX refuse an operand without asking it
-            raise not_for_jax() from error
-        raise
 
 
 def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import Linear, balanced, floor_divide, from_linear, interval, linear, mod
+from jaxte.affine import Linear, floor_divide, from_linear, interval, linear, mod
 from jaxte.expr import Axis, Call, Expr, call
 from jaxte.identity import among
 from jaxte.operators import FLOOR_DIVIDE, MOD
@@ -202,8 +202,8 @@ def _unfold(
     result = Linear({}, form.constant)
     for atom, coefficient in form.terms.items():
         if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD) and mentions(atom, variables):
+            numerator = linear(atom.args[0])
             divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
-            whole, numerator = balanced(linear(atom.args[0]), divisor)
             key = (from_linear(numerator), divisor)
             if key not in found:
                 inner = _unfold(numerator, variables, found, equations, table)
@@ -213,10 +213,7 @@ def _unfold(
                 for op, variable in zip((FLOOR_DIVIDE, MOD), pair, strict=True):
                     table[call(op, key[0], divisor)] = Linear({variable: 1})
             quotient, remainder = found[key]
-            if atom.op is FLOOR_DIVIDE:
-                result = result + (whole + Linear({quotient: 1})) * coefficient
-            else:
-                result = result + Linear({remainder: coefficient})
+            result = result + Linear({quotient if atom.op is FLOOR_DIVIDE else remainder: coefficient})
         else:
             result = result + Linear({atom: coefficient})
     return result

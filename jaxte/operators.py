@@ -107,10 +107,6 @@ class Operand:
     def __array__(self, *args: Any, **options: Any) -> Any:
         raise has_no_value("an array of NumPy")
 
-    @property  # which JAX asks for already where it looks whether an argument is an array
-    def __jax_array__(self) -> Any:
-        raise not_for_jax()
-
     def __float__(self) -> float:
         raise has_no_value("a number of Python")
 
@@ -242,14 +238,6 @@ def _of_arrays(name: str) -> DefinitionError:
     return DefinitionError(
         f"np.{name} is a function of arrays; a definition is written with the functions of te: te.{name} where there is one, "
         "te.select for np.where, te.sum over a te.reduce_axis, te.ops for whole tensors"
-    )
-
-
-def not_for_jax() -> DefinitionError:
-    return DefinitionError(
-        "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which have "
-        "the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole tensors, "
-        "te.extern for any other function of arrays"
     )
 
 

@@ -6,18 +6,25 @@ So a sum over the quotients of a ``%`` is none: with ``j == i - a - n * q`` betw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from jaxte.affine import Linear, floor_divide
+from jaxte.affine import Linear, floor_divide, from_linear
 from jaxte.elimination import mentions
 from jaxte.expr import Call, Expr
+from jaxte.text import text
+from jaxte.walk import postorder
 
 
 def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Linear] | None:
-    """The first of ``variables`` that has one value at most where every form is at least 0, and this value.
+    """One of ``variables`` that has one value at most where every form is at least 0, and this value, the shortest to write.
 
     Where the value is none, the other variables break one of ``forms``, which have to hold with the value put in.
     """
+    return min(pins(variables, forms), key=lambda pin: _length(pin[1]), default=None)
+
+
+def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[Expr, Linear]]:
+    """Each of ``variables`` that has one value at most, with such a value; see :func:`pinned`."""
     for variable in variables:
         above = [f for f in forms if f.coefficient(variable) > 1 and not _hides(f, variable)]
         below = [f for f in forms if f.coefficient(variable) < -1 and not _hides(f, variable)]
@@ -27,8 +34,12 @@ def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Li
                 width = low + high
                 # 0 <= low == factor * q - ... and 0 <= high == width - low
                 if width.is_constant and 0 <= width.constant < factor:
-                    return variable, floor_divide(high.without(variable), factor)
-    return None
+                    yield variable, floor_divide(high.without(variable), factor)
+
+
+def _length(value: Linear) -> tuple[int, int]:
+    written = from_linear(value)
+    return sum(1 for _ in postorder(written)), len(text(written))
 
 
 def _hides(form: Linear, variable: Expr) -> bool:

@@ -20,7 +20,7 @@ from jaxte.errors import DefinitionError, IndexExpressionError
 from jaxte.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.identity import among
 from jaxte.operators import EQUAL
-from jaxte.pinned import pinned
+from jaxte.pinned import pinned, pins
 from jaxte.text import text
 from jaxte.walk import postorder, substitute
 
@@ -235,9 +235,13 @@ def _simplify_component(domain: Domain) -> DomainTransformation | None:
 def _with_pinned(found: Solution, conditions: Sequence[Expr]) -> list[tuple[Solution, list[Expr]]]:
     """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
     choices = [(found, _transformed(found, conditions))]
-    while (pin := pinned(found.free, _forms(choices[-1][1]))) is not None:
-        found = found.assigned(*pin)
-        choices[1:] = [(found, _transformed(found, conditions))]
+    for first in dict(pins(found.free, _forms(choices[0][1]))).items():
+        fewer = found.assigned(*first)
+        left = _transformed(fewer, conditions)
+        while (pin := pinned(fewer.free, _forms(left))) is not None:
+            fewer = fewer.assigned(*pin)
+            left = _transformed(fewer, conditions)
+        choices.append((fewer, left))
     return choices
 
 

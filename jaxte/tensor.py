@@ -327,6 +327,20 @@ def topological_order(tensors: Iterable[Tensor]) -> list[Tensor]:
     return list(done)
 
 
+def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What ``fn``, which the user wrote, returns for Tensors or axes."""
+    try:
+        return fn(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        if "<class 'jaxte." not in str(error):
+            raise
+        raise DefinitionError(
+            "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which "
+            "have the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole "
+            f"tensors, te.extern for any other function of arrays. JAX says: {error}"
+        ) from error
+
+
 def check_result(value: Any, name: str) -> Expr:
     """What a body returned, as an expression, or an error that says what it should be."""
     if value is None:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxte.expr import Call, Expr, Reduce
+from jaxte.autodiff.lattice import LatticeSum
+from jaxte.expr import Call, Expr, Read, Reduce
 from jaxte.identity import among
 from jaxte.interpret import interpret
 from jaxte.lower.names import APART
@@ -52,6 +53,14 @@ def split_guard(body: Expr) -> tuple[Reduce, tuple[Expr, ...]]:
         return body.args[1], (body.args[0],)
     assert isinstance(body, Reduce)
     return body, ()
+
+
+def sum_of(tensor: Compute) -> Compute:
+    """The tensor of the sums that ``tensor`` puts at multiples, among zeros; itself if it is none of these."""
+    match tensor.body:
+        case Call(op, (_, Read(LatticeSum() as inner, _), _)) if op is SELECT:
+            return inner
+    return tensor
 
 
 def check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ from jaxte.reductions import reduce_axis
 from jaxte.reductions import sum as te_sum
 from jaxte.tensor import Compute, Placeholder, Tensor, placeholder, var
 from jaxte.text import text
-from tests.emitted import NAMES, check, feeds, run, split_guard
+from tests.emitted import NAMES, check, feeds, run, split_guard, sum_of
 
 
 def recognised(tensor: Compute) -> ConvolutionSpec:
@@ -44,6 +45,7 @@ def source_of(spec: ConvolutionSpec) -> str:
 
 
 def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray], tolerance: float = 1e-4) -> str:
+    tensor = sum_of(tensor)
     spec = recognised(tensor)
     source = source_of(spec)
     check(tensor, source, spec, arrays, tolerance)
@@ -152,15 +154,23 @@ def test_strides_dilations_and_paddings(rng, stride: int, dilation: int, padding
     value, pull = jax.vjp(reference, jnp.asarray(arrays[X]), jnp.asarray(arrays[W]))
     expected = [value, *pull(jnp.asarray(arrays[H]))]
     for tensor, wanted in zip((Y, dX, dW), expected, strict=True):
-        node, guards = split_guard(tensor.body)
-        spec = recognise_convolution(tensor.axes, node, guards)
+        inner = sum_of(tensor)
+        node, guards = split_guard(inner.body)
+        spec = recognise_convolution(inner.axes, node, guards)
         if isinstance(spec, Refusal):
             # one tap at most, at the quotient and the remainder: a contraction of digits
             assert tensor is dX and stride >= 3 and dilation == 1, spec.reason
             continue
         source = source_of(spec)
         assert source.count("conv_general_dilated") == 1 and "flip" not in source
-        np.testing.assert_allclose(run(source, spec, arrays), wanted, rtol=1e-4, atol=1e-4)
+        found = run(source, spec, arrays)
+        if inner is not tensor:
+            assert wanted.shape[2] > found.shape[2] > 0
+            first = int(np.flatnonzero(np.any(np.asarray(wanted), axis=(0, 1)))[0]) % math.gcd(
+                stride, dilation
+            )
+            wanted = wanted[:, :, first :: math.gcd(stride, dilation)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3, 4])

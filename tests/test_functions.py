@@ -216,6 +216,8 @@ def test_dtype_of_the_result(name: str) -> None:
     for kinds in itertools.product(dtypes.DTYPES, repeat=op.arity):
         if "bool" in kinds:  # jaxte takes booleans for int32 in more places
             continue
+        if name == "relu6" and dtypes.is_integer(kinds[0]):  # JAX compares them with a float of 64 bits here
+            continue
         try:
             expected = jax.eval_shape(in_jax(name), *(jnp.ones((), k) for k in kinds))
         except (TypeError, ValueError):

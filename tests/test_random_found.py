@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff import zeros
+from jaxte.autodiff import lattice
 from jaxte.tensor import Compute, Placeholder, Tensor
 from tests.agreement import Pullback, assert_close, check, check_differences, interpreted, pullback_of
 from tests.random_definitions import Definition
@@ -173,7 +173,7 @@ def shifted() -> Tensor:
 def test_a_dropped_guard_is_seen(make: Callable[[], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
     p = fixed(make, 1)
     check(p, residuals=False, optimised=False)
-    monkeypatch.setattr(zeros, "guard", lambda condition, value: value)
+    monkeypatch.setattr(lattice, "guard", lambda condition, value: value)
     with pytest.raises(AssertionError, match="adjoint of X"):
         check(p, residuals=False, optimised=False)
 

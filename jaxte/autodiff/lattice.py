@@ -6,8 +6,9 @@ What stands behind ``i % 2 == 0`` is the same as ``S[i // 2]`` there, where ``S[
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from jaxte.affine import normal
+from jaxte.affine import linear, normal
 from jaxte.autodiff.scalar import guard
 from jaxte.conditions import tidy
 from jaxte.domain import is_decidable
@@ -33,31 +34,40 @@ def guarded(conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], na
     remainders = dict(found for c in conditions if (found := _remainder(c)) is not None)
     if remainders:
         value = simplify_reads(substitute(value, remainders))
-    found_axes = free_axes(value)
-    free = (*(a for a in found_axes if not among(a, targets)), *(a for a in targets if a in found_axes))
-    steps = {
-        node.args[0]: (int(node.args[1]), int(first))  # type: ignore[attr-defined]
-        for node, first in remainders.items()
-        if among(node.children[0], free) and node.children[0].lo is ZERO  # type: ignore[attr-defined]
-    }
-    if not steps or not _is_plain_sum(value):
+    own = free_axes(value)
+    free = (*(a for a in own if not among(a, targets)), *(a for a in targets if a in own))
+    multiples = {c: m for c in conditions if (m := _multiples(c)) is not None and among(m.axis, free)}
+    if not multiples or not _is_plain_sum(value):
         return guard(conjunction(conditions), value)
-    congruences = [
-        c for c in conditions if (found := _remainder(c)) is not None and found[0].children[0] in steps
-    ]
-    rest = [c for c in conditions if not among(c, congruences)]
+    rest = [c for c in conditions if c not in multiples]
     inside = [c for c in rest if is_decidable(c) and all(among(a, free) for a in free_axes(c))]
-    own: list[Axis] = []
+    outside = [*multiples, *(c for c in rest if not among(c, inside))]
+    element = _of_tensor(guard(conjunction(inside), value), free, list(multiples.values()), name)
+    return guard(conjunction(outside), element)
+
+
+@dataclass(frozen=True, slots=True)
+class Multiples:
+    """The values ``start``, ``start + step``, ... of ``axis``."""
+
+    axis: Axis
+    step: int
+    start: int
+
+
+def _of_tensor(value: Expr, free: Sequence[Axis], multiples: Sequence[Multiples], name: str) -> Read:
+    """``value`` as the element of a tensor over ``free`` that has the positions of ``multiples`` only."""
+    by_axis = {m.axis: m for m in multiples}
+    axes: list[Axis] = []
     table: dict[Expr, Expr] = {}
+    places: list[Expr] = []
     for axis in free:
-        step, first = steps.get(axis, (1, 0))
-        own.append(Axis(axis.name, 0, normal((axis.hi - first + (step - 1)) // step)))
-        table[axis] = normal(step * own[-1] + first)
-    body = tidy(simplify_reads(substitute(guard(conjunction(inside), value), table)))
-    tensor = LatticeSum(name, own, cast(body, body.dtype) if body.weak else body)
-    element = Read(tensor, [normal(axis // steps.get(axis, (1, 0))[0]) for axis in free])
-    outside = [c for c in rest if not among(c, inside)]
-    return guard(conjunction([*congruences, *outside]), element)
+        m = by_axis.get(axis, Multiples(axis, 1, 0))
+        axes.append(Axis(axis.name, 0, normal((axis.hi - m.start + (m.step - 1)) // m.step)))
+        table[axis] = normal(m.step * axes[-1] + m.start)
+        places.append(normal(axis // m.step))
+    body = tidy(simplify_reads(substitute(value, table)))
+    return Read(LatticeSum(name, axes, cast(body, body.dtype) if body.weak else body), places)
 
 
 def _remainder(condition: Expr) -> tuple[Expr, Expr] | None:
@@ -67,6 +77,19 @@ def _remainder(condition: Expr) -> tuple[Expr, Expr] | None:
     for node, first in (condition.args, condition.args[::-1]):
         if isinstance(node, Call) and node.op is MOD and isinstance(first, Const):
             return node, first
+    return None
+
+
+def _multiples(condition: Expr) -> Multiples | None:
+    """The values of an axis from 0 that ``condition`` leaves, if it is about their remainder."""
+    remainder = _remainder(condition)
+    if remainder is None:
+        return None
+    node, first = remainder
+    form, step = linear(node.children[0]), int(node.children[1])
+    for axis, sign in form.terms.items():
+        if len(form.terms) == 1 and isinstance(axis, Axis) and axis.lo is ZERO and sign in (1, -1):
+            return Multiples(axis, step, (int(first) - form.constant) * sign % step)
     return None
 
 

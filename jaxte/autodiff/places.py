@@ -15,10 +15,15 @@ from functools import cache
 
 from jaxte import dtypes
 from jaxte.affine import normal
-from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call
+from jaxte.domain import is_decidable
+from jaxte.domains import Domain
+from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
 from jaxte.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
 from jaxte.reductions import builtin_reducer
 from jaxte.shapes import MAX_EXTENT
+from jaxte.simplify import simplify_reads
+from jaxte.solve import simplify_domain
+from jaxte.walk import substitute
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,31 @@ def points_of(axes: Sequence[Axis]) -> Expr:
     for axis in axes:
         points = points * axis.extent
     return normal(points)
+
+
+def deskewed(node: Reduce) -> Reduce:
+    """``node`` over the smallest box around its points: a window ``i - 1 <= k <= i + 1`` over three positions, not over all."""
+    conditions = conjuncts(node.where)
+    known = [c for c in conditions if is_decidable(c)]
+    if not known:
+        return node
+    found = simplify_domain(Domain(node.axes, known))
+    axes = tuple(a for a in found.new.variables if isinstance(a, Axis))
+    before, after = points_of(node.axes), points_of(axes)
+    if (
+        found.is_empty
+        or not isinstance(before, Const)
+        or not isinstance(after, Const)
+        or int(after) >= int(before)
+    ):
+        return node
+    own = tuple(Axis(a.name, a.lo, a.hi, reduction=True) for a in axes)
+    renamed: dict[Expr, Expr] = dict(zip(axes, own, strict=True))
+    table = {old: substitute(new, renamed) for old, new in found.old_to_new.items()}
+    where = [substitute(c, renamed) for c in found.new.conditions]
+    where += [substitute(c, table) for c in conditions if not is_decidable(c)]
+    exprs = [simplify_reads(substitute(e, table)) for e in node.exprs]
+    return Reduce(node.reducer, exprs, own, conjunction(where), node.position)
 
 
 def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from jaxte import dtypes
 from jaxte.autodiff.extrema import extremum_adjoint
-from jaxte.autodiff.places import fresh, points_of
+from jaxte.autodiff.places import deskewed, fresh, points_of
 from jaxte.autodiff.prefixes import as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import scan_contributions
@@ -27,7 +27,7 @@ from jaxte.identity import among, place_of
 from jaxte.operators import AND, EQUAL, GREATER, LESS, Op
 from jaxte.reductions import position_of
 from jaxte.tensor import Compute
-from jaxte.walk import combine, substitute
+from jaxte.walk import combine, free_axes, substitute
 
 Wanted = Callable[[Expr], bool]
 
@@ -79,9 +79,11 @@ Slope = Callable[[Reduce, Sequence[Expr], Sequence[Expr], Expr], list[Expr]]
 
 def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: Slope) -> list[Contribution]:
     """Any combiner: the slope at a point, given the reductions of the points before and after it."""
-    at = (*tensor.axes, position_of(node.axes))
+    node = deskewed(node)
+    own = [a for a in tensor.axes if a in free_axes(node)]  # not those along which the results are repeated
+    at = (*own, position_of(node.axes))
     before, after = (
-        [Read(t, at) for t in _others(tensor, node, relation, name)]
+        [Read(t, at) for t in _others(tensor.name, own, node, relation, name)]
         for relation, name in ((LESS, "before"), (GREATER, "after"))
     )
     results: list[Contribution] = []
@@ -91,16 +93,16 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
     return results
 
 
-def _others(tensor: Compute, node: Reduce, relation: Op, name: str) -> list[Compute]:
-    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new last axis."""
-    outer, table = fresh(tensor.axes)
+def _others(label: str, axes: Sequence[Axis], node: Reduce, relation: Op, name: str) -> list[Compute]:
+    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new last axis, over ``axes`` too."""
+    outer, table = fresh(axes)
     here = Axis("_".join(a.name for a in node.axes), 0, points_of(node.axes))
     other = Axis(f"other_{here.name}", 0, here.hi, reduction=True)
     table |= _digits(node.axes, other)
     exprs = [substitute(e, table) for e in node.exprs]
     where = call(AND, call(relation, other, here), substitute(node.where, table))
     return [
-        Compute(f"{name}_{tensor.name}", (*outer, here), Reduce(node.reducer, exprs, (other,), where, n))
+        Compute(f"{name}_{label}", (*outer, here), Reduce(node.reducer, exprs, (other,), where, n))
         for n in range(node.reducer.arity)
     ]
 

@@ -30,7 +30,7 @@ from jaxte.bridge.outputs import check_inputs, collect_outputs
 from jaxte.cost import Cost, cost
 from jaxte.errors import DefinitionError, FeedError
 from jaxte.lower.policy import budget_bytes
-from jaxte.tensor import Tensor
+from jaxte.tensor import Tensor, evaluated
 
 
 class Function:
@@ -155,7 +155,7 @@ class BuilderFunction(Function):
                     f"{self.__name__} is called with Tensors and with {describe(leaf)}; give all arrays as "
                     "te.placeholder in a definition, or arrays only"
                 )
-        result = self.builder(*args, **kwargs)
+        result = evaluated(self.builder, *args, **kwargs)
         if self.options != NO_OPTIONS:
             tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
             given = [t for t in leaves if isinstance(t, Tensor)]
@@ -184,7 +184,7 @@ class BuilderFunction(Function):
         return compiled, arrays if order is None else [arrays[n] for n in order]
 
     def _compile(self, parameters: Any) -> Compiled:
-        result = self.builder(*parameters.args, **parameters.kwargs)
+        result = evaluated(self.builder, *parameters.args, **parameters.kwargs)
         outputs = collect_outputs(result, self.__name__, self.has_aux)
         check_inputs(parameters.placeholders, outputs.tensors, self.__name__)
         override = self.options.overrides_for(result, parameters.args, parameters.kwargs)

@@ -55,9 +55,9 @@ def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | 
     (dim,) = dims_of(from_linear(numerator))
     base = divisor // gcd(divisor, numerator.coefficient(dim))
     factor = numerator.coefficient(dim) * base // divisor
-    shift = numerator.constant if factor == 1 and base == divisor else 0
-    if shift < 0:
-        return Refusal(f"`{text(division)}` starts below zero")
+    shift = 0
+    if base == divisor and factor in (1, -1):  # so that r, or base - 1 - r, is the remainder
+        shift = (numerator.constant if factor == 1 else -1 - numerator.constant) % base
     total = plus(dim.hi, shift)
     count = from_linear(linear((total + (base - 1)) // base))
     q, r = Axis(dim.name, 0, count), Axis(dim.name, 0, base)

@@ -181,13 +181,15 @@ def _strides(body: Body, job: Job, scope: Scope) -> Task:
 def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
     """An output dimension that stands divided in an index together with another dimension.
 
-    Or whose quotient is read by one factor and whose remainder by another: the sum is then one over fewer points.
+    Or of which one factor reads the quotient (or the remainder) alone and another the other digit or both: over the
+    digits none of them is repeated.
     """
-    seen: dict[tuple[Axis, int, int], str] = {}
     for factor in job.factors:
-        own = _digits_read(factor, job, scope)
-        for key, digit in own.items():
-            if seen.setdefault(key, digit) != digit:
+        for key, digit in _digits_read(factor, job, scope).items():
+            others = [f for f in job.factors if f is not factor]
+            if any(_digits_read(f, job, scope).get(key) not in (None, digit) for f in others):
+                return key
+            if job.reduced and any(_reads_whole(f, key[0], scope) for f in others):
                 return key
     for factor in job.factors:
         for read in reads_of(factor.expr):
@@ -221,19 +223,20 @@ def _digits_read(factor: Factor, job: Job, scope: Scope) -> dict[tuple[Axis, int
     return {k: next(iter(ops)) for k, ops in found.items() if len(ops) == 1 and k[0] not in others}
 
 
+def _reads_whole(factor: Factor, dim: Axis, scope: Scope) -> bool:
+    """Whether ``dim`` stands undivided in an index of ``factor``."""
+    indices = [i for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
+    return any(dim in linear(scope.index(index)).terms for index in indices)
+
+
 def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
     match node:
         case Call(op, (numerator, Const(int() as base))) if op.name in ("floor_divide", "mod"):
             form = linear(numerator)
             if len(form.terms) == 1:
                 ((dim, coefficient),) = form.terms.items()
-                if (
-                    isinstance(dim, Axis)
-                    and coefficient == 1
-                    and not among(dim, job.reduced)
-                    and form.constant >= 0
-                ):
-                    return dim, int(base), form.constant
+                if isinstance(dim, Axis) and coefficient == 1 and not among(dim, job.reduced):
+                    return dim, int(base), form.constant % int(base)
     return None
 
 

@@ -18,14 +18,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from jaxte.affine import is_index, linear
-from jaxte.expr import Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lower.bounds import constant, dims_of, highest, known, lowest
+from jaxte.lower.boxes import box_of, positive
 from jaxte.lower.forms import decompose, is_injective
 from jaxte.lower.general import expensive_calls
 from jaxte.lower.ops import Statement
-from jaxte.lower.scopes import Widths
+from jaxte.lower.scopes import Scope, Widths
+from jaxte.operators import NOT, SELECT
 from jaxte.tensor import Compute, Tensor
-from jaxte.walk import postorder, reads_of
+from jaxte.walk import free_axes, postorder, reads_of, substitute
 
 _BY_THEMSELVES = (
     "lax.conv_",
@@ -36,6 +38,8 @@ _BY_THEMSELVES = (
     "jnp.einsum",
     "jnp.cum",
 )
+_MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
+_MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
@@ -44,10 +48,11 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
     reduced = _reduced(root)
+    pieces = _in_pieces(root)
     for tensor, reads in _by_tensor(root).items():
         if not _are_several(reads, reduced):
             continue
-        widths = _widths(tensor, reads)
+        widths = _widths(tensor, pieces[tensor])
         if widths is not None and any(low or high for low, high in widths):
             found[tensor] = widths
     return found
@@ -106,6 +111,53 @@ def _by_tensor(root: Expr) -> dict[Tensor, list[Read]]:
         if isinstance(node, Read):
             found.setdefault(node.tensor, []).append(node)
     return found
+
+
+def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
+    """The reads of each tensor, over the part of an axis where a choice takes them, if that is no more than most of it.
+
+    A choice that leaves out some edges is met by zeros; one that takes an axis apart is met piece by piece.
+    """
+    found: dict[Tensor, list[Read]] = {}
+    seen: set[tuple[Expr, tuple[tuple[Expr, Expr], ...]]] = set()
+    stack: list[tuple[Expr, dict[Expr, Expr]]] = [(root, {})]
+    while stack and len(seen) < _MOST_PIECES:
+        node, table = stack.pop()
+        key = node, tuple(table.items())
+        if key in seen:
+            continue
+        seen.add(key)
+        if isinstance(node, Read):
+            own = Read(node.tensor, [substitute(i, table) for i in node.indices])
+            found.setdefault(node.tensor, []).append(own)
+        if isinstance(node, Call) and node.op is SELECT:
+            test, taken, other = node.args
+            stack += [
+                (test, table),
+                (taken, _narrowed(table, test)),
+                (other, _narrowed(table, call(NOT, test))),
+            ]
+        else:
+            stack += [(child, table) for child in node.children]
+    return found if len(seen) < _MOST_PIECES else _by_tensor(root)
+
+
+def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:
+    """``table`` with axes of their own for those that ``condition`` leaves a part of."""
+    result = dict(table)
+    for part in conjuncts(condition):
+        box = box_of(positive(part), Scope(tuple(free_axes(part))))
+        if box is None or box.step != 1 or not (box.start.is_constant and box.stop.is_constant):
+            continue
+        now = result.get(box.dim, box.dim)
+        assert isinstance(now, Axis)
+        ends = known(now.lo), known(now.hi)
+        if ends[0] is None or ends[1] is None:
+            continue
+        low, high = max(ends[0], box.start.constant), min(ends[1], box.stop.constant)
+        if low < high and (high - low) <= _MOST_OF_AN_AXIS * (ends[1] - ends[0]):
+            result[box.dim] = Axis(box.dim.name, low, high)
+    return result
 
 
 def _widths(tensor: Tensor, reads: Sequence[Read]) -> Widths | None:

@@ -119,18 +119,23 @@ class _Text:
             lines.append(f"{self.start} = jnp.minimum({first}, {blocks.extent - blocks.size})")
         self.parameters.append(first)
         self.known |= {blocks.start: self.start, blocks.first: first}
+        zero = (
+            "jnp.int32(0)" if self.reads_starts else "0"
+        )  # the dtype of all places where a slice begins is one
         for piece in blocks.slices.values():
             source, before = self._source(piece)
             if not piece.windows:
                 self.known[piece.part] = source
                 continue
             name = names.new(piece.part.name)
-            lines.append(f"{name} = {_sliced(source, piece.windows, piece.part.shape, before, self.start)}")
+            lines.append(
+                f"{name} = {_sliced(source, piece.windows, piece.part.shape, before, self.start, zero)}"
+            )
             self.known[piece.part] = name
         for update in self.tiles.updates:
             name = self.so_far[update.whole]
             if update.slab is not None:
-                taken = _sliced(name, (update.slab,), update.old.shape, {}, self.start)
+                taken = _sliced(name, (update.slab,), update.old.shape, {}, self.start, zero)
                 name = names.new(f"{targets[update.whole]}_there")
                 lines.append(f"{name} = {taken}")
             self.known[update.old] = name
@@ -178,12 +183,16 @@ class _Text:
 
     # --- the loop
 
+    @property
+    def reads_starts(self) -> bool:
+        """Whether elements are computed from where a tile starts, which is an int32 then, also where JAX has 64 bits."""
+        read = {t for row in self.blocks.computed for t in row.inputs}
+        read |= {t for u in self.tiles.updates for t in u.new.inputs}
+        return self.blocks.start in read or self.blocks.first in read
+
     def loop(self, function: str, targets: Mapping[Tensor, str]) -> Statement:
         blocks, tiles = self.blocks, self.tiles
-        read = {t for row in blocks.computed for t in row.inputs} | {
-            t for u in tiles.updates for t in u.new.inputs
-        }
-        typed = ", dtype=jnp.int32" if blocks.start in read or blocks.first in read else ""
+        typed = ", dtype=jnp.int32" if self.reads_starts else ""
         starts = f"jnp.arange(0, {blocks.extent}, {blocks.size}{typed})"
         rows = ", ".join(targets[member] for member, _ in tiles.members)
         if not tiles.updates:
@@ -242,7 +251,12 @@ def _begin(window: Window, before: int, start: str) -> str:
 
 
 def _sliced(
-    source: str, windows: Sequence[Window], shape: Sequence[object], before: Mapping[int, int], start: str
+    source: str,
+    windows: Sequence[Window],
+    shape: Sequence[object],
+    before: Mapping[int, int],
+    start: str,
+    zero: str,
 ) -> str:
     if len(windows) == 1:
         (window,) = windows
@@ -250,7 +264,7 @@ def _sliced(
         at = _begin(window, before.get(window.dim, 0), start)
         return f"lax.dynamic_slice_in_dim({source}, {at}, {window.length}{axis})"
     begins = {w.dim: _begin(w, before.get(w.dim, 0), start) for w in windows}
-    at = tuple_text([begins.get(n, "0") for n in range(len(shape))])
+    at = tuple_text([begins.get(n, zero) for n in range(len(shape))])
     return f"lax.dynamic_slice({source}, {at}, {tuple_text([str(e) for e in shape])})"
 
 

@@ -22,22 +22,29 @@ from jaxte.lower.bounds import (
     known,
     lowest,
     nonnegative,
-    plus,
     same,
     simplify,
     times,
 )
+from jaxte.lower.coupled_views import flat_views, is_worth_making, shares_axes
 from jaxte.lower.ops import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
 from jaxte.lower.specs import Refusal
+from jaxte.lower.steps import elements_made, shape_after
 from jaxte.walk import postorder
 
 
 def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
-    """The array ``T[indices]`` over the dimensions in ``indices``, for a tensor of ``shape``; zeros out of range.
+    """The array ``T[indices]`` over the dimensions in ``indices``, for a tensor of ``shape``; zeros out of range."""
+    indices = [simplify(i, {}) for i in indices]
+    found = _by_dimensions(shape, indices)
+    if isinstance(found, Refusal) or not any(isinstance(step, (Tile, Repeat)) for step in found.steps):
+        return found
+    return _least_copied(shape, indices, found)
 
-    The dimensions of the result come in the order in which the tensor has them.
-    """
-    merged = _merge_digits(list(shape), [simplify(i, {}) for i in indices])
+
+def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
+    """The view that takes the dimensions of the tensor each by itself, and axes that stand in two of them last."""
+    merged = _merge_digits(list(shape), list(indices))
     if isinstance(merged, Refusal):
         return merged
     first, extents, indices = merged
@@ -49,6 +56,16 @@ def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
         parts.append(part)
     joined = View((*first, *_side_by_side(parts, extents)), tuple(d for part in parts for d in part.dims))
     return _take_diagonals(joined)
+
+
+def _least_copied(shape: Sequence[Expr], indices: Sequence[Expr], found: View) -> View | Refusal:
+    """``found``, or one of the flat tensor that copies less; none where that is many times what is read and returned."""
+    others = flat_views(shape, indices) if shares_axes(indices) else []
+    best = min((found, *others), key=lambda f: elements_made(f.steps, shape))
+    made = elements_made(best.steps, shape)
+    if not is_worth_making(best, shape, made):
+        return Refusal(f"its view would copy {made:,} elements")
+    return best
 
 
 # --- merging
@@ -204,39 +221,6 @@ def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]])
 
 def _shifted(own: Sequence[int], by: int) -> list[int]:
     return [n + by for n in own]
-
-
-def shape_after(step: Step, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The shape of what ``step`` makes of an array of ``shape``."""
-    match step:
-        case Index(entries):
-            return tuple(
-                _range_length(entry, extent)
-                for entry, extent in zip(entries, shape, strict=True)
-                if isinstance(entry, Range)
-            )
-        case Pad(widths):
-            return tuple(plus(e, before, after) for e, (before, after) in zip(shape, widths, strict=True))
-        case Reshape(new):
-            return new
-        case Transpose(order):
-            return tuple(shape[n] for n in order)
-        case Repeat(axis, count) | Tile(axis, count):
-            longer = times(shape[axis], count)
-            assert longer is not None
-            return (*shape[:axis], longer, *shape[axis + 1 :])
-    raise AssertionError(step)
-
-
-def _range_length(entry: Range, extent: Expr) -> Expr:
-    step = entry.step
-    if step > 0:
-        start = entry.start if entry.start is not None else ZERO
-        stop = entry.stop if entry.stop is not None else extent
-        return normal((stop - start + (step - 1)) // step)
-    start = entry.start if entry.start is not None else plus(extent, -1)
-    stop = entry.stop if entry.stop is not None else plus(-1)
-    return normal((start - stop + (-step - 1)) // -step)
 
 
 # --- diagonals

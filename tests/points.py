@@ -1,0 +1,62 @@
+"""The points at which a definition is evaluated.
+
+These are te.cost's iterations, but a reduction counts at the positions that choices by position ask for it at, and once for all positions
+along axes that it does not depend on; cumulative reductions are one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.autodiff.prefixes import as_scan
+from jaxte.domain import IntegerSet, is_decidable
+from jaxte.expr import Axis, Call, Expr, Reduce, call
+from jaxte.operators import NOT, SELECT
+from jaxte.tensor import Compute, Tensor, topological_order
+from jaxte.walk import free_axes
+
+
+def points_of(tensors: Sequence[Tensor]) -> int:
+    """Points of everything that ``tensors`` need; extents are numbers."""
+    return sum(_of(t) for t in topological_order(tensors) if isinstance(t, Compute))
+
+
+def _of(tensor: Compute) -> int:
+    elements = prod(map(int, tensor.shape))
+    if isinstance(tensor.body, Reduce) and as_scan(tensor) is not None:
+        return elements  # one more step each
+    return max(elements, sum(_reductions(tensor.body, tensor.axes)))
+
+
+def _reductions(body: Expr, axes: Sequence[Axis]) -> list[int]:
+    """For each reduction in ``body``, the positions of ``axes`` that it is asked for at, times its own points."""
+    found: dict[tuple[object, ...], int] = {}
+    stack: list[tuple[Expr, tuple[Expr, ...]]] = [(body, ())]
+    seen = set()
+    while stack:
+        node, guards = stack.pop()
+        if (node, guards) in seen:
+            continue
+        seen.add((node, guards))
+        if isinstance(node, Call) and node.op is SELECT:
+            test, taken, other = node.args
+            stack += [(test, guards), (taken, (*guards, test)), (other, (*guards, call(NOT, test)))]
+        elif isinstance(node, Reduce):
+            key = (node.reducer, node.exprs, node.axes, node.where, guards)
+            own = prod(int(a.extent) for a in node.axes)
+            inner = max(1, sum(_reductions(node.exprs[0], node.axes)) // max(own, 1))
+            depends = tuple(a for a in axes if a in free_axes(node))
+            found[key] = _positions(depends, guards) * own * inner
+        else:
+            stack += [(child, guards) for child in node.children]
+    return list(found.values())
+
+
+def _positions(axes: Sequence[Axis], guards: Sequence[Expr]) -> int:
+    known = [g for g in guards if is_decidable(g) and all(any(a is b for b in axes) for a in free_axes(g))]
+    if not known:
+        return prod(int(a.extent) for a in axes)
+    inside = tuple(dict.fromkeys(a for g in known for a in free_axes(g)))
+    rest = prod(int(a.extent) for a in axes if not any(a is b for b in inside))
+    return rest * sum(1 for _ in IntegerSet(inside, known).points())
