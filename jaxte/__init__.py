@@ -36,6 +36,7 @@ from jaxte.errors import (
     LoweringError,
     RangeError,
     ShapeError,
+    TruthValueError,
 )
 from jaxte.expr import Axis, Expr
 from jaxte.fact_checks import check_facts
@@ -188,7 +189,7 @@ __all__ = [
     # checking and operators
     "testing", "compare", "ops", "facts", "check_facts", "autotune", "load_tuning", "Tuning",
     # errors
-    "JaxteError", "DefinitionError", "ShapeError", "ArgumentError", "RangeError", "IndexExpressionError",
+    "JaxteError", "DefinitionError", "ShapeError", "ArgumentError", "TruthValueError", "RangeError", "IndexExpressionError",
     "DtypeError",
     "DifferentiationError", "FeedError", "LoweringError",
 ]

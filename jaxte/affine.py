@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import gcd
 
 from jaxte.dtypes import SHORT_INTEGERS
 from jaxte.errors import IndexExpressionError
@@ -147,6 +148,9 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
     whole, rest = _split_multiples(form, divisor)
     if not rest.terms:
         return whole + Linear({}, rest.constant // divisor)
+    common = gcd(divisor, *rest.terms.values())
+    if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
+        return whole + floor_divide(_divided(rest, common), divisor // common)
     nested = [a for a, c in rest.terms.items() if c == 1 and isinstance(a, Call) and a.op is FLOOR_DIVIDE]
     if len(nested) == 1:  # (x + e // b) // c == (b * x + e) // (b * c)
         numerator, by = nested[0].args
@@ -163,10 +167,18 @@ def mod(form: Linear, divisor: int) -> Linear:
     _, rest = _split_multiples(form, divisor)
     if not rest.terms:
         return Linear({}, rest.constant % divisor)
+    common = gcd(divisor, *rest.terms.values())
+    if common > 1:  # (2 * e + r) % (2 * c) == 2 * ((e + r // 2) % c) + r % 2
+        return mod(_divided(rest, common), divisor // common) * common + Linear({}, rest.constant % common)
     inner = _single_atom(rest)
     if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
         return rest
     return _atom(call(MOD, from_linear(rest), divisor))
+
+
+def _divided(form: Linear, factor: int) -> Linear:
+    """``form // factor``, whose coefficients are multiples of it."""
+    return Linear({a: c // factor for a, c in form.terms.items()}, form.constant // factor)
 
 
 def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:

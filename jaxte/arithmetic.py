@@ -310,7 +310,7 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         return Const(args[0].value, dtype)  # type: ignore[attr-defined]
     if op is SELECT and isinstance(args[0], Const):
         chosen = args[1] if args[0].value else args[2]
-        return chosen if chosen.dtype == dtype else None
+        return chosen if chosen.dtype == dtype else cast(chosen, dtype)
     if not all(a.weak and a.dtype == "int32" for a in args):
         return None
     if op in (FLOOR_DIVIDE, MOD):

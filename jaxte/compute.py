@@ -8,8 +8,9 @@ from typing import Any
 
 from jaxte.affine import Linear, linear
 from jaxte.cases import MOST_PARTS, Cut, cut, has_choices
+from jaxte.checks import described, wants_arguments
 from jaxte.domain import find_violation, is_decidable
-from jaxte.errors import DefinitionError, IndexExpressionError, RangeError
+from jaxte.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
 from jaxte.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
 from jaxte.identity import among
 from jaxte.operators import ADD, AND, NOT, OR, SELECT
@@ -25,6 +26,7 @@ _OPEN_CHOICE = (
 )
 
 
+@wants_arguments
 def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
     """A tensor given by what one element is.
 
@@ -50,6 +52,10 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
     """
     label = "T" if name is None else str(name)
     extents = check_shape(shape, label)
+    if not callable(fn):
+        raise ArgumentError(
+            f"the body of {label} is {described(fn)}; give a function of one index for each axis"
+        )
     axes = new_axes(extents, axis_names(fn, len(extents)))
     result = evaluated(fn, *axes)
     if isinstance(result, (tuple, list)):

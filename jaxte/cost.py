@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from jaxte.affine import linear
-from jaxte.errors import DefinitionError, ShapeError
+from jaxte.checks import a_mapping, described, one_of_type, several, wants_arguments
+from jaxte.errors import ArgumentError, ShapeError
 from jaxte.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr
 from jaxte.operators import (
     ADD,
@@ -68,6 +70,7 @@ class Cost:
         )
 
 
+@wants_arguments
 def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | None = None) -> Cost:
     """The cost of everything that ``tensors`` need, each tensor once.
 
@@ -90,11 +93,8 @@ def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | No
         >>> te.cost(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k)))
         Cost(iterations=32, multiplications=32, memory=4)
     """
-    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    for tensor in listed:
-        if not isinstance(tensor, Tensor):
-            raise DefinitionError(f"cost of {tensor!r}: that is a {type(tensor).__name__}, not a Tensor")
-    extents = _Extents(sizes or {})
+    listed = several(tensors, Tensor, "the argument of te.cost", "a Tensor or several")
+    extents = _Extents({} if sizes is None else sizes)
     total = Cost()
     for tensor in topological_order(listed):
         if isinstance(tensor, Compute):
@@ -106,9 +106,8 @@ class _Extents:
     """The extents of axes as integers."""
 
     def __init__(self, sizes: Mapping[Var | str, int]) -> None:
-        self._sizes = {
-            Var(size) if isinstance(size, str) else size: as_expr(int(n)) for size, n in sizes.items()
-        }
+        given = a_mapping(sizes, "sizes of te.cost", "{te.var: number}").items()
+        self._sizes = {_size(size): as_expr(_number(n, size)) for size, n in given}
 
     def of(self, axes: Sequence[Axis], name: str) -> int:
         """The number of points of ``axes``, in the tensor called ``name``."""
@@ -130,6 +129,20 @@ class _Extents:
                 f"cost of {name}: the range of axis {axis.name} depends on `{text(atom)}`, which has no value"
             )
         return max(form.constant, 0)
+
+
+def _size(size: Any) -> Var:
+    return (
+        Var(size)
+        if isinstance(size, str)
+        else one_of_type(size, Var, "a key of the sizes of te.cost", "a te.var or its name")
+    )
+
+
+def _number(value: Any, size: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"the size {size} of te.cost is {described(value)}; give an integer")
+    return int(value)
 
 
 def _cost_of(tensor: Compute, extents: _Extents) -> Cost:

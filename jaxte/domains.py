@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxte.checks import a_mapping, one_of_type, several
 from jaxte.domain import IntegerSet, Range
 from jaxte.errors import DefinitionError
 from jaxte.expr import FALSE, Axis, Expr, Var, as_expr, conjuncts
@@ -36,11 +37,14 @@ class Domain:
     def __init__(
         self, variables: Iterable[Expr], conditions: Any = (), ranges: Mapping[Expr, Any] | None = None
     ) -> None:
-        conditions = (conditions,) if isinstance(conditions, Expr) else tuple(conditions)
-        object.__setattr__(self, "variables", tuple(variables))
+        conditions = several(
+            conditions, (Expr, bool), "the conditions of a domain", "predicates of axes and te.var variables"
+        )
+        names = several(variables, Expr, "the variables of a domain", "axes or te.var variables")
+        object.__setattr__(self, "variables", tuple(names))
         flat = tuple(c for condition in conditions for c in conjuncts(as_expr(condition)))
         object.__setattr__(self, "conditions", flat)
-        object.__setattr__(self, "ranges", _check_ranges(self.variables, ranges or {}))
+        object.__setattr__(self, "ranges", _check_ranges(self.variables, {} if ranges is None else ranges))
         for condition in self.conditions:
             if condition.dtype != "bool":
                 raise DefinitionError(
@@ -78,7 +82,8 @@ class Domain:
 
 def _check_ranges(variables: Sequence[Expr], ranges: Mapping[Expr, Any]) -> dict[Expr, Range | None]:
     checked: dict[Expr, Range | None] = {}
-    for variable, bounds in ranges.items():
+    for variable, bounds in a_mapping(ranges, "the ranges of a domain", "{variable: (lo, hi)}").items():
+        one_of_type(variable, Expr, "a key of the ranges of a domain", "an axis or a te.var variable")
         if bounds is None:
             checked[variable] = None
             continue

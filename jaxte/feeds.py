@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxte.checks import described
 from jaxte.dtypes import dtype_name, promote
 from jaxte.errors import DtypeError, FeedError
 from jaxte.expr import Axis, Call, Const, Expr, Var, as_expr
@@ -27,6 +28,8 @@ def check_feeds(order: Iterable[Tensor], feeds: Mapping[Any, Any]) -> dict[Tenso
     """
     needed = [tensor for tensor in order if isinstance(tensor, Placeholder)]
     names = ", ".join(p.name for p in needed) or "none"
+    if not isinstance(feeds, Mapping):
+        raise FeedError(f"feeds is {described(feeds)}; give {{placeholder: array}} (inputs: {names})")
     for key in feeds:
         if not isinstance(key, Tensor):
             raise FeedError(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from jaxte import expr
+from jaxte.checks import described, wants_arguments
 from jaxte.dtypes import dtype_name, is_complex, is_inexact, is_integer
-from jaxte.errors import DefinitionError, DtypeError
+from jaxte.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.expr import Axis, Const, apply, as_expr, plain_number
 from jaxte.operators import NOT_EQUAL, Operand
 from jaxte.scalar_table import TABLE
@@ -73,6 +74,7 @@ def _front(name: str) -> Callable[..., Any]:
     operands = ("x",) if row.op.arity == 1 else ("a", "b")
     example = f"Z = te.compute((8,), lambda i: te.{name}({'X[i]' if row.op.arity == 1 else 'X[i], Y[i]'}))"
     written = f"In code ``{row.jnp.format(*operands)}``, in LaTeX ``{row.latex.format(*operands)}``."
+    front = wants_arguments(front)
     front.__doc__ = f"{row.doc}\n\n{written}\n\nExample:\n    >>> {example}\n"
     return front
 
@@ -160,6 +162,7 @@ imag = _front("imag")
 conj = conjugate = _front("conj")
 
 
+@wants_arguments
 def polygamma(n: Any, x: Any, /) -> Any:
     """The n-th derivative of digamma at x, for an integer n. Derivative: ``polygamma(n + 1, x)``; none to n.
 
@@ -175,6 +178,7 @@ def polygamma(n: Any, x: Any, /) -> Any:
 # --- choices and logic
 
 
+@wants_arguments
 def select(cond: Any, a: Any, b: Any) -> Any:
     """``a`` where ``cond`` holds, else ``b``.
 
@@ -189,6 +193,7 @@ def select(cond: Any, a: Any, b: Any) -> Any:
 where = if_then_else = select
 
 
+@wants_arguments
 def choose(index: Any, choices: Sequence[Any]) -> Any:
     """``choices[index]``, one of several scalars by an index expression, as ``numpy.choose`` with ``mode="clip"``.
 
@@ -208,7 +213,13 @@ def choose(index: Any, choices: Sequence[Any]) -> Any:
         ...     (3, 32, 5), lambda h, i, k: te.sum(Q[h, i, c] * K[h, i + te.choose(h, (1, 2, 2)) * k, c], axis=c), "S"
         ... )
     """
-    listed = list(choices)
+    if not isinstance(index, Operand) and not hasattr(index, "__index__"):
+        raise ArgumentError(f"the index of te.choose is {described(index)}; give an index expression")
+    listed = list(choices) if isinstance(choices, (list, tuple, np.ndarray, range)) else None
+    if listed is None:
+        raise ArgumentError(
+            f"the choices of te.choose are {described(choices)}; give a tuple of numbers or expressions"
+        )
     if not listed:
         raise DefinitionError("te.choose has no choices; give one number or expression for each position")
     if isinstance(index, Axis) and isinstance(index.hi, Const) and index.hi.value > len(listed):  # type: ignore[operator]
@@ -223,21 +234,25 @@ def choose(index: Any, choices: Sequence[Any]) -> Any:
     return result
 
 
+@wants_arguments
 def logical_and(a: Any, b: Any, *more: Any) -> Any:
     """Whether all of the conditions hold; numbers count as ``!= 0``. The same as ``a & b`` on conditions."""
     return _join(TABLE["logical_and"], a, b, *more)
 
 
+@wants_arguments
 def logical_or(a: Any, b: Any, *more: Any) -> Any:
     """Whether one of the conditions holds; numbers count as ``!= 0``. The same as ``a | b`` on conditions."""
     return _join(TABLE["logical_or"], a, b, *more)
 
 
+@wants_arguments
 def logical_not(x: Any) -> Any:
     """Whether ``x`` does not hold; a number counts as ``!= 0``. The same as ``~x`` on conditions."""
     return apply(TABLE["logical_not"].op, _predicate(x))
 
 
+@wants_arguments
 def logical_xor(a: Any, b: Any) -> Any:
     """Whether just one of the two holds; numbers count as ``!= 0``."""
     return apply(NOT_EQUAL, _predicate(a), _predicate(b))
@@ -258,6 +273,7 @@ def _predicate(value: Any) -> Any:
 # --- numbers and dtypes
 
 
+@wants_arguments
 def const(value: Any, dtype: object = None) -> Const:
     """A number as an expression of dtype ``dtype``; without it a number that takes the dtype of what it meets.
 
@@ -293,6 +309,7 @@ def _whole(value: float, dtype: str) -> int:
     return int(value)
 
 
+@wants_arguments
 def cast(x: Any, dtype: object) -> Any:
     """``x`` as ``dtype``. The derivative is 1 between floating dtypes and zero from or to integers.
 
@@ -304,21 +321,25 @@ def cast(x: Any, dtype: object) -> Any:
 # --- composed
 
 
+@wants_arguments
 def clip(x: Any, lo: Any, hi: Any) -> Any:
     """``minimum(maximum(x, lo), hi)``. Derivative: 1 between the bounds, 1/2 at a bound, 0 beyond."""
     return minimum(maximum(x, lo), hi)
 
 
+@wants_arguments
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """``x`` for ``x >= 0``, else ``negative_slope * x``. Derivative: 1 for ``x >= 0``, else the slope."""
     return select(x >= 0, x, negative_slope * x)
 
 
+@wants_arguments
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` for ``x > 0``, else ``alpha * expm1(x)``. Derivative: 1 for ``x > 0``, else ``alpha * exp(x)``."""
     return select(x > 0, x, alpha * expm1(x))
 
 
+@wants_arguments
 def heaviside(x: Any, h: Any) -> Any:
     """0 for ``x < 0``, 1 for ``x > 0``, ``h`` at 0. Derivatives: zero to x, 1 to h at 0."""
     return select(x < 0, 0.0, select(x > 0, 1.0, select(x == 0, h, x)))

@@ -19,6 +19,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 
+from jaxte.checks import several, wants_arguments
 from jaxte.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
 from jaxte.errors import FeedError
 from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, Var
@@ -40,6 +41,7 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 }
 
 
+@wants_arguments
 def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> Any:
     """The values of ``tensors`` for the arrays in ``feeds``, in NumPy: slow, and right by inspection.
 
@@ -59,7 +61,7 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
         >>> te.interpret(te.compute((3,), lambda i: 2 * X[2 - i]), {X: np.float32([1, 2, 3])})
         array([6., 4., 2.], dtype=float32)
     """
-    wanted = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    wanted = several(tensors, Tensor, "the first argument of te.interpret", "a Tensor or several")
     order = topological_order(wanted)
     arrays = check_feeds(order, feeds)
     sizes = bind_sizes(arrays)

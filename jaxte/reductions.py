@@ -9,7 +9,8 @@ from typing import Any
 
 from jaxte import dtypes, functions
 from jaxte.affine import Linear, from_linear, linear, normal
-from jaxte.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
+from jaxte.checks import a_label, called, described, wants_arguments
+from jaxte.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
 from jaxte.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
 from jaxte.identity import among
 from jaxte.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
@@ -22,6 +23,7 @@ _ties = ("even", "first", "last", "all")
 _counter = itertools.count()
 
 
+@wants_arguments
 def reduce_axis(bounds: tuple[Any, Any] | Any, name: str | None = None) -> Axis:
     """An axis to reduce over, with the half-open range ``lo <= axis < hi``.
 
@@ -60,7 +62,12 @@ def _bound(value: Any, label: str) -> Expr:
             return normal(value)
         except IndexExpressionError as error:
             raise ShapeError(f"reduce_axis {label}: {error}") from None
-    if isinstance(value, bool) or not hasattr(value, "__index__") or hasattr(value, "aval"):
+    if (
+        isinstance(value, (bool, type))
+        or not hasattr(value, "__index__")
+        or hasattr(value, "aval")
+        or getattr(value, "ndim", None)
+    ):
         raise ShapeError(
             f"reduce_axis {label}: {value!r} is no bound; give Python integers, te.var sizes or affine expressions "
             "of axes (a value traced by jax.jit has to be a static argument)"
@@ -177,7 +184,7 @@ def _operand(expr: Any, what: str) -> Expr:
 
 def _builtin(name: str, expr: Any, axis: Any, where: Any, ties: str = "even") -> Expr:
     operand = _operand(expr, name)
-    if ties not in _ties:
+    if not isinstance(ties, str) or ties not in _ties:
         raise DefinitionError(f"{name}: ties={ties!r}; the rules are {', '.join(map(repr, _ties))}")
     if name in ("any", "all") and operand.dtype != "bool":
         operand = call(NOT_EQUAL, operand, 0)
@@ -187,6 +194,7 @@ def _builtin(name: str, expr: Any, axis: Any, where: Any, ties: str = "even") ->
     return make_reduce(builtin_reducer(name, dtype, ties), (cast(operand, dtype),), axis, where)[0]
 
 
+@wants_arguments
 def sum(expr: Any, axis: Any, where: Any = None) -> Expr:
     """``sum over axis of expr`` at the points where ``where`` holds; an empty sum is 0.
 
@@ -202,11 +210,13 @@ def sum(expr: Any, axis: Any, where: Any = None) -> Expr:
     return _builtin("sum", expr, axis, where)
 
 
+@wants_arguments
 def prod(expr: Any, axis: Any, where: Any = None) -> Expr:
     """The product over ``axis``; an empty product is 1. Its adjoint is exact at zeros. See :func:`sum`."""
     return _builtin("prod", expr, axis, where)
 
 
+@wants_arguments
 def max(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
     """The maximum over ``axis``; of nothing, -inf or the least integer; NaN if there is a NaN.
 
@@ -217,16 +227,19 @@ def max(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
     return _builtin("max", expr, axis, where, ties)
 
 
+@wants_arguments
 def min(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
     """The minimum over ``axis``; of nothing, inf or the largest integer. See :func:`max`."""
     return _builtin("min", expr, axis, where, ties)
 
 
+@wants_arguments
 def any(expr: Any, axis: Any, where: Any = None) -> Expr:
     """Whether ``expr`` holds at one point at least. See :func:`sum`."""
     return _builtin("any", expr, axis, where)
 
 
+@wants_arguments
 def all(expr: Any, axis: Any, where: Any = None) -> Expr:
     """Whether ``expr`` holds at every point. See :func:`sum`."""
     return _builtin("all", expr, axis, where)
@@ -271,6 +284,7 @@ def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
     return make_reduce(_arg_reducer(name, operand.dtype), exprs, axis, where)[0]
 
 
+@wants_arguments
 def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
     """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`.
 
@@ -282,11 +296,13 @@ def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
     return _arg("argmax", expr, axis, where)
 
 
+@wants_arguments
 def argmin(expr: Any, axis: Any, where: Any = None) -> Expr:
     """The position of the first minimum. See :func:`argmax`."""
     return _arg("argmin", expr, axis, where)
 
 
+@wants_arguments
 def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Callable[..., Any]:
     """A reduction with a combiner of one's own.
 
@@ -305,6 +321,13 @@ def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce
         >>> at, value = te.compute((4,), lambda i: largest((k, A[i, k]), axis=k))
     """
 
+    label = a_label(name, "the name of a reduction") or "reduce"
+    if not callable(combine):
+        raise ArgumentError(
+            f"the combiner of {label} is {described(combine)}; give a function combine(x, y) of expressions"
+        )
+
+    @wants_arguments
     def reduction(expr: Any, axis: Any, where: Any = None) -> Any:
         single = not isinstance(expr, (tuple, list))
         exprs = tuple(_operand(e, name) for e in ((expr,) if single else expr))
@@ -313,7 +336,7 @@ def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce
         results = make_reduce(reducer, exprs, axis, where)
         return results[0] if single else results
 
-    reduction.__name__ = name if name.isidentifier() else "reduction"
+    reduction.__name__ = label if label.isidentifier() else "reduction"
     return reduction
 
 
@@ -322,8 +345,9 @@ def _custom_reducer(
 ) -> Reducer:
     lhs = tuple(Symbol(f"x{n}", dtype) for n, dtype in enumerate(kinds))
     rhs = tuple(Symbol(f"y{n}", dtype) for n, dtype in enumerate(kinds))
-    combined = combine(lhs[0], rhs[0]) if single else combine(lhs, rhs)
-    start = identity(*kinds) if callable(identity) else identity
+    arguments = (lhs[0], rhs[0]) if single else (lhs, rhs)
+    combined = called(combine, arguments, f"the combiner of {name}")
+    start = called(identity, kinds, f"the identity of {name}") if callable(identity) else identity
     results = _results(combined, kinds, f"the combiner of {name}")
     return Reducer(
         "custom", name, "even", lhs, rhs, results, _results(start, kinds, f"the identity of {name}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from jaxte.affine import normal
@@ -22,7 +23,11 @@ def check_shape(shape: Any, name: str) -> Shape:
     """``shape`` as a tuple of integers and size expressions, or an error that names the extent."""
     if isinstance(shape, (int, Expr)):
         shape = (shape,)
-    if not isinstance(shape, Iterable):
+    if (
+        isinstance(shape, (str, bytes, Mapping, AbstractSet))
+        or not isinstance(shape, Iterable)
+        or getattr(shape, "ndim", None) == 0
+    ):
         raise ShapeError(f"the shape of {name} is {shape!r}; give a tuple of integers or te.var sizes")
     extents = tuple(_extent(extent, axis, name) for axis, extent in enumerate(shape))
     elements = 1
@@ -44,7 +49,12 @@ def _extent(extent: Any, axis: int, name: str) -> Extent:
         extent = as_extent(normal(extent))
     if isinstance(extent, Expr):
         return extent
-    if isinstance(extent, bool) or not hasattr(extent, "__index__") or hasattr(extent, "aval"):
+    if (
+        isinstance(extent, (bool, type))
+        or not hasattr(extent, "__index__")
+        or hasattr(extent, "aval")
+        or getattr(extent, "ndim", None)
+    ):
         raise ShapeError(
             f"{where} is {extent!r}, a {type(extent).__name__}; give a Python integer or a te.var "
             "(inside jax.jit make the size a static argument, or take it from an array's .shape)"

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from jaxte.affine import Linear, from_linear, linear, normal
+from jaxte.checks import one_of_type, wants_arguments
 from jaxte.conditions import nonnegative_forms, prune, tidy
 from jaxte.deskew import Box, surround
 from jaxte.domain import IntegerSet, Range
@@ -25,6 +26,7 @@ from jaxte.text import text
 from jaxte.walk import postorder, substitute
 
 
+@wants_arguments
 def solve_linear_equations(
     relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None
 ) -> DomainTransformation:
@@ -71,6 +73,7 @@ def solve_linear_equations(
     return DomainTransformation(old, new, old_to_new, back)
 
 
+@wants_arguments
 def solve_linear_inequalities(
     relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None, deskew: bool = False
 ) -> Any:
@@ -110,6 +113,7 @@ def _bounds_of(variable: Expr, forms: Sequence[Linear]) -> Bounds:
     return Bounds(tuple(lower), tuple(upper))
 
 
+@wants_arguments
 def simplify_domain(domain: Domain) -> DomainTransformation:
     """The smallest box found for ``domain``: equations solved, ranges deskewed, implied conditions dropped.
 
@@ -119,6 +123,7 @@ def simplify_domain(domain: Domain) -> DomainTransformation:
         >>> len(t.new.variables), len(list(t.new.points()))
         (1, 5)
     """
+    one_of_type(domain, Domain, "the argument of te.simplify_domain", "a te.Domain")
     values: dict[Expr, Expr] = {}
     origin: dict[Expr, Expr] = {}
     conditions: list[Expr] = []

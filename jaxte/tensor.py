@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from jaxte import dtypes
+from jaxte.checks import one_of_type, wants_arguments
 from jaxte.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
 from jaxte.expr import Axis, Expr, Read, Var, as_expr, call, unpicklable
 from jaxte.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
@@ -176,6 +177,7 @@ class Extern(Tensor):
         return self._inputs
 
 
+@wants_arguments
 def var(name: str = "n") -> Var:
     """A symbolic size: a positive integer that is known when the code runs.
 
@@ -183,9 +185,10 @@ def var(name: str = "n") -> Var:
         >>> n = te.var("n")
         >>> X = te.placeholder((n, 3), name="X")
     """
-    return Var(name)
+    return Var(one_of_type(name, str, "the name of a te.var", "a string"))
 
 
+@wants_arguments
 def placeholder(
     shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
 ) -> Placeholder:
@@ -215,6 +218,7 @@ def _is_size(value: Any) -> bool:
 AnyTensor = TypeVar("AnyTensor", bound=Tensor)
 
 
+@wants_arguments
 def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
     """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
 
@@ -228,6 +232,7 @@ def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
         DefinitionError: a fact that ``tensor`` cannot have.
         ShapeError: a tensor in a fact that has another shape.
     """
+    one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
     for fact in listed(facts, tensor.name):
         _check_fact(tensor, fact)
         tensor.facts = (*tensor.facts, fact)

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 
-from jaxte.bridge.arrays import is_array
+from jaxte.bridge.arrays import is_array, is_static
 from jaxte.bridge.evaluate import as_function, placeholders_of
 from jaxte.bridge.function import Function, GraphFunction
+from jaxte.checks import described, wants_arguments
 from jaxte.dtypes import is_inexact
-from jaxte.errors import DefinitionError
+from jaxte.errors import ArgumentError, DefinitionError
 from jaxte.tensor import Tensor
 
 _TOLERANCES = {"float64": 1e-10, "complex128": 1e-10, "float16": 2e-2, "bfloat16": 1e-1}
@@ -191,6 +192,7 @@ class Report:
     __repr__ = __str__
 
 
+@wants_arguments
 def compare(
     fn: Any,
     reference: Callable[..., Any],
@@ -218,7 +220,14 @@ def compare(
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
     """
     function = as_function(fn)
+    if not callable(reference):
+        raise ArgumentError(
+            f"the reference of te.compare is {described(reference)}; give a function of the same arrays"
+        )
     leaves, tree = tree_flatten(args)
+    for leaf in leaves:
+        if not (is_array(leaf) or is_static(leaf)):
+            raise ArgumentError(f"te.compare: an argument is {described(leaf)}; give arrays")
     names = _names(function, args)
     places = [n for n, leaf in enumerate(leaves) if is_array(leaf) and is_inexact(leaf.dtype.name)]
     rng = np.random.default_rng(seed)

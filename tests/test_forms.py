@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+import jax
+import numpy as np
 import pytest
 
 import jaxte as te
@@ -163,6 +165,35 @@ def test_convolution_sums_over_the_taps_that_hit(rank: int, stride: int, dilatio
     assert te.cost([dx, dw]).memory == summed + put + 6 * 4 * 3**rank
 
 
+@pytest.mark.parametrize(
+    ("stride", "kernel", "dilation"), [(2, 1, 1), (3, 1, 1), (2, 3, 2), (4, 2, 2), (3, 2, 3)]
+)
+def test_sums_at_multiples_are_put_there_by_one_pad(
+    stride: int, kernel: int, dilation: int, rng: np.random.Generator
+) -> None:
+    """Where most elements have no tap: the sums of those that have some, and zeros between them."""
+    data, w = x(2, 3, 13, 13), x(4, 3, kernel, kernel, name="W")
+    y = te.ops.conv2d(data, w, strides=stride, dilation=dilation)
+    dx, _ = adjoints(y, data, w)
+    code = te.source(dx)
+    assert (
+        code.count("lax.pad(") == 1
+        and "jnp.where" not in code
+        and "repeat" not in code
+        and "lhs_dilation" not in code
+    )
+    f = te.function([data, w], y)
+    arrays = [rng.standard_normal(t.shape).astype("float32") for t in (data, w)]
+
+    def reference(a: jax.Array, b: jax.Array) -> jax.Array:
+        return jax.lax.conv_general_dilated(a, b, (stride,) * 2, "VALID", rhs_dilation=(dilation,) * 2)
+
+    own, expected = (
+        jax.grad(lambda a, g=g: jax.numpy.sum(g(a, arrays[1]) ** 2))(arrays[0]) for g in (f, reference)
+    )
+    np.testing.assert_allclose(own, expected, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("dilation", [1, 2])
 @pytest.mark.parametrize("pad", [0, 1])
@@ -175,10 +206,13 @@ def test_convolution_adjoints_are_convolutions(stride: int, dilation: int, pad: 
         assert not GATHER.search(code)
 
 
-@pytest.mark.parametrize(("stride", "iterations", "memory"), [(1, 6105, 437), (2, 2273, 599), (3, 1049, 599)])
-def test_cost_of_the_convolution_pair(stride: int, iterations: int, memory: int) -> None:
+@pytest.mark.parametrize(
+    ("stride", "dilation", "iterations", "memory"),
+    [(1, 1, 6105, 437), (2, 1, 2273, 599), (3, 1, 1049, 599), (2, 2, 1625, 599)],
+)
+def test_cost_of_the_convolution_pair(stride: int, dilation: int, iterations: int, memory: int) -> None:
     data, w = x(1, 2, 10, 10), x(2, 2, 3, 3, name="W")
-    cost = te.cost(adjoints(te.ops.conv2d(data, w, strides=stride), data, w))
+    cost = te.cost(adjoints(te.ops.conv2d(data, w, strides=stride, dilation=dilation), data, w))
     assert cost.iterations <= iterations
     assert cost.memory <= memory
 

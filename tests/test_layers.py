@@ -16,6 +16,7 @@ import pytest
 # come does no harm.
 LAYERS = (
     "errors",
+    "checks",
     "dtypes",
     "operators",
     "identity",

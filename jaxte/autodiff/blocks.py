@@ -9,6 +9,7 @@ from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
 from jaxte.autodiff.seeds import Adjoint, seed_of
 from jaxte.autodiff.zeros import summands
+from jaxte.checks import one_of_type, wants_arguments
 from jaxte.errors import DifferentiationError, DtypeError
 from jaxte.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
 from jaxte.operators import EQUAL
@@ -47,6 +48,7 @@ def identity_head(output: Tensor) -> Compute:
     return Compute(f"identity_{output.name}", (*first, *second), guard(same, _number(1, output.dtype)))
 
 
+@wants_arguments
 def diff_building_block(
     output: Tensor, input: Tensor, head: Tensor, missing_ok: bool = False
 ) -> Compute | Extern | None:
@@ -65,6 +67,8 @@ def diff_building_block(
     Raises:
         DifferentiationError: ``output`` does not read ``input``.
     """
+    for what, tensor in (("output", output), ("input", input), ("head", head)):
+        one_of_type(tensor, Tensor, f"the {what} of te.diff_building_block", "a Tensor")
     if isinstance(output, Extern):
         return _extern_block(output, input, head)
     found = _contributions_to(output, input, head, missing_ok)
@@ -78,6 +82,7 @@ def diff_building_block(
     return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head])
 
 
+@wants_arguments
 def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
     """The Jacobian of ``output`` with respect to its immediate input ``input``, of shape ``output.shape + input.shape``.
 
@@ -93,6 +98,8 @@ def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
         >>> te.jacobian(te.compute((4,), lambda i: X[i] * X[3 - i]), X).shape
         (4, 4)
     """
+    for what, tensor in (("output", output), ("input", input)):
+        one_of_type(tensor, Tensor, f"the {what} of te.jacobian", "a Tensor")
     head = identity_head(output)
     if optimize:
         block = diff_building_block(output, input, head)

@@ -58,13 +58,11 @@ _EXACT = (
 )
 
 
-def extremum_adjoint(tensor: Compute, seed: Expr) -> Expr:
-    """The adjoint of the element of ``tensor``, a maximum or minimum, at each point of its reduction.
+def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
+    """The adjoint of the element of ``tensor``, a maximum or minimum, at each point of ``node``, which is its reduction.
 
     A NaN among elements whose ties share the derivative makes all of them receive NaN, as in JAX.
     """
-    node = tensor.body
-    assert isinstance(node, Reduce)
     extremum = _Extremum(tensor, node, node.exprs[0])
     if not _is_computed(node.exprs[0]):
         return _of_elements(extremum, seed)

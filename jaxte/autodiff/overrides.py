@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.checks import called
 from jaxte.dtypes import is_inexact
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
@@ -27,7 +28,7 @@ class Override:
         self, tensor: Tensor, head: Tensor, prefix: Sequence[Any]
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Each dependency with the adjoint that ``fn`` gives it, checked."""
-        returned = self.fn(tensor, list(self.dependencies), head)
+        returned = called(self.fn, (tensor, list(self.dependencies), head), f"the override of {tensor.name}")
         if not isinstance(returned, (Tensor, Iterable)):
             raise DifferentiationError(
                 f"the override of {tensor.name} returned a {type(returned).__name__}; return a list of one adjoint for each of "

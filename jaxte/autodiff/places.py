@@ -9,12 +9,13 @@ is carried on, and leaves the values that say so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from jaxte import dtypes
-from jaxte.affine import normal
+from jaxte.affine import linear, normal
+from jaxte.conditions import tidy
 from jaxte.domain import is_decidable
 from jaxte.domains import Domain
 from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
@@ -23,7 +24,7 @@ from jaxte.reductions import builtin_reducer
 from jaxte.shapes import MAX_EXTENT
 from jaxte.simplify import simplify_reads
 from jaxte.solve import simplify_domain
-from jaxte.walk import substitute
+from jaxte.walk import free_axes, postorder, substitute
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def points_of(axes: Sequence[Axis]) -> Expr:
 
 
 def deskewed(node: Reduce) -> Reduce:
-    """``node`` over the smallest box around its points: a window ``i - 1 <= k <= i + 1`` over three positions, not over all."""
+    """``node`` over the smallest box around its points, in their order: a window ``i - 1 <= k <= i + 1`` over three positions."""
     conditions = conjuncts(node.where)
     known = [c for c in conditions if is_decidable(c)]
     if not known:
@@ -106,13 +107,36 @@ def deskewed(node: Reduce) -> Reduce:
         or int(after) >= int(before)
     ):
         return node
-    own = tuple(Axis(a.name, a.lo, a.hi, reduction=True) for a in axes)
-    renamed: dict[Expr, Expr] = dict(zip(axes, own, strict=True))
-    table = {old: substitute(new, renamed) for old, new in found.old_to_new.items()}
-    where = [substitute(c, renamed) for c in found.new.conditions]
+    new = _in_order(node.axes, axes, found.old_to_new)
+    if new is None:
+        return node
+    table = {old: normal(substitute(e, new)) for old, e in found.old_to_new.items()}
+    where = [substitute(c, new) for c in found.new.conditions]
     where += [substitute(c, table) for c in conditions if not is_decidable(c)]
     exprs = [simplify_reads(substitute(e, table)) for e in node.exprs]
-    return Reduce(node.reducer, exprs, own, conjunction(where), node.position)
+    own = [a for e in new.values() for a in free_axes(e)]
+    return Reduce(node.reducer, exprs, own, tidy(conjunction(where)), node.position)
+
+
+def _in_order(
+    before: Sequence[Axis], after: Sequence[Axis], values: Mapping[Expr, Expr]
+) -> dict[Expr, Expr] | None:
+    """Axes for a reduction in the place of ``after``, turned so that points keep the order that they have over ``before``.
+
+    None where an axis of ``before`` takes several of these, or two of them one.
+    """
+    found: dict[Expr, Expr] = {}
+    for axis in before:
+        form = linear(values[axis])
+        moving = [a for a in after if any(n is a for n in postorder(values[axis]))]
+        if not moving:
+            continue
+        if len(moving) > 1 or form.coefficient(moving[0]) not in (1, -1) or moving[0] in found:
+            return None
+        (old,) = moving
+        new = Axis(old.name, 0, normal(old.extent), reduction=True)
+        found[old] = normal(new + old.lo if form.coefficient(old) == 1 else old.hi - 1 - new)
+    return found if len(found) == len(after) else None
 
 
 def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:

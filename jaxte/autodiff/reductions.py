@@ -43,7 +43,8 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
         return scan_contributions(tensor, scan, seed, wanted)
     match node.reducer.name:
         case "max" | "min":
-            return _inside(tensor, node, 0, extremum_adjoint(tensor, seed), wanted)
+            node = deskewed(node)
+            return _inside(tensor, node, 0, extremum_adjoint(tensor, node, seed), wanted)
         case "any" | "all":
             return []
         case "argmax" | "argmin":

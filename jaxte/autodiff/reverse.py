@@ -10,6 +10,7 @@ from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, z
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
 from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.checks import called, several, wants_arguments
 from jaxte.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.expr import as_expr
 from jaxte.identity import identical
@@ -71,6 +72,7 @@ class DifferentiationResult(Sequence[Tensor]):
         return html(self._shown())
 
 
+@wants_arguments
 def differentiate(
     output: Tensor,
     inputs: Tensor | Sequence[Tensor] | None = None,
@@ -113,6 +115,7 @@ def differentiate(
     return DifferentiationResult([_adjoint_or_zeros(t, adjoints, prefix) for t in wanted], adjoints, summands)
 
 
+@wants_arguments
 def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
     """The adjoints of ``inputs`` as a list. See :func:`differentiate`."""
     return list(differentiate(output, inputs, head))
@@ -136,13 +139,7 @@ def _adjoint_or_zeros(tensor: Tensor, adjoints: Mapping[Tensor, Tensor], prefix:
 
 
 def _as_tensors(inputs: Any) -> list[Tensor]:
-    listed = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    for tensor in listed:
-        if not isinstance(tensor, Tensor):
-            raise DifferentiationError(
-                f"inputs holds {tensor!r}, which is no Tensor; give the tensors of the graph"
-            )
-    return listed
+    return several(inputs, Tensor, "inputs of te.differentiate", "the tensors of the graph")
 
 
 def _check_output(output: Tensor) -> None:
@@ -231,7 +228,7 @@ def _accumulate(
 def _block(fdiff: Fdiff | None, reader: Tensor, tensor: Tensor, head: Tensor) -> Tensor | None:
     if fdiff is None:
         return diff_building_block(reader, tensor, head, missing_ok=True)
-    part = fdiff(reader, tensor, head)
+    part = called(fdiff, (reader, tensor, head), "fdiff")
     expected = (*head.shape[: head.ndim - reader.ndim], *tensor.shape)
     if not isinstance(part, Tensor) or not identical(
         [as_expr(e) for e in part.shape], [as_expr(e) for e in expected]

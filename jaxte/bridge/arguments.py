@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-from jaxte.bridge.arrays import canonical_dtype, describe, is_array, is_static, refuse_masked
-from jaxte.errors import FeedError
+from jaxte.bridge.arrays import canonical_dtype, is_array, is_static, refuse_masked
+from jaxte.checks import described
+from jaxte.errors import ArgumentError, FeedError
 from jaxte.expr import Expr, Var
 from jaxte.lower.names import identifier
 from jaxte.tensor import Placeholder, Tensor, placeholder
@@ -59,7 +60,7 @@ def static_key(value: Any) -> Hashable:
         value = value.value
     elif not is_static(value):
         raise FeedError(
-            f"an argument is {describe(value)}, which is neither an array nor a Python scalar or string; convert it "
+            f"an argument is {described(value)}, which is neither an array nor a Python scalar or string; convert it "
             "with jnp.asarray, register its class with jax.tree_util.register_dataclass if it holds arrays, or name "
             "the parameter in static_argnames"
         )
@@ -69,7 +70,7 @@ def static_key(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise FeedError(
-            f"the static argument {describe(value)} is not hashable, so no code can be kept for it; pass a tuple or "
+            f"the static argument {described(value)} is not hashable, so no code can be kept for it; pass a tuple or "
             "another immutable value"
         ) from None
     return type(value), value
@@ -165,7 +166,12 @@ def mark_static(
 
 def signature_of(builder: Callable[..., Any], static_argnames: Sequence[str]) -> inspect.Signature:
     """The signature of ``builder``, in which every name of ``static_argnames`` has to be."""
-    signature = inspect.signature(builder)
+    try:
+        signature = inspect.signature(builder)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{described(builder)} is no builder: its parameters are unknown; give a function of Tensors"
+        ) from None
     for name in static_argnames:
         if name not in signature.parameters:
             raise FeedError(

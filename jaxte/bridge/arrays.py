@@ -11,7 +11,6 @@ import numpy as np
 
 from jaxte.dtypes import DTYPES
 from jaxte.errors import FeedError
-from jaxte.tensor import Tensor
 
 _STATIC_TYPES = (
     *(bool, int, float, complex, str, bytes, type(None), type, np.dtype, slice, range),
@@ -86,14 +85,3 @@ def _check_integers(value: Any, name: str, label: str) -> None:
             f"{label} has dtype {name} and values that do not fit {limits.dtype}, to which JAX narrows it while 64-bit "
             'types are off; call jax.config.update("jax_enable_x64", True) at start'
         )
-
-
-def describe(value: Any) -> str:
-    """A value in an error message: its type, and itself where that is short."""
-    if value is None:
-        return "None"
-    if isinstance(value, Tensor):
-        return f"the Tensor {value!r}"
-    shown = repr(value)
-    name = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
-    return f"{name} {shown}" if len(shown) < 60 else f"a {name}"

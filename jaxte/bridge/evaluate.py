@@ -14,11 +14,13 @@ from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.named import check_value, checked_arrays
 from jaxte.bridge.options import Options
 from jaxte.bridge.outputs import Outputs, collect_outputs
+from jaxte.checks import wants_arguments
 from jaxte.errors import DefinitionError
 from jaxte.feeds import check_feeds
 from jaxte.tensor import Placeholder, Tensor, topological_order
 
 
+@wants_arguments
 def evaluate(tensors: Any, feeds: Mapping[Any, Any]) -> Any:
     """The values of ``tensors`` as JAX arrays, by the emitted code.
 
@@ -36,6 +38,8 @@ def evaluate(tensors: Any, feeds: Mapping[Any, Any]) -> Any:
     """
     outputs = collect_outputs(_listed(tensors), "te.evaluate(tensors, feeds)")
     inputs = placeholders_of(outputs.tensors)
+    if not isinstance(feeds, Mapping):
+        check_feeds(inputs, feeds)
     for key, value in feeds.items():
         if isinstance(key, Placeholder):
             check_value("te.evaluate", key, value)
@@ -65,6 +69,7 @@ def placeholders_of(tensors: Sequence[Tensor]) -> tuple[Placeholder, ...]:
     return tuple(t for t in topological_order(tensors) if isinstance(t, Placeholder))
 
 
+@wants_arguments
 def source(x: Any, *args: Any, **kwargs: Any) -> str:
     """The emitted Python module, exactly as it runs; it imports only jax.
 
@@ -80,6 +85,7 @@ def source(x: Any, *args: Any, **kwargs: Any) -> str:
     return graph_of(x).forward_module.text
 
 
+@wants_arguments
 def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
     """How each tensor was lowered and why, which scatters are left, what is saved, and what XLA counts.
 

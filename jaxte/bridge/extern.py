@@ -12,6 +12,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from jaxte import dtypes
+from jaxte.checks import several, wants_arguments
 from jaxte.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.expr import Expr
 from jaxte.shapes import check_shape, shape_text
@@ -112,6 +113,7 @@ class _Flat:
         return tuple(leaves)
 
 
+@wants_arguments
 def extern(
     shape_or_dtype_struct: Any, fn: Callable[..., Any], inputs: Sequence[Tensor], name: str | None = None
 ) -> Any:
@@ -132,11 +134,8 @@ def extern(
     Example:
         >>> S = te.extern((8, 8), jnp.linalg.inv, [A])
     """
-    sources = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     label = str(name or getattr(fn, "__name__", "extern"))
-    for tensor in sources:
-        if not isinstance(tensor, Tensor):
-            raise DefinitionError(f"te.extern {label}: the inputs hold {tensor!r}, which is no Tensor")
+    sources = several(inputs, Tensor, f"the inputs of te.extern {label}", "Tensors")
     if not callable(fn):
         raise DefinitionError(f"te.extern {label}: {fn!r} is no function of arrays")
     structs, tree = _structs(shape_or_dtype_struct, sources, label)
@@ -156,7 +155,7 @@ class _Struct:
 def _structs(given: Any, sources: Sequence[Tensor], label: str) -> tuple[list[Any], PyTreeDef]:
     """Shape and dtype of each output, and the pytree that they stand in."""
     if _is_shape(given):
-        shape = (given,) if isinstance(given, (int, Expr)) else tuple(given)
+        shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
         return [_Struct(shape, sources[0].dtype if sources else "float32")], tree_structure(0)
     leaves, tree = tree_flatten(given)
     for leaf in leaves:

@@ -19,7 +19,7 @@ from jaxte.bridge.arguments import (
     signature_of,
     split,
 )
-from jaxte.bridge.arrays import describe, is_array, needs_look, x64_enabled
+from jaxte.bridge.arrays import is_array, needs_look, x64_enabled
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.explain import Explanation, explain_graph
@@ -27,6 +27,7 @@ from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
+from jaxte.checks import described
 from jaxte.cost import Cost, cost
 from jaxte.errors import DefinitionError, FeedError
 from jaxte.lower.policy import budget_bytes
@@ -152,7 +153,7 @@ class BuilderFunction(Function):
         for leaf in leaves:
             if is_array(leaf):
                 raise FeedError(
-                    f"{self.__name__} is called with Tensors and with {describe(leaf)}; give all arrays as "
+                    f"{self.__name__} is called with Tensors and with {described(leaf)}; give all arrays as "
                     "te.placeholder in a definition, or arrays only"
                 )
         result = evaluated(self.builder, *args, **kwargs)
@@ -323,7 +324,7 @@ def function(
             budget and cannot be computed in tiles.
     """
     if not (name is None or isinstance(name, str)):
-        raise DefinitionError(f"the name of a function is {describe(name)}; give a string")
+        raise DefinitionError(f"the name of a function is {described(name)}; give a string")
     forms = {} if forms is None else forms
     options = Options(override, fdiff, platform, budget_bytes(max_memory), forms, debug)
     if outputs is not None:
@@ -333,7 +334,7 @@ def function(
     names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise DefinitionError(
-            f"static_argnames is {describe(static_argnames)}; give the name of a parameter, or a tuple of names"
+            f"static_argnames is {described(static_argnames)}; give the name of a parameter, or a tuple of names"
         )
     if inputs is None:
         return lambda builder: _over_builder(builder, name, options, names)
@@ -345,6 +346,6 @@ def _over_builder(
 ) -> BuilderFunction:
     if not callable(builder) or isinstance(builder, Tensor):
         raise DefinitionError(
-            f"te.function of {describe(builder)}: give a function of Tensors, or inputs and outputs of a graph"
+            f"te.function of {described(builder)}: give a function of Tensors, or inputs and outputs of a graph"
         )
     return BuilderFunction(builder, name, options, static_argnames)

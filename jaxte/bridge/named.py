@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.bridge.arrays import canonical_dtype, describe, is_array, x64_enabled
+from jaxte.bridge.arrays import canonical_dtype, is_array, x64_enabled
+from jaxte.checks import described
 from jaxte.errors import DefinitionError, FeedError
 from jaxte.feeds import bind_sizes, check_feeds
 from jaxte.shapes import shape_text
@@ -29,7 +30,7 @@ class NamedInputs:
         for _, tensor in named:
             if not isinstance(tensor, Placeholder):
                 raise DefinitionError(
-                    f"te.function(inputs, outputs): the inputs hold {describe(tensor)}; inputs are made by te.placeholder"
+                    f"te.function(inputs, outputs): the inputs hold {described(tensor)}; inputs are made by te.placeholder"
                 )
         tensors = tuple(t for _, t in named)
         if len(set(tensors)) < len(tensors):
@@ -76,7 +77,7 @@ def check_value(label: str, tensor: Tensor, value: Any) -> None:
         canonical_dtype(value, f"the array for {tensor.name} of {label}")
     elif not isinstance(value, (bool, int, float, complex, list, tuple)):
         raise FeedError(
-            f"{label}: the array for {tensor.name}: {tensor.dtype}{shape_text(tensor.shape)} is {describe(value)}; "
+            f"{label}: the array for {tensor.name}: {tensor.dtype}{shape_text(tensor.shape)} is {described(value)}; "
             "give an array of JAX or NumPy"
         )
     elif tensor.dtype in ("float64", "complex128") and not x64_enabled():

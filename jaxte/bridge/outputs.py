@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure
 
-from jaxte.bridge.arrays import describe
+from jaxte.checks import described
 from jaxte.dtypes import is_inexact
 from jaxte.errors import DefinitionError
 from jaxte.expr import Expr
@@ -42,7 +42,7 @@ def collect_outputs(result: Any, label: str, has_aux: bool = False) -> Outputs:
     """The tensors of ``result``; with ``has_aux``, those of the first of a pair have derivatives."""
     if has_aux and not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise DefinitionError(
-            f"{label}: with has_aux=True the function returns a pair (output, auxiliary), not {describe(result)}"
+            f"{label}: with has_aux=True the function returns a pair (output, auxiliary), not {described(result)}"
         )
     found, tree = tree_flatten_with_path(result)
     for path, leaf in found:
@@ -50,7 +50,7 @@ def collect_outputs(result: Any, label: str, has_aux: bool = False) -> Outputs:
             raise DefinitionError(_not_a_tensor(leaf, f"{label} returns{_at(keystr(path))}"))
     if not found:
         raise DefinitionError(
-            f"{label} returns {describe(result)}, no Tensor; end the builder with `return` and the Tensor (or a tuple, "
+            f"{label} returns {described(result)}, no Tensor; end the builder with `return` and the Tensor (or a tuple, "
             "list or dict of Tensors) that it makes"
         )
     main = len(tree_flatten_with_path(result[0])[0]) if has_aux else len(found)
@@ -67,7 +67,7 @@ def _not_a_tensor(leaf: Any, where: str) -> str:
         return (
             f"{where} the scalar expression `{shown}`; make it a Tensor with te.compute((), lambda: {shown})"
         )
-    return f"{where} {describe(leaf)}, no Tensor; return Tensors, made by te.compute or te.ops"
+    return f"{where} {described(leaf)}, no Tensor; return Tensors, made by te.compute or te.ops"
 
 
 def check_inputs(inputs: Sequence[Placeholder], outputs: Sequence[Tensor], label: str) -> None:

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from jaxte.bridge.function import function
+from jaxte.checks import described
 from jaxte.compute import compute
 from jaxte.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.expr import Expr, as_expr
@@ -42,6 +43,7 @@ def operator(build: Build) -> Build:
     """
     signature = inspect.signature(build)
     operands = [name for name, p in signature.parameters.items() if "Tensor" in str(p.annotation)]
+    whole = [n for n in operands if not _takes_numbers(signature.parameters[n])]
     run = function(build)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     shown = inspect.Signature(bare)
@@ -53,6 +55,11 @@ def operator(build: Build) -> Build:
         except TypeError as error:
             raise ArgumentError(f"te.ops.{build.__name__}{shown}: {error}") from None
         given = [leaf for n in operands for leaf in _leaves(bound.arguments.get(n))]
+        for n, value in bound.arguments.items():
+            if n not in operands:
+                _check_static(f"te.ops.{build.__name__}", n, value, str(signature.parameters[n].annotation))
+        for n in whole:
+            _check_operand(f"te.ops.{build.__name__}", n, bound.arguments.get(n), signature.parameters[n])
         arrays = [leaf for leaf in given if isinstance(leaf, (np.ndarray, jax.Array))]
         tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
         if tensors and not arrays:
@@ -68,6 +75,47 @@ def operator(build: Build) -> Build:
         return run(**{n: v if n in operands else _static(v) for n, v in bound.arguments.items()})
 
     return call
+
+
+def _check_static(what: str, name: str, value: Any, annotation: str) -> None:
+    """That a parameter has the type that it is annotated with, where that is integers or text."""
+    if value is None and "None" in annotation:
+        return
+    kind = annotation.split(" | ")[0]
+    if kind == "int" and "Sequence" not in annotation and not _is_integer(value):
+        raise ArgumentError(f"{what}: {name} is {described(value)}; give an integer")
+    if kind == "str" and not isinstance(value, str):
+        raise ArgumentError(f"{what}: {name} is {described(value)}; give a string")
+    if "Sequence[int" in annotation and not (kind == "int" and _is_integer(value)):
+        entries = value if isinstance(value, (list, tuple, range, np.ndarray)) else None
+        if entries is None or not all(
+            _is_integer(e) or (e is None and "None" in annotation) for e in entries
+        ):
+            raise ArgumentError(f"{what}: {name} is {described(value)}; give a tuple of integers")
+
+
+def _is_integer(value: Any) -> bool:
+    return (
+        hasattr(value, "__index__")
+        and not isinstance(value, (type, Expr))
+        and not getattr(value, "ndim", None)
+    )
+
+
+def _takes_numbers(parameter: inspect.Parameter) -> bool:
+    return any(kind in str(parameter.annotation) for kind in ("Any", "float", "int"))
+
+
+def _check_operand(what: str, name: str, value: Any, parameter: inspect.Parameter) -> None:
+    """That a parameter for Tensors is given Tensors or arrays."""
+    if value is None and "None" in str(parameter.annotation):
+        return
+    if "Sequence" in str(parameter.annotation) and not isinstance(value, (list, tuple)):
+        raise ArgumentError(f"{what}: {name} is {described(value)}; give a list of Tensors or arrays")
+    leaves = _leaves(value) if "Sequence" in str(parameter.annotation) else [value]
+    for leaf in leaves:
+        if not isinstance(leaf, (Tensor, np.ndarray, np.generic, jax.Array)):
+            raise ArgumentError(f"{what}: {name} is {described(leaf)}; give a Tensor or an array")
 
 
 def _check_not_numbers(name: str, given: Sequence[Any]) -> None:
@@ -112,7 +160,7 @@ def tensor_of(x: Any, name: str) -> Tensor:
 
 def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """An axis number from 0 on, for one that may be negative."""
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+    if isinstance(axis, bool) or not _is_integer(axis):
         raise ShapeError(f"te.ops.{name}: axis={axis!r} is no axis number; give an integer")
     number = int(axis)
     if not -ndim <= number < ndim:

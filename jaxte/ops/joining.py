@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from jaxte.checks import described
 from jaxte.compute import compute
-from jaxte.errors import ShapeError
+from jaxte.errors import ArgumentError, ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.functions import const, select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
@@ -109,7 +112,7 @@ def _position(position: Any, extent: Extent) -> int:
     """A position of a split as NumPy reads it: from the end if negative, cut at the ends."""
     if not isinstance(extent, int):
         return static_int(position, "te.ops.split: position on a symbolic axis")
-    return slice(0, int(position)).indices(extent)[1]
+    return slice(0, static_int(position, "te.ops.split: position", -extent)).indices(extent)[1]
 
 
 def _part(x: Tensor, axis: int, lo: Any, hi: Any, name: str) -> Tensor:
@@ -209,6 +212,10 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    if not isinstance(pad_width, (int, np.integer, list, tuple, np.ndarray)):
+        raise ArgumentError(
+            f"te.ops.pad: pad_width is {described(pad_width)}; give an integer, or a pair for each axis"
+        )
     if hasattr(pad_width, "__index__"):
         pad_width = [(pad_width, pad_width)] * ndim
     pairs = list(pad_width)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.errors import ShapeError
+from jaxte.checks import described
+from jaxte.errors import ArgumentError, ShapeError
 from jaxte.expr import Expr, as_expr
 from jaxte.ops._operator import static_int
 from jaxte.shapes import Extent
@@ -113,6 +114,8 @@ def _same(extent: Extent, span: int, stride: int, name: str) -> tuple[int, int]:
 
 def channel_and_spatial(layout: str, ndim: int, name: str) -> tuple[int, list[int]]:
     """The positions of the channel and of the spatial axes in a layout such as NCHW or NHWC."""
+    if not isinstance(layout, str):
+        raise ArgumentError(f"te.ops.{name}: layout is {described(layout)}; give a string such as NCHW")
     spatial = SPATIAL[len(SPATIAL) - (ndim - 2) :] if 3 <= ndim <= 5 else ""
     if sorted(layout) != sorted("NC" + spatial) or layout[0] != "N" or not spatial:
         raise ShapeError(

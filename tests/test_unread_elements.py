@@ -1,0 +1,111 @@
+"""Elements that nothing reads, and sums without points: their gradient is zero, whatever stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.tensor import Placeholder, topological_order
+
+K = te.reduce_axis((0, 4), "k")
+
+
+def reads_window(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sum(x[i + K] / z[i + K], axis=K), "y")
+
+
+def product_of_window(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.prod(x[i + K] / z[i + K], axis=K), "y")
+
+
+def guarded_maximum(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((4,), lambda i: te.max(te.tanh(te.select(K > i, 0.5, x[i + 2])), axis=K), "y")
+
+
+def periodic_maximum(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.max(x[(2 * i + K) % 5], axis=K), "y")
+
+
+def periodic_quotient(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sum(x[(2 * i + K) % 5] / (z[i] + 1), axis=K), "y")
+
+
+def equal_terms(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sum(x[i + 2] / (z[i] + 1), axis=K), "y")
+
+
+def norm(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sqrt(te.sum(x[i + K] ** 2, axis=K)) / (z[i] + 1), "y")
+
+
+def chosen_quotient(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sum(te.select(m[i] > K, x[i + K] / z[i + 6], 0.0), axis=K), "y")
+
+
+def where_quotient(x: Any, z: Any, m: Any) -> te.Tensor:
+    return te.compute((3,), lambda i: te.sum(x[i] / z[i + 6], axis=K, where=m[i] > K), "y")
+
+
+CASES: list[Callable[..., te.Tensor]] = [
+    reads_window, product_of_window, guarded_maximum, periodic_maximum, periodic_quotient, equal_terms, norm,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", CASES)
+def test_nothing_but_zero_where_nothing_reads(build: Callable[..., te.Tensor]) -> None:
+    """The divisors end in zeros, which are read where the elements in question are not."""
+    x, z, m = (
+        te.placeholder((9,), name="x"),
+        te.placeholder((9,), name="z"),
+        te.placeholder((3,), "int32", "m"),
+    )
+    y = build(x, z, m)
+    head = te.placeholder(y.shape, name="H")
+    feeds = {
+        x: np.arange(1, 10, dtype="float32"),
+        z: np.float32([1, 1, 1, 1, 1, 1, 0, 0, 0]),
+        head: np.ones(y.shape, "float32"),
+    }
+    (dx,) = te.differentiate(y, [x], head)
+    needed = {t: a for t, a in feeds.items() if t in _inputs(dx)}
+    read = np.zeros(9, bool)
+    for n in range(9):
+        moved = feeds[x].copy()
+        moved[n] = np.nan
+        values = {t: a for t, a in {**feeds, x: moved}.items() if t in _inputs(y)}
+        read[n] = np.isnan(te.interpret(y, values)).any()
+    for found in (te.interpret(dx, needed), np.asarray(te.evaluate(dx, needed))):
+        assert np.isfinite(found).all(), found
+        assert not found[~read].any(), found
+
+
+@pytest.mark.parametrize("build", [chosen_quotient, where_quotient])
+def test_a_divisor_of_zero_where_data_leaves_no_point(build: Callable[..., te.Tensor]) -> None:
+    x, z, m = (
+        te.placeholder((9,), name="x"),
+        te.placeholder((9,), name="z"),
+        te.placeholder((3,), "int32", "m"),
+    )
+    y = build(x, z, m)
+    head = te.placeholder(y.shape, name="H")
+    feeds = {
+        x: np.arange(1, 10, dtype="float32"),
+        z: np.float32([1, 1, 1, 1, 1, 1, 2, 0, 4]),
+        m: np.int32([2, 0, 1]),
+        head: np.ones(3, "float32"),
+    }
+    for adjoint in te.differentiate(y, [x, z], head):
+        needed = {t: a for t, a in feeds.items() if t in _inputs(adjoint)}
+        for found in (te.interpret(adjoint, needed), np.asarray(te.evaluate(adjoint, needed))):
+            assert np.isfinite(found).all(), te.definitions(adjoint)
+    (dz,) = te.differentiate(y, [z], head)
+    (found,) = [np.asarray(te.evaluate(dz, {t: a for t, a in feeds.items() if t in _inputs(dz)}))]
+    assert found[7] == 0 and found[6] and found[8]
+
+
+def _inputs(tensor: te.Tensor) -> set[te.Tensor]:
+    return {t for t in topological_order([tensor]) if isinstance(t, Placeholder)}
