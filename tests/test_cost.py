@@ -125,7 +125,7 @@ def test_symbolic_sizes() -> None:
 
 
 def test_what_is_not_a_tensor() -> None:
-    with pytest.raises(DefinitionError, match="not a Tensor"):
+    with pytest.raises(DefinitionError, match="has int 3; give a Tensor or several"):
         cost([A, 3])  # type: ignore[list-item]
 
 

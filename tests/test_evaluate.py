@@ -274,7 +274,7 @@ def test_extern_is_checked_when_it_is_defined() -> None:
         te.extern((3,), jnp.linalg.inv, [A])
     with pytest.raises(te.DtypeError, match="float32, not int32"):
         te.extern(jax.ShapeDtypeStruct((3, 3), "int32"), jnp.linalg.inv, [A])
-    with pytest.raises(te.DefinitionError, match="no Tensor"):
+    with pytest.raises(te.DefinitionError, match=r"numpy\.ndarray; give Tensors"):
         te.extern((3, 3), jnp.linalg.inv, [np.ones((3, 3))])
     with pytest.raises(te.ShapeError, match="as was said"):
         te.extern((3, 3), jnp.linalg.qr, [A])

@@ -117,13 +117,15 @@ def test_the_gradient_is_the_derived_one() -> None:
     close(te.grad(f)(np.ones(3, "float32")), np.full(3, 7))
 
 
-def test_errors_are_those_of_jax(data) -> None:
+def test_errors_are_of_the_types_of_jax(data) -> None:
     params, x, labels = data
     with pytest.raises(TypeError, match="scalar-output"):
         te.grad(dense)(x, normal(np.random.default_rng(0), 5, 2))
-    with pytest.raises(TypeError, match="real- or complex-valued inputs"):
+    with pytest.raises(
+        TypeError, match="to argument 2, which holds an array of dtype int32: integers have none"
+    ):
         te.grad(loss, 2)(params, x, labels)
-    with pytest.raises((TypeError, ValueError), match="argnums"):
+    with pytest.raises((TypeError, ValueError), match="to argument 5: it is called with 3 arguments"):
         te.grad(loss, 5)(params, x, labels)
     with pytest.raises(te.DefinitionError, match="builder of Tensors"):
         te.grad(3)

@@ -43,7 +43,7 @@ def operator(build: Build) -> Build:
     """
     signature = inspect.signature(build)
     operands = [name for name, p in signature.parameters.items() if "Tensor" in str(p.annotation)]
-    whole = [n for n in operands if not _takes_numbers(signature.parameters[n])]
+    checked = [n for n in operands if "Any" not in str(signature.parameters[n].annotation)]
     run = function(build)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     shown = inspect.Signature(bare)
@@ -58,14 +58,14 @@ def operator(build: Build) -> Build:
         for n, value in bound.arguments.items():
             if n not in operands:
                 _check_static(f"te.ops.{build.__name__}", n, value, str(signature.parameters[n].annotation))
-        for n in whole:
+        _check_not_numbers(build.__name__, given)
+        for n in checked:
             _check_operand(f"te.ops.{build.__name__}", n, bound.arguments.get(n), signature.parameters[n])
         arrays = [leaf for leaf in given if isinstance(leaf, (np.ndarray, jax.Array))]
         tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
         if tensors and not arrays:
             return build(*args, **kwargs)
         if not arrays and not any(isinstance(leaf, np.generic) for leaf in given):
-            _check_not_numbers(build.__name__, given)
             return build(*args, **kwargs)
         if tensors:
             raise DefinitionError(
@@ -102,24 +102,26 @@ def _is_integer(value: Any) -> bool:
     )
 
 
-def _takes_numbers(parameter: inspect.Parameter) -> bool:
-    return any(kind in str(parameter.annotation) for kind in ("Any", "float", "int"))
-
-
 def _check_operand(what: str, name: str, value: Any, parameter: inspect.Parameter) -> None:
-    """That a parameter for Tensors is given Tensors or arrays."""
-    if value is None and "None" in str(parameter.annotation):
+    """That a parameter is given Tensors or arrays, or numbers where it is annotated with them too."""
+    annotation = str(parameter.annotation)
+    if value is None and "None" in annotation:
         return
-    if "Sequence" in str(parameter.annotation) and not isinstance(value, (list, tuple)):
+    sequence, numbers = "Sequence" in annotation, "float" in annotation or "int" in annotation
+    if sequence and not isinstance(value, (list, tuple)):
         raise ArgumentError(f"{what}: {name} is {described(value)}; give a list of Tensors or arrays")
-    leaves = _leaves(value) if "Sequence" in str(parameter.annotation) else [value]
-    for leaf in leaves:
-        if not isinstance(leaf, (Tensor, np.ndarray, np.generic, jax.Array)):
-            raise ArgumentError(f"{what}: {name} is {described(leaf)}; give a Tensor or an array")
+    for leaf in _leaves(value) if sequence else [value]:
+        if isinstance(leaf, (Tensor, np.ndarray, np.generic, jax.Array)):
+            continue
+        if not (numbers and isinstance(leaf, (bool, int, float, complex, Expr))):
+            remedy = "a Tensor, an array or a number" if numbers else "a Tensor or an array"
+            raise ArgumentError(f"{what}: {name} is {described(leaf)}; give {remedy}")
 
 
 def _check_not_numbers(name: str, given: Sequence[Any]) -> None:
-    if given and all(isinstance(leaf, (bool, int, float, complex)) for leaf in given if leaf is not None):
+    if given and all(
+        isinstance(leaf, (bool, int, float, complex, Expr)) for leaf in given if leaf is not None
+    ):
         raise DefinitionError(f"te.ops.{name} of numbers only; give at least one Tensor or array")
 
 

@@ -20,7 +20,7 @@ def _unary(fn: Build) -> Build:
 
 
 def _binary(fn: Build) -> Build:
-    def build(a: Tensor, b: Tensor) -> Tensor:
+    def build(a: Tensor | float, b: Tensor | float) -> Tensor:
         return pointwise(fn.__name__, fn, a, b)
 
     return _named(build, fn)
@@ -106,13 +106,13 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
 
 
 @operator
-def clip(x: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
+def clip(x: Tensor, lo: Tensor | float, hi: Tensor | float) -> Tensor:
     """``minimum(maximum(x, lo), hi)``."""
     return pointwise("clip", f.clip, x, lo, hi)
 
 
 @operator
-def where(cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def where(cond: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     """``a`` where ``cond`` holds, else ``b``."""
     return pointwise("where", f.select, cond, a, b)
 

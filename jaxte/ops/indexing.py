@@ -16,7 +16,7 @@ from jaxte.tensor import Tensor
 
 
 @operator
-def take(x: Tensor, indices: Tensor, axis: int | None = None, mode: str = "fill") -> Tensor:
+def take(x: Tensor, indices: Tensor | int, axis: int | None = None, mode: str = "fill") -> Tensor:
     """The elements of ``x`` at ``indices`` along ``axis``, or of the flattened ``x``.
 
     Args:
