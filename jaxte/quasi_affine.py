@@ -25,6 +25,8 @@ def quasi_affine(expr: Expr) -> Expr:
 
     Values are left as they are: ``abs(i - 4) * X[i]`` is no index.
     """
+    if _is_spelled(expr):
+        return expr
     memo: dict[Expr, Expr] = {}
     for node in postorder(expr):
         match node:
@@ -42,12 +44,20 @@ def index_of(expr: Expr) -> Expr:
     return _spelled(quasi_affine(expr))
 
 
+def _is_spelled(expr: Expr) -> bool:
+    """Whether no operation on integers in ``expr`` has another spelling."""
+    return not any(
+        isinstance(n, Call)
+        and is_integer(n.dtype)
+        and (not n.weak or n.op.name in _RULES or any(a.dtype == "bool" for a in n.args))
+        for n in postorder(expr)
+    )
+
+
 @lru_cache(maxsize=4096)
 def _spelled(index: Expr) -> Expr:
     """An integer expression without the operations that are no index arithmetic; as it is where it holds data."""
-    if isinstance(index, (Axis, Const)) or any(
-        isinstance(n, (Read, Reduce, Symbol)) for n in postorder(index)
-    ):
+    if _is_spelled(index) or any(isinstance(n, (Read, Reduce, Symbol)) for n in postorder(index)):
         return index
     memo: dict[Expr, Expr] = {}
     for node in postorder(index):
