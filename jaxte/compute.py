@@ -140,8 +140,9 @@ def check_reads(name: str, axes: Sequence[Axis], body: Expr) -> None:
     if not suspects:
         return
     for read, variables, conditions in _contexts(axes, body, suspects):
+        held = _decided(conditions)
         for position, index in enumerate(read.indices):
-            _check_index(name, read, position, index, variables, conditions)
+            _check_index(name, read, position, index, variables, held)
 
 
 def _surely_inside(read: Read) -> bool:
@@ -222,6 +223,18 @@ def _extended(conditions: tuple[Expr, ...], condition: Expr) -> tuple[Expr, ...]
     return (
         (*conditions, condition) if condition is not TRUE and not among(condition, conditions) else conditions
     )
+
+
+def _decided(conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """``conditions`` with those that are chosen by another one of them as what is chosen then."""
+    held = tuple(part for condition in conditions for part in conjuncts(condition))
+    for condition in held:
+        if isinstance(condition, Call) and condition.op is SELECT:
+            test, taken, other = condition.args
+            chosen = taken if among(test, held) else other if among(call(NOT, test), held) else None
+            if chosen is not None:
+                return _decided((*(c for c in held if c is not condition), chosen))
+    return held
 
 
 def _check_index(

@@ -240,3 +240,21 @@ def test_choose_is_numpys(rng: np.random.Generator) -> None:
     expected = np.choose(feeds[I], [feeds[A], np.full(7, 2, "float32"), feeds[B]], mode="clip")
     np.testing.assert_array_equal(te.interpret(Y, feeds), expected)
     np.testing.assert_array_equal(te.evaluate(Y, feeds), expected)
+
+
+def test_guards_are_chosen_with_the_reads_that_they_keep_in_range() -> None:
+    """A choice between data and a number in an index cuts the guards of the same reduction as well."""
+    X, T = te.placeholder((2, 6), name="X"), te.placeholder((5,), "int32", name="T")
+    m = te.reduce_axis((0, 5), "m")
+
+    def body() -> te.Expr:
+        row, column = te.maximum(0, 2 - m), te.select(4 + m < 5, T[4 + m], 0)
+        inside = (row < 2) & (column >= 0) & (column < 6)
+        return te.max(X[row, column], axis=m, where=inside)
+
+    largest = te.compute((), body, "largest")
+    x, table = np.arange(12, dtype="float32").reshape(2, 6), np.int32([0, 1, 2, 3, 4])
+    expected = max(x[1, 0], *x[0, :1])
+    assert te.interpret(largest, {X: x, T: table}) == te.evaluate(largest, {X: x, T: table}) == expected
+    gradient = jax.grad(te.function([X, T], largest))(x, table)
+    assert np.array_equal(gradient, np.eye(12, dtype="float32")[6].reshape(2, 6))
