@@ -1,4 +1,4 @@
-"""What this machine does in a second: the row of numbers that ``jaxte.lower.rates`` has for its platform.
+"""What this machine does in a second: the row of numbers that ``jaxte.lower.cost.rates`` has for its platform.
 
     python benchmarks/rates.py
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxte.lower.rates import Rates, rates_of
+from jaxte.lower.cost.rates import Rates, rates_of
 from timing import interleaved, markdown
 
 _CHAIN = 64

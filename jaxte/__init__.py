@@ -15,17 +15,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxte import facts
 from jaxte.autodiff.blocks import diff_building_block, jacobian
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
 from jaxte.bridge.transforms import grad, value_and_grad, vjp
-from jaxte.compute import compute
-from jaxte.cost import Cost, cost
-from jaxte.domains import Domain, DomainTransformation
-from jaxte.errors import (
+from jaxte.lang.errors import (
     ArgumentError,
     DefinitionError,
     DifferentiationError,
@@ -38,9 +34,8 @@ from jaxte.errors import (
     ShapeError,
     TruthValueError,
 )
-from jaxte.expr import Axis, Expr
-from jaxte.fact_checks import check_facts
-from jaxte.functions import (
+from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.functions import (
     abs,
     acos,
     acosh,
@@ -144,11 +139,16 @@ from jaxte.functions import (
     trunc,
     where,
 )
-from jaxte.interpret import interpret
-from jaxte.printing import definitions, formula, html, latex
-from jaxte.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
-from jaxte.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
-from jaxte.tensor import Compute, Extern, Placeholder, Tensor, assume, placeholder, var
+from jaxte.meaning.cost import Cost, cost
+from jaxte.meaning.fact_checks import check_facts
+from jaxte.meaning.interpret import interpret
+from jaxte.sets.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
+from jaxte.sets.transformation import Domain, DomainTransformation
+from jaxte.show.printing import definitions, formula, html, latex
+from jaxte.tensors import facts
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, assume, placeholder, var
 
 if TYPE_CHECKING:
     from jaxte import ops, testing

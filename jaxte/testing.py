@@ -14,10 +14,10 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map
 from jaxte.bridge.arrays import is_array, is_static
 from jaxte.bridge.evaluate import as_function, placeholders_of
 from jaxte.bridge.function import Function, GraphFunction
-from jaxte.checks import described, wants_arguments
-from jaxte.dtypes import is_inexact
-from jaxte.errors import ArgumentError, DefinitionError
-from jaxte.tensor import Tensor
+from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.tensors.tensor import Tensor
 
 _TOLERANCES = {"float64": 1e-10, "complex128": 1e-10, "float16": 2e-2, "bfloat16": 1e-1}
 

@@ -12,10 +12,10 @@ import numpy as np
 from hypothesis import currently_in_test_context, event, note, settings
 
 import jaxte as te
-from jaxte.expr import Reduce
-from jaxte.identity import place_of
-from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
-from jaxte.walk import postorder
+from jaxte.lang.expr import Reduce
+from jaxte.lang.identity import place_of
+from jaxte.lang.walk import postorder
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
 from tests.random_definitions import draw_numbers
 
 Arrays = Mapping[Tensor, np.ndarray]

@@ -11,12 +11,12 @@ import numpy as np
 from jax import lax
 
 from jaxte.autodiff.lattice import LatticeSum
-from jaxte.expr import Call, Expr, Read, Reduce
-from jaxte.identity import among
-from jaxte.interpret import interpret
-from jaxte.lower.names import APART
-from jaxte.operators import SELECT
-from jaxte.tensor import Compute, Tensor, topological_order
+from jaxte.lang.expr import Call, Expr, Read, Reduce
+from jaxte.lang.identity import among
+from jaxte.lang.operators import SELECT
+from jaxte.lower.code.identifiers import APART
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 NAMES = ("A", "B", "C", "D", "E")
 

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 
 import jaxte as te
-from jaxte.interpret import interpret
-from jaxte.lower.emit import module_text
-from jaxte.lower.ops import Program
-from jaxte.lower.plan import lower
-from jaxte.tensor import Placeholder, Tensor, topological_order
+from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
 
 SIZE = 5  # what symbolic sizes are in tests
 VIEWS_ONLY = ("gather", "scatter", "dynamic_slice", "sort", "while")

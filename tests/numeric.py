@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxte.interpret import interpret
-from jaxte.tensor import Placeholder, Tensor
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 def numeric_adjoint(

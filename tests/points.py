@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.autodiff.prefixes import as_scan
-from jaxte.domain import IntegerSet, is_decidable
-from jaxte.expr import Axis, Call, Expr, Reduce, call
-from jaxte.operators import NOT, SELECT
-from jaxte.tensor import Compute, Tensor, topological_order
-from jaxte.walk import free_axes
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, call
+from jaxte.lang.operators import NOT, SELECT
+from jaxte.lang.walk import free_axes
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 
 def points_of(tensors: Sequence[Tensor]) -> int:

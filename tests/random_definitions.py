@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.expr import Axis, Expr
-from jaxte.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.lang.expr import Axis, Expr
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
 from tests.random_expressions import MOST_POINTS, Writer
 from tests.random_patterns import LINEAR, PATTERNS
 

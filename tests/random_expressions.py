@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.expr import Axis, Expr
-from jaxte.tensor import Tensor
+from jaxte.lang.expr import Axis, Expr
+from jaxte.tensors.tensor import Tensor
 
 MOST_POINTS = 400  # of one body, so that the interpreter and finite differences stay quick
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jaxte as te
-from jaxte.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.random_expressions import UNARY, Writer
 
 

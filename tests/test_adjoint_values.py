@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxte import functions as f
-from jaxte import reductions as r
 from jaxte.autodiff.blocks import jacobian
 from jaxte.autodiff.reverse import differentiate
-from jaxte.compute import compute
-from jaxte.identity import among
-from jaxte.interpret import interpret
-from jaxte.reductions import reduce_axis
-from jaxte.tensor import Placeholder, Tensor, placeholder, topological_order
+from jaxte.lang import functions as f
+from jaxte.lang.identity import among
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.tensor import Placeholder, Tensor, placeholder, topological_order
 from tests.numeric import numeric_adjoint
 
 CASES = {}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.expr import TRUE, Reduce, call
-from jaxte.operators import SELECT
-from jaxte.reductions import builtin_reducer
-from jaxte.tensor import Compute
+from jaxte.lang.expr import TRUE, Reduce, call
+from jaxte.lang.operators import SELECT
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.tensor import Compute
 from tests.lowered import arrays_for, check, check_view, one, program_of, run
 
 A = te.placeholder((4, 6), name="A")

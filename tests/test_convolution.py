@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxte import functions as f
 from jaxte.autodiff.reverse import differentiate
-from jaxte.compute import compute
-from jaxte.expr import TRUE, Const, Expr, Reduce
-from jaxte.interpret import interpret
-from jaxte.lower.convolution import ConvolutionSpec, convolution_source, recognise_convolution
-from jaxte.lower.specs import Refusal
-from jaxte.reductions import max as te_max
-from jaxte.reductions import reduce_axis
-from jaxte.reductions import sum as te_sum
-from jaxte.tensor import Compute, Placeholder, Tensor, placeholder, var
-from jaxte.text import text
+from jaxte.lang import functions as f
+from jaxte.lang.expr import TRUE, Const, Expr, Reduce
+from jaxte.lang.text import text
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.recognise import ConvolutionSpec, convolution_source, recognise_convolution
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import max as te_max
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.reductions import sum as te_sum
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, placeholder, var
 from tests.emitted import NAMES, check, feeds, run, split_guard, sum_of
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte import ops
-from jaxte.interpret import interpret
-from jaxte.lower.emit import module_text
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
-from jaxte.tensor import Placeholder, topological_order
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.tensor import Placeholder, topological_order
 from tests.lowered import arrays_for, program_of
 
 FORMS = ("convolution", "convolution per group", "sums in one pass", "general")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from jaxte.compute import compute
-from jaxte.cost import Cost, cost
-from jaxte.errors import DefinitionError, ShapeError
-from jaxte.expr import Expr, as_expr, call
-from jaxte.operators import SELECT, Op
-from jaxte.reductions import comm_reducer, prod, reduce_axis
-from jaxte.reductions import max as te_max
-from jaxte.reductions import sum as te_sum
-from jaxte.tensor import Compute, Tensor, new_axes, placeholder, var
+from jaxte.lang.errors import DefinitionError, ShapeError
+from jaxte.lang.expr import Expr, as_expr, call
+from jaxte.lang.operators import SELECT, Op
+from jaxte.meaning.cost import Cost, cost
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import comm_reducer, prod, reduce_axis
+from jaxte.tensors.reductions import max as te_max
+from jaxte.tensors.reductions import sum as te_sum
+from jaxte.tensors.tensor import Compute, Tensor, new_axes, placeholder, var
 
 EXP = Op("exp", "inexact", 1)
 

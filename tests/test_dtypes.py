@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jaxte import dtypes
-from jaxte.errors import DtypeError
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DtypeError
 
 STRONG = [(name, False) for name in dtypes.DTYPES]
 WEAK = [("int32", True), ("float32", True), ("complex64", True)]

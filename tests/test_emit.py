@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.emit import function_text, module_text
-from jaxte.lower.names import Names, identifier
-from jaxte.lower.plan import lower
+from jaxte.lower.code.identifiers import Names, identifier
+from jaxte.lower.program.emit import function_text, module_text
+from jaxte.lower.program.plan import lower
 from tests.lowered import check, one, program_of, sources, text_of
 
 X = te.placeholder((4, 6), name="X")

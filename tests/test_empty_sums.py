@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.domain import IntegerSet
-from jaxte.expr import Axis, Expr
-from jaxte.tensor import Compute, Placeholder, topological_order
+from jaxte.lang.expr import Axis, Expr
+from jaxte.sets.domain import IntegerSet
+from jaxte.tensors.tensor import Compute, Placeholder, topological_order
 
 X = te.placeholder((6,), name="X")
 Y = te.placeholder((6,), name="Y")

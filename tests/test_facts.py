@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.identity import among
-from jaxte.tensor import Tensor
+from jaxte.lang.identity import among
+from jaxte.tensors.tensor import Tensor
 
 N, C, P = 12, 3, 3
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.bridge.module import load
-from jaxte.lower.convolution_forms import FOLDED, PER_GROUP
-from jaxte.lower.emit import module_text
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import ANY, Policy
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.forms.conv.candidates import FOLDED, PER_GROUP
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
 from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor, topological_order
+from jaxte.tensors.tensor import Tensor, topological_order
 
 SCATTER = re.compile(r"\.at\[|scatter|segment_sum")
 GATHER = re.compile(r"jnp\.take|\.at\[|\[jnp\.|gather")

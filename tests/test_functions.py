@@ -18,17 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
-from jaxte import dtypes
-from jaxte import functions as te
 from jaxte.autodiff.scalar import contributions
-from jaxte.compute import compute
-from jaxte.errors import DefinitionError, DifferentiationError, DtypeError
-from jaxte.expr import Call, Const, Expr, Symbol
-from jaxte.functions import TABLE
-from jaxte.identity import among
-from jaxte.interpret import interpret
-from jaxte.scalars import CALL, OPS, SIGN
-from jaxte.tensor import placeholder
+from jaxte.lang import dtypes
+from jaxte.lang import functions as te
+from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError
+from jaxte.lang.expr import Call, Const, Expr, Symbol
+from jaxte.lang.functions import TABLE
+from jaxte.lang.identity import among
+from jaxte.lang.scalars import CALL, OPS, SIGN
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import placeholder
 
 TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 1e-5, "float64": 1e-10}
 TOLERANCE |= {"complex64": 1e-5, "complex128": 1e-10}
@@ -449,5 +449,5 @@ def test_latex_forms_have_their_braces_matched() -> None:
 
 
 def test_scipy_is_imported_only_when_it_is_needed() -> None:
-    code = "import sys, jaxte.interpret; sys.exit('scipy' in sys.modules)"
+    code = "import sys, jaxte.meaning.interpret; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

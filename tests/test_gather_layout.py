@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 def bilinear(x: Tensor, at: Tensor, v: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.identity import among
+from jaxte.lang.identity import among
 
 X = te.placeholder((5, 4), name="X")
 I = te.placeholder((9,), "int32", "I")  # noqa: E741

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.halves import HALVES
-from jaxte.tensor import Tensor
+from jaxte.lower.forms.data.pairwise_feature_sums import HALVES
+from jaxte.tensors.tensor import Tensor
 
 N, E = 40, 300
 Rows = Callable[[Any, Any], Any]

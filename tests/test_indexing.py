@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.expr import Read, Reduce
-from jaxte.identity import place_of
-from jaxte.interpret import interpret
-from jaxte.lower.indexing import recognise_gather, recognise_scatter
-from jaxte.lower.indexing_source import gather_source, scatter_source
-from jaxte.lower.specs import Refusal
-from jaxte.reductions import reduce_axis
-from jaxte.tensor import Compute, Placeholder, Tensor, placeholder
+from jaxte.lang.expr import Read, Reduce
+from jaxte.lang.identity import place_of
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.data.recognise import recognise_gather, recognise_scatter
+from jaxte.lower.forms.data.text import gather_source, scatter_source
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, placeholder
 from tests.emitted import NAMES, check, feeds, run
 
 DROP = 'mode="drop", wrap_negative_indices=False'

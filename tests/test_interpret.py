@@ -9,17 +9,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jaxte import functions as te
-from jaxte import reductions
-from jaxte.compute import compute
-from jaxte.errors import FeedError
-from jaxte.expr import TRUE, Axis, Reduce
-from jaxte.interpret import interpret
-from jaxte.reductions import argmax, argmin, comm_reducer, reduce_axis
-from jaxte.tensor import Compute, Extern, Placeholder, Tensor, placeholder, var
+from jaxte.lang import functions as te
+from jaxte.lang.errors import FeedError
+from jaxte.lang.expr import TRUE, Axis, Reduce
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors import reductions
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import argmax, argmin, comm_reducer, reduce_axis
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, placeholder, var
 
 total = reductions.sum
-interpreter = importlib.import_module("jaxte.interpret")  # the module: jaxte.interpret is the function
+interpreter = importlib.import_module(
+    "jaxte.meaning.interpret"
+)  # the module: jaxte.interpret is the function
 F = np.float32
 
 

@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.domain import evaluate_index
-from jaxte.expr import as_expr
-from jaxte.interpret import interpret
-from jaxte.tensor import Placeholder, topological_order
+from jaxte.lang.expr import as_expr
+from jaxte.meaning.interpret import interpret
+from jaxte.sets.domain import evaluate_index
+from jaxte.tensors.tensor import Placeholder, topological_order
 from tests.lowered import arrays_for, program_of, run
 
 Axes = Sequence[te.Axis]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.expr import Axis, Reduce
-from jaxte.lower.shared_calls import with_shared_calls
-from jaxte.tensor import Compute, Placeholder, Tensor
-from jaxte.walk import postorder
+from jaxte.lang.expr import Axis, Reduce
+from jaxte.lang.walk import postorder
+from jaxte.lower.rewrites.merge_sums import with_shared_calls
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.lowered import arrays_for, check, program_of, run, text_of
 
 

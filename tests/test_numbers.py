@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.identity import among
-from jaxte.lower.numbers import converted, folded, numeral
-from jaxte.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
-from jaxte.tensor import topological_order
+from jaxte.lang.identity import among
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
+from jaxte.lower.code.constants import converted, folded, numeral
+from jaxte.tensors.tensor import topological_order
 from tests.lowered import check, sources
 
 OPERATIONS = {ADD: jnp.add, SUBTRACT: jnp.subtract, MULTIPLY: jnp.multiply, DIVIDE: jnp.divide}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Placeholder, topological_order
+from jaxte.tensors.tensor import Placeholder, topological_order
 
 
 class Choice(enum.IntEnum):

@@ -13,10 +13,10 @@ import pytest
 
 from jaxte import ops
 from jaxte.autodiff.reverse import vjp_graph
-from jaxte.dtypes import is_inexact
-from jaxte.identity import among
-from jaxte.interpret import interpret
-from jaxte.tensor import placeholder, topological_order
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.identity import among
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.tensor import placeholder, topological_order
 from tests import ops_cases, ops_cases_networks
 from tests.ops_registry import CASES, Case
 

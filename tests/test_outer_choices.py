@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.expr import Axis, Expr
-from jaxte.identity import among
-from jaxte.tensor import Compute
+from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.identity import among
+from jaxte.tensors.tensor import Compute
 from tests.lowered import check, sources
 
 X = te.placeholder((5, 6), name="X")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.bridge.module import load
-from jaxte.lower.emit import module_text
-from jaxte.lower.peeling import PEELED, SURROUNDED
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import ANY, Policy
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
 from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of, program_of
 

@@ -9,8 +9,8 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge import measured, tuning
-from jaxte.lower.permuted_rows import BY_INVERSE
-from jaxte.tensor import Tensor
+from jaxte.lower.forms.data.permuted_rows import BY_INVERSE
+from jaxte.tensors.tensor import Tensor
 
 
 def shuffled(x: Tensor, p: Tensor, q: Tensor) -> Tensor:

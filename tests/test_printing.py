@@ -8,16 +8,16 @@ from html.parser import HTMLParser
 
 import pytest
 
-from jaxte.compute import compute
-from jaxte.expr import Axis, Expr, call, cast
-from jaxte.functions import TABLE, const
-from jaxte.operators import EQUAL, SELECT
-from jaxte.printing import definitions, formula, html, latex
-from jaxte.reductions import argmax, comm_reducer, prod, reduce_axis
-from jaxte.reductions import max as te_max
-from jaxte.reductions import sum as te_sum
-from jaxte.tensor import Compute, placeholder, var
-from jaxte.text import text
+from jaxte.lang.expr import Axis, Expr, call, cast
+from jaxte.lang.functions import TABLE, const
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.text import text
+from jaxte.show.printing import definitions, formula, html, latex
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import argmax, comm_reducer, prod, reduce_axis
+from jaxte.tensors.reductions import max as te_max
+from jaxte.tensors.reductions import sum as te_sum
+from jaxte.tensors.tensor import Compute, placeholder, var
 from tests.lowered import sources
 
 X = placeholder((8, 34, 16), name="X")

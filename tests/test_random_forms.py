@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.bridge.module import load
-from jaxte.lower.emit import module_text
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import ANY, Policy
-from jaxte.tensor import Tensor
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.tensor import Tensor
 from tests.agreement import assert_close, compiled_run, inputs_of, interpreted, pullback_of
 from tests.random_definitions import Definition, definitions
 

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.autodiff import lattice
-from jaxte.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.agreement import Pullback, assert_close, check, check_differences, interpreted, pullback_of
 from tests.random_definitions import Definition
 

@@ -10,17 +10,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.expr import TRUE, Axis, Expr, Reduce
-from jaxte.lower.convolution import convolution_source, recognise_convolution
-from jaxte.lower.scan import recognise_scan
-from jaxte.lower.scan_source import scan_source
-from jaxte.lower.specs import Refusal
-from jaxte.lower.window import UnrollSpec, recognise_window
-from jaxte.lower.window_source import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
-from jaxte.reductions import reduce_axis
-from jaxte.tensor import Compute, placeholder
+from jaxte.lang.expr import TRUE, Axis, Expr, Reduce
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.recognise import convolution_source, recognise_convolution
+from jaxte.lower.forms.scan.recognise import recognise_scan
+from jaxte.lower.forms.scan.text import scan_source
+from jaxte.lower.forms.window.recognise import UnrollSpec, recognise_window
+from jaxte.lower.forms.window.text import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.tensor import Compute, placeholder
 from tests.emitted import NAMES, check, feeds
 
 small = st.integers(-2, 3)

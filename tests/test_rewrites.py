@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.expr import Reduce
-from jaxte.lower.common_factors import with_common_factors
-from jaxte.lower.emit import module_text
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
-from jaxte.lower.roots import root_power
+from jaxte.lang.expr import Reduce
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
+from jaxte.lower.rewrites.quarter_powers import root_power
 from tests.lowered import check, program_of, run, sources
 
 X = te.placeholder((4, 9), name="X")

@@ -12,9 +12,9 @@ from jax import lax
 
 import jaxte as te
 from jaxte.bridge import measured, tuning
-from jaxte.interpret import interpret
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.plan import lower
+from jaxte.meaning.interpret import interpret
 from tests.agreement import inputs_of
 from tests.lowered import arrays_for, run
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxte import functions as f
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.expr import Expr, Reduce
-from jaxte.lower.scan import recognise_scan
-from jaxte.lower.scan_source import scan_source
-from jaxte.lower.specs import Refusal
-from jaxte.reductions import reduce_axis
-from jaxte.tensor import Compute, Tensor, placeholder, var
-from jaxte.text import text
+from jaxte.lang import functions as f
+from jaxte.lang.expr import Expr, Reduce
+from jaxte.lang.text import text
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.scan.recognise import recognise_scan
+from jaxte.lower.forms.scan.text import scan_source
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
 from tests.emitted import NAMES, check, feeds
 
 X = placeholder((3, 7), name="X")

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lower.emit import module_text
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
-from jaxte.tensor import Tensor
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.tensor import Tensor
 
 FORMS = ("scan", "associative scan", "sequential scan", "blocked scan")
 Builder = Callable[[Tensor], Tensor]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor
+from jaxte.tensors.tensor import Tensor
 
 ROWS, C, N = 11, 5, 40
 Body = Callable[[Tensor, Tensor, Tensor], Callable[..., Any]]

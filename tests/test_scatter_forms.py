@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.identity import among
-from jaxte.tensor import topological_order
+from jaxte.lang.identity import among
+from jaxte.tensors.tensor import topological_order
 
 SCATTERS = ("scatter-add", "sorted scatter-add", "one-hot product")
 

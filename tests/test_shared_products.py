@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
-from jaxte.tensor import Compute, Tensor
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.lowered import check, sources
 
 H = te.placeholder((5, 6), name="H")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lower.shifted import materialised, paddings
-from jaxte.tensor import topological_order
+from jaxte.lower.program.padded_once import materialised, paddings
+from jaxte.tensors.tensor import topological_order
 from tests.lowered import check, text_of
 
 X = te.placeholder((7, 9), name="X")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 def draw(*shapes: tuple[int, ...]) -> list[np.ndarray]:

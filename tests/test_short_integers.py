@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor, topological_order
+from jaxte.tensors.tensor import Tensor, topological_order
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 ROWS = 300

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import ANY, Policy
-from jaxte.lower.short_reductions import WRITTEN_OUT
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.forms.pieces.short_reduction import WRITTEN_OUT
+from jaxte.lower.program.plan import lower
 from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of, load_program
 

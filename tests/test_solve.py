@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxte.domain import evaluate_index
-from jaxte.domains import Domain, DomainTransformation
-from jaxte.errors import DefinitionError
-from jaxte.expr import Axis, Expr, Var, as_expr
-from jaxte.solve import (
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Axis, Expr, Var, as_expr
+from jaxte.sets.domain import evaluate_index
+from jaxte.sets.solve import (
     simplify_domain,
     solve_linear_equations,
     solve_linear_inequalities,
 )
+from jaxte.sets.transformation import Domain, DomainTransformation
 
 coefficients = st.integers(-4, 4)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.errors import LoweringError
-from jaxte.tensor import Tensor
+from jaxte.lang.errors import LoweringError
+from jaxte.tensors.tensor import Tensor
 
 LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\(0, (\d+), (\d+)")
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.errors import LoweringError
-from jaxte.tensor import Tensor
+from jaxte.lang.errors import LoweringError
+from jaxte.tensors.tensor import Tensor
 from tests.random_definitions import Definition, definitions, draw_numbers
 
 FORCED = {"*": "tiles"}

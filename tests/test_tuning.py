@@ -17,8 +17,8 @@ import pytest
 import jaxte as te
 from jaxte.bridge import measured, tuning
 from jaxte.bridge.tuning_file import Tuned, save_tuning
-from jaxte.lower.signatures import signature
-from jaxte.tensor import Tensor
+from jaxte.lower.cost.signature import signature
+from jaxte.tensors.tensor import Tensor
 
 X = np.random.default_rng(0).standard_normal((2, 4, 6, 6)).astype("float32")
 W = np.random.default_rng(1).standard_normal((4, 2, 3, 3)).astype("float32")

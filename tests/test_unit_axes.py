@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Tensor
+from jaxte.tensors.tensor import Tensor
 from tests.lowered import check
 
 X = te.placeholder((3, 5), name="X")

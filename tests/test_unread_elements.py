@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensor import Placeholder, topological_order
+from jaxte.tensors.tensor import Placeholder, topological_order
 
 K = te.reduce_axis((0, 4), "k")
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxte import functions as f
-from jaxte import reductions as r
 from jaxte.autodiff.reverse import differentiate
-from jaxte.compute import compute
-from jaxte.expr import Expr, Reduce
-from jaxte.lower.specs import Refusal, write_extent
-from jaxte.lower.window import UnrollSpec, WindowSpec, recognise_window
-from jaxte.lower.window_source import (
+from jaxte.lang import functions as f
+from jaxte.lang.expr import Expr, Reduce
+from jaxte.lang.text import text
+from jaxte.lower.code.spec import Refusal, write_extent
+from jaxte.lower.forms.window.recognise import UnrollSpec, WindowSpec, recognise_window
+from jaxte.lower.forms.window.text import (
     DOUBLING,
     PADDED_APART,
     REDUCE_WINDOW,
@@ -26,9 +25,10 @@ from jaxte.lower.window_source import (
     is_padded_apart,
     window_source,
 )
-from jaxte.reductions import reduce_axis
-from jaxte.tensor import Compute, Tensor, placeholder, var
-from jaxte.text import text
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
 from tests.emitted import NAMES, check, feeds, split_guard
 
 X = placeholder((2, 12, 11), name="X")

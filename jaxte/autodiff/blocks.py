@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte import dtypes
 from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
 from jaxte.autodiff.seeds import Adjoint, seed_of
+from jaxte.autodiff.simplify import collect
 from jaxte.autodiff.zeros import summands
-from jaxte.checks import one_of_type, wants_arguments
-from jaxte.errors import DifferentiationError, DtypeError
-from jaxte.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
-from jaxte.operators import EQUAL
-from jaxte.reductions import builtin_reducer
-from jaxte.shapes import Extent
-from jaxte.simplify import collect
-from jaxte.tensor import Compute, Extern, Tensor
-from jaxte.walk import postorder, reads_of
+from jaxte.lang import dtypes
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import DifferentiationError, DtypeError
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
+from jaxte.lang.operators import EQUAL
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
 def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:

@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from jaxte.autodiff.data import data_equation, data_readings
-from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.identity import among, identical
-from jaxte.operators import SELECT
-from jaxte.reductions import builtin_reducer
-from jaxte.tensor import Compute, Tensor
-from jaxte.walk import depends_on, free_axes, postorder, substitute
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.tensor import Compute, Tensor
 
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]

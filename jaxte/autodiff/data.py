@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.affine import from_linear, linear, normal
-from jaxte.conditions import nonnegative_forms, prune
-from jaxte.domains import Domain
-from jaxte.elimination import mentions
-from jaxte.errors import IndexExpressionError
-from jaxte.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
-from jaxte.facts import Permutation, SymmetricAdjacency, find, values_in
-from jaxte.identity import among, identical
-from jaxte.operators import EQUAL, SELECT
-from jaxte.solve import simplify_domain
-from jaxte.tensor import Tensor
-from jaxte.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.conditions import nonnegative_forms, prune
+from jaxte.sets.elimination import mentions
+from jaxte.sets.solve import simplify_domain
+from jaxte.sets.transformation import Domain
+from jaxte.tensors.facts import Permutation, SymmetricAdjacency, find, values_in
+from jaxte.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte import dtypes
-from jaxte.affine import normal
 from jaxte.autodiff.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.scalar import guard
-from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast
-from jaxte.operators import (
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast
+from jaxte.lang.operators import (
     BIT_AND,
     DIVIDE,
     EQUAL,
@@ -35,9 +34,10 @@ from jaxte.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
-from jaxte.reductions import builtin_reducer, position_of
-from jaxte.tensor import Compute, Tensor, topological_order
-from jaxte.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.sets.affine import normal
+from jaxte.tensors.reductions import builtin_reducer, position_of
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 MOST_BITS = 31  # of an int32, besides its sign
 

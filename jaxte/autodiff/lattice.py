@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.affine import linear, normal
 from jaxte.autodiff.scalar import guard
-from jaxte.conditions import tidy
-from jaxte.domain import is_decidable
-from jaxte.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
-from jaxte.identity import among
-from jaxte.operators import EQUAL, MOD, SELECT
-from jaxte.simplify import simplify_reads
-from jaxte.tensor import Compute
-from jaxte.walk import free_axes, postorder, substitute
+from jaxte.autodiff.simplify import simplify_reads
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL, MOD, SELECT
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import tidy
+from jaxte.sets.domain import is_decidable
+from jaxte.tensors.tensor import Compute
 
 
 class LatticeSum(Compute):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.autodiff.seeds import Adjoint
-from jaxte.expr import Axis, Expr, Read, cast
-from jaxte.identity import among
-from jaxte.shapes import Extent
-from jaxte.simplify import collect
-from jaxte.tensor import Compute, Tensor
-from jaxte.walk import substitute
+from jaxte.autodiff.simplify import collect
+from jaxte.lang.expr import Axis, Expr, Read, cast
+from jaxte.lang.identity import among
+from jaxte.lang.walk import substitute
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 def merge(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.checks import called
-from jaxte.dtypes import is_inexact
-from jaxte.errors import DifferentiationError, DtypeError, ShapeError
-from jaxte.expr import as_expr
-from jaxte.identity import identical
-from jaxte.shapes import shape_text
-from jaxte.tensor import Tensor, topological_order
+from jaxte.lang.checks import called
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
+from jaxte.lang.expr import as_expr
+from jaxte.lang.identity import identical
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Tensor, topological_order
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from jaxte import dtypes
-from jaxte.affine import linear, normal
-from jaxte.conditions import tidy
-from jaxte.domain import is_decidable
-from jaxte.domains import Domain
-from jaxte.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
-from jaxte.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
-from jaxte.reductions import builtin_reducer
-from jaxte.shapes import MAX_EXTENT
-from jaxte.simplify import simplify_reads
-from jaxte.solve import simplify_domain
-from jaxte.walk import free_axes, postorder, substitute
+from jaxte.autodiff.simplify import simplify_reads
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
+from jaxte.lang.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import tidy
+from jaxte.sets.domain import is_decidable
+from jaxte.sets.solve import simplify_domain
+from jaxte.sets.transformation import Domain
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import MAX_EXTENT
 
 
 @dataclass(frozen=True)

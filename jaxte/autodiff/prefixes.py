@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.affine import Linear, from_linear, linear, normal
-from jaxte.domain import is_decidable
-from jaxte.elimination import mentions
-from jaxte.errors import IndexExpressionError
-from jaxte.expr import Axis, Call, Expr, Reduce, conjunction, conjuncts
-from jaxte.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
-from jaxte.tensor import Compute
-from jaxte.walk import substitute
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, conjunction, conjuncts
+from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
+from jaxte.lang.walk import substitute
+from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.domain import is_decidable
+from jaxte.sets.elimination import mentions
+from jaxte.tensors.tensor import Compute
 
 
 @dataclass(frozen=True, slots=True)

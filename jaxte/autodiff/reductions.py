@@ -15,19 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte import dtypes
 from jaxte.autodiff.extrema import extremum_adjoint
 from jaxte.autodiff.places import deskewed, fresh, points_of
 from jaxte.autodiff.prefixes import as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import scan_contributions
-from jaxte.errors import DifferentiationError
-from jaxte.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.identity import among, place_of
-from jaxte.operators import AND, EQUAL, GREATER, LESS, Op
-from jaxte.reductions import position_of
-from jaxte.tensor import Compute
-from jaxte.walk import combine, free_axes, substitute
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.identity import among, place_of
+from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
+from jaxte.lang.walk import combine, free_axes, substitute
+from jaxte.tensors.reductions import position_of
+from jaxte.tensors.tensor import Compute
 
 Wanted = Callable[[Expr], bool]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jaxte import dtypes
 from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
 from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
-from jaxte.checks import called, several, wants_arguments
-from jaxte.errors import DifferentiationError, DtypeError, ShapeError
-from jaxte.expr import as_expr
-from jaxte.identity import identical
-from jaxte.printing import html
-from jaxte.shapes import shape_text
-from jaxte.tensor import Compute, Tensor, topological_order
+from jaxte.lang import dtypes
+from jaxte.lang.checks import called, several, wants_arguments
+from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
+from jaxte.lang.expr import as_expr
+from jaxte.lang.identity import identical
+from jaxte.show.printing import html
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 
 class DifferentiationResult(Sequence[Tensor]):

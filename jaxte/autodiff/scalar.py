@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte import dtypes
-from jaxte.errors import DifferentiationError
-from jaxte.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.scalar_table import TABLE
-from jaxte.scalars import OPS
-from jaxte.simplify import added
-from jaxte.walk import postorder, substitute
+from jaxte.autodiff.simplify import added
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import OPS
+from jaxte.lang.walk import postorder, substitute
 
 _FOLDS: dict[str, Callable[..., Any]] = {
     "multiply": operator.mul,

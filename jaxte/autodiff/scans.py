@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte.affine import from_linear, linear, normal
 from jaxte.autodiff.prefixes import Scan
 from jaxte.autodiff.scalar import Contribution, contributions, is_zero, plus, times
+from jaxte.autodiff.simplify import collect
 from jaxte.autodiff.zeros import summands
-from jaxte.expr import (
+from jaxte.lang.expr import (
     Axis,
     Const,
     Expr,
@@ -31,11 +31,11 @@ from jaxte.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.identity import among
-from jaxte.operators import MAXIMUM, MINIMUM, SELECT
-from jaxte.simplify import collect
-from jaxte.tensor import Compute
-from jaxte.walk import combine, free_axes, substitute
+from jaxte.lang.identity import among
+from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
+from jaxte.lang.walk import combine, free_axes, substitute
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.tensors.tensor import Compute
 
 Value = Callable[[Expr], Expr]  # an element of a sequence at a position
 

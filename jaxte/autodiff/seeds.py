@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte import dtypes
 from jaxte.autodiff.lattice import LatticeSum
 from jaxte.autodiff.scalar import guard
-from jaxte.domain import is_decidable
-from jaxte.expr import Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.operators import NEGATIVE, NOT_EQUAL, SELECT
-from jaxte.scalar_table import TABLE
-from jaxte.tensor import Compute, Tensor
-from jaxte.walk import postorder, reads_of, substitute
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.operators import NEGATIVE, NOT_EQUAL, SELECT
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.sets.domain import is_decidable
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 class Adjoint(Compute):

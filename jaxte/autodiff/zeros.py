@@ -4,7 +4,7 @@ For a read ``X[f(v)]`` in a body over ``v`` with domain ``D`` and an adjoint ``g
 
     dX[a] = sum over { v in D : f(v) = a } of g(v)
 
-The equations ``f(v) = a`` are solved over the integers (``jaxte.solve``), so that the sum runs over the free
+The equations ``f(v) = a`` are solved over the integers (``jaxte.sets.solve``), so that the sum runs over the free
 variables only; conditions on ``a`` alone become guards around it.
 """
 
@@ -15,18 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 from jaxte.autodiff.data import Points, solve_data, without_implied
 from jaxte.autodiff.lattice import guarded
 from jaxte.autodiff.scalar import Contribution, is_zero, times
-from jaxte.conditions import tidy
-from jaxte.domain import IntegerSet, is_decidable
-from jaxte.domains import Domain
-from jaxte.elimination import mentions
-from jaxte.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.identity import among
-from jaxte.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.reductions import builtin_reducer
-from jaxte.scalar_table import is_finite
-from jaxte.simplify import factors_outside, simplify_reads
-from jaxte.solve import simplify_domain
-from jaxte.walk import free_axes, postorder, reads_of, substitute
+from jaxte.autodiff.simplify import factors_outside, simplify_reads
+from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
+from jaxte.lang.scalar_table import is_finite
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.conditions import tidy
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.elimination import mentions
+from jaxte.sets.solve import simplify_domain
+from jaxte.sets.transformation import Domain
+from jaxte.tensors.reductions import builtin_reducer
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:

@@ -12,11 +12,11 @@ import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
 from jaxte.bridge.arrays import canonical_dtype, is_array, is_static, refuse_masked
-from jaxte.checks import described
-from jaxte.errors import ArgumentError, FeedError
-from jaxte.expr import Expr, Var
-from jaxte.lower.names import identifier
-from jaxte.tensor import Placeholder, Tensor, placeholder
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, FeedError
+from jaxte.lang.expr import Expr, Var
+from jaxte.lower.code.identifiers import identifier
+from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
 
 _CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}
 

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxte.dtypes import DTYPES
-from jaxte.errors import FeedError
+from jaxte.lang.dtypes import DTYPES
+from jaxte.lang.errors import FeedError
 
 _STATIC_TYPES = (
     *(bool, int, float, complex, str, bytes, type(None), type, np.dtype, slice, range),

@@ -15,14 +15,14 @@ import jax
 from jaxte.autodiff.reverse import vjp_graph
 from jaxte.bridge.lazy import lazy
 from jaxte.bridge.module import Module, load, title, with_own_externs
-from jaxte.bridge.residuals import saved_tensors
-from jaxte.dtypes import is_inexact
-from jaxte.lower.emit import module_text
-from jaxte.lower.names import Names, identifier
-from jaxte.lower.ops import Program
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import DEFAULT, Policy
-from jaxte.tensor import Placeholder, Tensor, placeholder
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lower.code.identifiers import Names, identifier
+from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.lower.program.residuals import saved_tensors
+from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
 
 FORWARD, SAVING, BACKWARD = "forward", "forward_with_residuals", "backward"
 

@@ -15,8 +15,8 @@ from jaxte.bridge.compile import Graph
 from jaxte.bridge.lazy import lazy
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import Outputs
-from jaxte.fact_checks import check_facts
-from jaxte.lower.gather_layout import gathers_laid_out
+from jaxte.lower.rewrites.gather_layout import gathers_laid_out
+from jaxte.meaning.fact_checks import check_facts
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.named import check_value, checked_arrays
 from jaxte.bridge.options import Options
 from jaxte.bridge.outputs import Outputs, collect_outputs
-from jaxte.checks import wants_arguments
-from jaxte.errors import DefinitionError
-from jaxte.feeds import check_feeds
-from jaxte.tensor import Placeholder, Tensor, topological_order
+from jaxte.lang.checks import wants_arguments
+from jaxte.lang.errors import DefinitionError
+from jaxte.meaning.feeds import check_feeds
+from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
 
 
 @wants_arguments

@@ -12,11 +12,11 @@ import numpy as np
 
 from jaxte.bridge.arrays import x64_enabled
 from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
-from jaxte.bridge.residuals import bytes_of
-from jaxte.lower.ops import Amounts, Choice, Estimate, Program, TilePass
-from jaxte.lower.policy import ANY
-from jaxte.shapes import shape_text
-from jaxte.tensor import Tensor
+from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, Program, TilePass
+from jaxte.lower.cost.policy import ANY
+from jaxte.lower.program.residuals import bytes_of
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Tensor
 
 _SCATTER = "scatter"
 

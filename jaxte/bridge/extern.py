@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
-from jaxte import dtypes
-from jaxte.checks import several, wants_arguments
-from jaxte.errors import DefinitionError, DtypeError, ShapeError
-from jaxte.expr import Expr
-from jaxte.shapes import check_shape, shape_text
-from jaxte.tensor import Extern, Tensor
+from jaxte.lang import dtypes
+from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.errors import DefinitionError, DtypeError, ShapeError
+from jaxte.lang.expr import Expr
+from jaxte.tensors.shapes import check_shape, shape_text
+from jaxte.tensors.tensor import Extern, Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,11 +27,11 @@ from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
-from jaxte.checks import described
-from jaxte.cost import Cost, cost
-from jaxte.errors import DefinitionError, FeedError
-from jaxte.lower.policy import budget_bytes
-from jaxte.tensor import Tensor, evaluated
+from jaxte.lang.checks import described
+from jaxte.lang.errors import DefinitionError, FeedError
+from jaxte.lower.cost.policy import budget_bytes
+from jaxte.meaning.cost import Cost, cost
+from jaxte.tensors.tensor import Tensor, evaluated
 
 
 class Function:

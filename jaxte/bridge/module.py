@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxte.lower.ops import Program, Statement
+from jaxte.lower.code.vocabulary import Program, Statement
 
 
 @dataclass(frozen=True)

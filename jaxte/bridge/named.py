@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.bridge.arrays import canonical_dtype, is_array, x64_enabled
-from jaxte.checks import described
-from jaxte.errors import DefinitionError, FeedError
-from jaxte.feeds import bind_sizes, check_feeds
-from jaxte.shapes import shape_text
-from jaxte.tensor import Placeholder, Tensor
+from jaxte.lang.checks import described
+from jaxte.lang.errors import DefinitionError, FeedError
+from jaxte.meaning.feeds import bind_sizes, check_feeds
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 @dataclass(frozen=True)

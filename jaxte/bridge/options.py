@@ -10,10 +10,10 @@ import jax
 
 from jaxte.autodiff.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.measured import measurements
-from jaxte.errors import DefinitionError, DifferentiationError
-from jaxte.lower.policy import Policy
-from jaxte.lower.rates import is_known
-from jaxte.tensor import Tensor
+from jaxte.lang.errors import DefinitionError, DifferentiationError
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.cost.rates import is_known
+from jaxte.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure
 
-from jaxte.checks import described
-from jaxte.dtypes import is_inexact
-from jaxte.errors import DefinitionError
-from jaxte.expr import Expr
-from jaxte.tensor import Placeholder, Tensor, topological_order
-from jaxte.text import text
+from jaxte.lang.checks import described
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Expr
+from jaxte.lang.text import text
+from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
 
 
 @dataclass(frozen=True)

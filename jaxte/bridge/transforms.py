@@ -13,9 +13,9 @@ from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.arrays import is_array
 from jaxte.bridge.evaluate import as_function
 from jaxte.bridge.function import Function
-from jaxte.checks import described, several, wants_arguments
-from jaxte.dtypes import is_inexact
-from jaxte.errors import ArgumentError, DefinitionError, DtypeError
+from jaxte.lang.checks import described, several, wants_arguments
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 
 
 @wants_arguments

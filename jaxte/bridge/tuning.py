@@ -18,15 +18,15 @@ from jaxte.bridge.evaluate import as_function
 from jaxte.bridge.measured import measurements, remember
 from jaxte.bridge.module import load, with_own_externs
 from jaxte.bridge.tuning_file import Tuned, kept_here, save_tuning
-from jaxte.dtypes import is_inexact
-from jaxte.errors import LoweringError
-from jaxte.facts import companions
-from jaxte.identity import among
-from jaxte.lower.emit import module_text
-from jaxte.lower.ops import Program
-from jaxte.lower.plan import lower
-from jaxte.lower.policy import Policy
-from jaxte.tensor import Compute, Tensor, topological_order
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import LoweringError
+from jaxte.lang.identity import among
+from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.facts import companions
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 Arrays = Mapping[Tensor, Any]
 _FEWEST, _MOST = 3, 50  # timed calls of each form

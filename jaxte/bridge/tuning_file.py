@@ -15,7 +15,7 @@ import jax
 
 from jaxte.bridge.file_lock import only_writer
 from jaxte.bridge.measured import remember
-from jaxte.errors import LoweringError
+from jaxte.lang.errors import LoweringError
 
 FORMAT = 1  # of the file, and of the signatures in it
 

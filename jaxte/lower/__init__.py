@@ -1,0 +1,1 @@
+"""From definitions to the text of a JAX module, room by room."""

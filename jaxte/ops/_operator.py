@@ -22,12 +22,12 @@ import jax
 import numpy as np
 
 from jaxte.bridge.function import function
-from jaxte.checks import described
-from jaxte.compute import compute
-from jaxte.errors import ArgumentError, DefinitionError, ShapeError
-from jaxte.expr import Expr, as_expr
-from jaxte.shapes import broadcast_shapes, same_extent
-from jaxte.tensor import Compute, Tensor
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
+from jaxte.lang.expr import Expr, as_expr
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import broadcast_shapes, same_extent
+from jaxte.tensors.tensor import Compute, Tensor
 
 Build = Callable[..., Any]
 

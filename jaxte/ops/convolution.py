@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Expr, as_expr
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.windows import channel_and_spatial, windows
-from jaxte.shapes import shape_text
-from jaxte.tensor import Tensor
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Tensor
 
 
 def _convolution(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.functions import cast, const
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.functions import cast, const
 from jaxte.ops._operator import operator
-from jaxte.tensor import Tensor
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import Tensor
 
 
 @operator

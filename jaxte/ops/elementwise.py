@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte import functions as f
-from jaxte.compute import compute
+from jaxte.lang import functions as f
 from jaxte.ops._operator import Build, normal_axis, operator, pointwise
-from jaxte.tensor import Tensor
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import Tensor
 
 
 def _unary(fn: Build) -> Build:

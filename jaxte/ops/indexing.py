@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte import dtypes
-from jaxte import functions as f
-from jaxte.compute import compute
-from jaxte.errors import DtypeError, ShapeError
-from jaxte.expr import Expr
+from jaxte.lang import dtypes
+from jaxte.lang import functions as f
+from jaxte.lang.errors import DtypeError, ShapeError
+from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axis, operator, static_int
 from jaxte.ops.reshape import reshape
-from jaxte.shapes import Extent
-from jaxte.tensor import Tensor
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Tensor
 
 
 @operator

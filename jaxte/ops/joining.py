@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.checks import described
-from jaxte.compute import compute
-from jaxte.errors import ArgumentError, ShapeError
-from jaxte.expr import Expr, as_expr
-from jaxte.functions import const, select
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, ShapeError
+from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.functions import const, select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
 from jaxte.ops.windows import channel_and_spatial, per_axis
-from jaxte.shapes import Extent, same_extent, shape_text
-from jaxte.tensor import Tensor
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import Extent, same_extent, shape_text
+from jaxte.tensors.tensor import Tensor
 
 
 def _put(index: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Axis, Expr, as_expr
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.ops._operator import element, normal_axis, operator
-from jaxte.shapes import Extent, broadcast_shapes, shape_text
-from jaxte.tensor import Tensor
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import Extent, broadcast_shapes, shape_text
+from jaxte.tensors.tensor import Tensor
 
 
 def check_equal(a: Extent, b: Extent, what: str) -> None:

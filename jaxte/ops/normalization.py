@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte import functions as f
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Expr
+from jaxte.lang import functions as f
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
 from jaxte.ops.reductions import Axes, inexact, mean, reduce
-from jaxte.tensor import Tensor
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import Tensor
 
 
 @operator

@@ -6,15 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxte import functions as f
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Axis, Expr, as_expr
+from jaxte.lang import functions as f
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.ops._operator import operator
 from jaxte.ops.reductions import reduce
 from jaxte.ops.windows import Window, channel_and_spatial, per_axis, windows
-from jaxte.tensor import Tensor
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import Tensor
 
 Reduction = Callable[[Expr, list[Axis], Expr], Expr]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jaxte import dtypes
-from jaxte import functions as f
-from jaxte import reductions as r
-from jaxte.compute import compute
-from jaxte.errors import DefinitionError
-from jaxte.expr import Expr
+from jaxte.lang import dtypes
+from jaxte.lang import functions as f
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
-from jaxte.shapes import Extent, same_extent
-from jaxte.tensor import Tensor
+from jaxte.tensors import reductions as r
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import Extent, same_extent
+from jaxte.tensors.tensor import Tensor
 
 Axes = int | tuple[int, ...] | None
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.affine import linear, normal
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Expr, as_expr
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import normal_axis, operator
-from jaxte.shapes import Extent, Shape, check_shape, same_extent, shape_text
-from jaxte.tensor import Tensor
+from jaxte.sets.affine import linear, normal
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import Extent, Shape, check_shape, same_extent, shape_text
+from jaxte.tensors.tensor import Tensor
 
 
 @operator

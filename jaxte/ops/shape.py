@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.compute import compute
-from jaxte.errors import ShapeError
-from jaxte.expr import Expr
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Expr
 from jaxte.ops._operator import element, normal_axes, normal_axis, operator
-from jaxte.shapes import check_shape, same_extent, shape_text
-from jaxte.tensor import Tensor
+from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import check_shape, same_extent, shape_text
+from jaxte.tensors.tensor import Tensor
 
 
 @operator

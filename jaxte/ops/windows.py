@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.checks import described
-from jaxte.errors import ArgumentError, ShapeError
-from jaxte.expr import Expr, as_expr
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, ShapeError
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import static_int
-from jaxte.shapes import Extent
+from jaxte.tensors.shapes import Extent
 
 SPATIAL = "DHW"
 

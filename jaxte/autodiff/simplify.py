@@ -1,0 +1,143 @@
+"""Rules that make an adjoint simpler without changing it.
+
+``simplify_reads`` normalises index expressions; ``factors_outside`` moves what does not depend on the reduction
+axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice of two by the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.sets.affine import axis_bounds, from_linear, linear, resolved
+
+Wrap = Callable[[Expr], Expr]
+
+
+def simplify_reads(expr: Expr) -> Expr:
+    """``expr`` with the indices of every read in normal form."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        return Read(node.tensor, [simplify_index(i) for i in node.indices])
+
+    return rewrite(expr, rule)
+
+
+def simplify_index(index: Expr) -> Expr:
+    """An index in normal form, with ``//`` and ``%`` that the axes' ranges decide resolved."""
+    if isinstance(index, (Axis, Const)):
+        return index
+    try:
+        form = linear(index)
+    except IndexExpressionError:
+        return index
+    return from_linear(resolved(form, axis_bounds(free_axes(index))))
+
+
+def factors_outside(
+    value: Expr, axes: Sequence[Axis], may_leave: Callable[[Expr, bool], bool]
+) -> tuple[list[Wrap], Expr]:
+    """``value`` split into what can be done after summing over ``axes`` (outermost first) and what remains.
+
+    ``may_leave(e, divides)`` says whether a factor ``e``, or divisor, may be put outside.
+    """
+    inside = _dependence(value, axes)
+    wraps: list[Wrap] = []
+    while isinstance(value, Call):
+        match value.op, value.args:
+            case op, (a,) if op is NEGATIVE:
+                wraps.append(lambda e: call(NEGATIVE, e))
+                value = a
+            case op, (a, b) if op is MULTIPLY and not inside[a] and inside[b] and may_leave(a, False):
+                wraps.append(_multiplier(a))
+                value = b
+            case op, (a, b) if op is MULTIPLY and not inside[b] and inside[a] and may_leave(b, False):
+                wraps.append(_right_multiplier(b))
+                value = a
+            case op, (a, b) if op is DIVIDE and not inside[b] and inside[a] and may_leave(b, True):
+                wraps.append(_divisor(b))
+                value = a
+            case _:
+                break
+    return wraps, value
+
+
+def _multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, factor, e)
+
+
+def _right_multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, e, factor)
+
+
+def _divisor(factor: Expr) -> Wrap:
+    return lambda e: call(DIVIDE, e, factor)
+
+
+def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
+    """For every node below ``root``, whether it depends on one of ``axes``."""
+    wanted = set(axes)
+    found: dict[Expr, bool] = {}
+    for node in postorder(root):
+        found[node] = node in wanted or any(found[child] for child in node.children)
+    return found
+
+
+def collect(terms: Sequence[Expr]) -> Expr:
+    """The sum of ``terms``: equal ones added up, opposite ones gone; 0 if nothing is left."""
+    counts: dict[Expr, float] = {}
+    for term in terms:
+        sign, core = _sign_and_core(term)
+        counts[core] = counts.get(core, 0) + sign
+    result: Expr | None = None
+    for core, count in counts.items():
+        if count == 0:
+            continue
+        size = core if abs(count) == 1 else call(MULTIPLY, Const(abs(count)), core)
+        if result is None:
+            result = size if count > 0 else call(NEGATIVE, size)
+        else:
+            result = added(result, size, ADD if count > 0 else SUBTRACT)
+    return Const(0.0) if result is None else result
+
+
+def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
+    """``a + b`` (or ``a - b``); ``select(c, x, 0) + select(c, 0, y)`` as ``select(c, x, y)`` where ``c`` is about data."""
+    if isinstance(a, Call) and a.op is ADD is op and _same_choice(a.args[1], b):
+        return call(ADD, a.args[0], added(a.args[1], b))
+    if not _same_choice(a, b):
+        return call(op, a, b)
+    assert isinstance(a, Call) and isinstance(b, Call)
+    taken, other = (_total(x, y, op) for x, y in zip(a.args[1:], b.args[1:], strict=True))
+    return call(SELECT, a.args[0], taken, other)
+
+
+def _same_choice(a: Expr, b: Expr) -> bool:
+    """Whether both are choices by one condition that is no matter of positions, which lowering takes apart better."""
+    if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
+        return False
+    return a.args[0] is b.args[0] and a.dtype == b.dtype and bool(reads_of(a.args[0]))
+
+
+def _total(a: Expr, b: Expr, op: Op) -> Expr:
+    if _is_zero(b):
+        return a
+    if _is_zero(a):
+        return b if op is ADD else call(NEGATIVE, b)
+    return added(a, b, op)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _sign_and_core(term: Expr) -> tuple[float, Expr]:
+    sign = 1.0
+    while isinstance(term, Call) and term.op is NEGATIVE:
+        sign, term = -sign, term.args[0]
+    return sign, term

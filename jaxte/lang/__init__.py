@@ -1,0 +1,1 @@
+"""The scalar and index language: nodes, operators, the table of scalar functions."""

@@ -1,0 +1,392 @@
+"""Expressions and their arithmetic: immutable, interned nodes, typed as they meet and folded where they are known.
+
+A node is made once for each meaning: two equal expressions are the same object, so identity is structural
+equality and nodes serve as dictionary keys.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+from weakref import WeakValueDictionary
+
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
+from jaxte.lang.operators import (
+    AND,
+    FLOOR_DIVIDE,
+    MOD,
+    NOT,
+    OR,
+    SELECT,
+    Op,
+    Operand,
+    has_no_value,
+    result_kind,
+)
+
+Scalar = bool | int | float | complex
+
+
+class Expr(Operand):
+    """A scalar or index expression.
+
+    Attributes:
+        dtype: name of the element type.
+        weak: True for values of Python scalars and axes, which take the dtype of what they meet.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "weak")
+    __match_args__: tuple[str, ...] = ()
+    dtype: str
+    weak: bool
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return apply(op, *args)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The expressions that this node is made of, in order."""
+        return ()
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        """The same node over other children."""
+        return self
+
+    @property
+    def kind(self) -> dtypes.Kind:
+        return self.dtype, self.weak
+
+    def __bool__(self) -> bool:
+        if isinstance(self, Const):
+            return bool(self.value)
+        raise TruthValueError(f"`{self!r}`")
+
+    def __index__(self) -> int:
+        if isinstance(self, Const) and isinstance(self.value, int):
+            return int(self.value)
+        raise has_no_value("an integer of Python")
+
+    def __float__(self) -> float:
+        if isinstance(self, Const) and isinstance(self.value, (int, float)):
+            return float(self.value)
+        return super().__float__()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise DefinitionError("a scalar expression cannot be iterated over")
+
+    def __repr__(self) -> str:
+        return _write(self)
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise unpicklable(f"the {type(self).__name__.lower()} of a definition")
+
+
+_write: Callable[[Expr], str] = object.__repr__
+
+
+def show_with(write: Callable[[Expr], str]) -> None:
+    """Lets expressions show themselves as ``write`` says, which knows their kinds."""
+    global _write
+    _write = write
+
+
+def unpicklable(what: str) -> TypeError:
+    """Nodes are what they are by identity, and hold functions of the user."""
+    return TypeError(
+        f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
+        "text of te.source"
+    )
+
+
+_nodes: WeakValueDictionary[tuple[Any, ...], Expr] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def intern(cls: type, key: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """The one node of class ``cls`` under ``key``; made from ``fields`` if it does not exist yet."""
+    key = (cls, *key)
+    with _lock:
+        node = _nodes.get(key)
+        if node is None:
+            node = new_node(cls, fields)
+            _nodes[key] = node
+    return node
+
+
+def new_node(cls: type, fields: dict[str, Any]) -> Any:
+    """A node of class ``cls``, whose constructor is left out since nodes are immutable."""
+    node: Any = object.__new__(cls)
+    for name, value in fields.items():
+        object.__setattr__(node, name, value)
+    return node
+
+
+class Const(Expr):
+    """A literal."""
+
+    __slots__ = ("value",)
+    __match_args__ = ("value",)
+    value: Scalar
+
+    def __new__(cls, value: Scalar, dtype: str | None = None) -> Const:
+        kind = dtypes.scalar_kind(value) if dtype is None else (dtype, False)
+        return intern(
+            cls, (repr(value), type(value), *kind), {"value": value, "dtype": kind[0], "weak": kind[1]}
+        )
+
+
+class Call(Expr):
+    """A scalar operation on expressions."""
+
+    __slots__ = ("args", "op")
+    __match_args__ = ("op", "args")
+    op: Op
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return call(self.op, *children)
+
+
+def as_expr(value: Any) -> Expr:
+    """A Python scalar as a node; nodes as they are."""
+    if isinstance(value, Expr):
+        return value
+    if type(value) is int:
+        return _integer(value)
+    if isinstance(value, Operand):
+        raise DefinitionError(
+            f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
+            "(X[()] if it has no axes)"
+        )
+    if isinstance(value, (bool, int, float, complex)):
+        return Const(plain_number(value))
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _typed_number(value)
+    raise DefinitionError(
+        f"{type(value).__name__} {value!r} is not a scalar expression; "
+        "arrays enter a definition as te.placeholder"
+    )
+
+
+def plain_number(value: Scalar) -> Scalar:
+    """A number of Python that is no instance of a class of its own, as ``np.float64`` and the members of an IntEnum are."""
+    return next(
+        kind(value)  # type: ignore[arg-type]
+        for kind in (bool, int, float, complex)
+        if isinstance(value, kind)
+    )
+
+
+def _typed_number(value: Any) -> Const:
+    """A scalar of NumPy or JAX. The 64-bit types are what NumPy makes of numbers of Python, and count as those."""
+    name = dtypes.dtype_name(value.dtype)
+    weak = name in ("int64", "float64", "complex128") or getattr(value, "weak_type", False)
+    try:
+        return Const(value.item()) if weak else Const(value.item(), name)
+    except TypeError:  # JAX knows the value of a tracer only when the code runs
+        raise DefinitionError(
+            f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
+            "te.function as an argument, an array of shape (), and read it as s[()]"
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def _integer(value: int) -> Const:
+    return Const(value)
+
+
+def apply(op: Op, *args: Any) -> Any:
+    """``op`` on scalars, or elementwise on whole Tensors when one of the operands is one."""
+    for arg in args:
+        if isinstance(arg, Operand) and not isinstance(arg, Expr):
+            return arg._apply(op, args)
+    return call(op, *args)
+
+
+def call(op: Op, *args: Any) -> Expr:
+    """The node of ``op`` on ``args``, folded where the operands are integers known now."""
+    exprs = tuple([as_expr(a) for a in args])
+    if (known := _nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
+        return known
+    if len(exprs) != op.arity:
+        raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
+    exprs = _meeting(op, exprs)
+    dtype, weak = result_kind(op, [e.kind for e in exprs])
+    folded = _fold(op, exprs, dtype)
+    if folded is not None:
+        return folded
+    return intern(
+        Call,
+        (op.name, op.result, *map(id, exprs)),
+        {"op": op, "args": exprs, "dtype": dtype, "weak": weak},
+    )
+
+
+def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does.
+
+    Comparisons are those of the values whatever their dtypes, so that they need no widening.
+    """
+    if op.result == "bool":
+        return tuple(narrowed(a) for a in args)
+    if op.result not in ("promote", "integer"):
+        return args
+    operands = args[1:] if op is SELECT else args
+    if not any(a.weak for a in operands) or all(a.weak for a in operands):
+        return args
+    shortest = dtypes.promote(a.kind for a in operands)[0]
+    if shortest not in dtypes.SHORT_INTEGERS or not any(_exceeds(a, shortest) for a in operands):
+        return args
+    return tuple(cast(a, "int32") if a.dtype in dtypes.SHORT_INTEGERS else a for a in args)
+
+
+def _exceeds(expr: Expr, dtype: str) -> bool:
+    """Whether ``expr`` is a position, or a number that ``dtype`` does not hold."""
+    if not expr.weak:
+        return False
+    low, high = dtypes.SHORT_INTEGERS[dtype]
+    return not (isinstance(expr, Const) and isinstance(expr.value, int) and low <= expr.value <= high)
+
+
+def widened(expr: Expr) -> Expr:
+    """``expr``, an int32 if it is a shorter integer: what exact arithmetic on positions is done with."""
+    return cast(expr, "int32") if expr.dtype in dtypes.SHORT_INTEGERS else expr
+
+
+def narrowed(expr: Expr) -> Expr:
+    """``expr`` without a cast of a short integer to int32, where only its value counts."""
+    if isinstance(expr, Call) and expr.op.result == "int32" and expr.op.name == "cast":
+        (operand,) = expr.args
+        return operand if operand.dtype in dtypes.SHORT_INTEGERS else expr
+    return expr
+
+
+TRUE = Const(True)
+FALSE = Const(False)
+ZERO = Const(0)
+ONE = Const(1)
+
+_INTEGER_FOLDS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "negative": lambda a: -a,
+    "maximum": max,
+    "minimum": min,
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+}
+
+
+def _is_index_const(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.weak and isinstance(expr.value, int)
+
+
+def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
+    """Exact folding of index arithmetic and of logic; floats are left as the user wrote them."""
+    if op in (AND, OR, NOT):
+        return _fold_logic(op, args)
+    if op.name == "cast" and dtypes.is_integer(dtype) and _holds(dtype, args[0]):
+        return Const(args[0].value, dtype)  # type: ignore[attr-defined]
+    if op is SELECT and isinstance(args[0], Const):
+        chosen = args[1] if args[0].value else args[2]
+        return chosen if chosen.dtype == dtype else cast(chosen, dtype)
+    if not all(a.weak and a.dtype == "int32" for a in args):
+        return None
+    if op in (FLOOR_DIVIDE, MOD):
+        return _fold_division(op, *args)
+    if op.name in _INTEGER_FOLDS and all(_is_index_const(a) for a in args):
+        return Const(_INTEGER_FOLDS[op.name](*(a.value for a in args)))  # type: ignore[attr-defined]
+    match op.name, args:
+        case ("add", (a, b)):
+            return b if a is ZERO else a if b is ZERO else None
+        case ("subtract", (a, b)):
+            return a if b is ZERO else ZERO if a is b else None
+        case ("multiply", (a, b)):
+            return b if a is ONE else a if b is ONE else ZERO if a is ZERO or b is ZERO else None
+        case ("equal" | "less_equal" | "greater_equal", (a, b)):
+            return TRUE if a is b else None
+        case ("not_equal" | "less" | "greater", (a, b)):
+            return FALSE if a is b else None
+    return None
+
+
+def _holds(dtype: str, number: Expr) -> bool:
+    """Whether ``number`` is an integer known now that ``dtype`` has."""
+    if not (isinstance(number, Const) and dtypes.is_integer(number.dtype)):
+        return False
+    low, high = dtypes.INTEGER_LIMITS[dtype]
+    return low <= number.value <= high  # type: ignore[operator]
+
+
+def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
+    if _is_index_const(b):
+        divisor = b.value  # type: ignore[attr-defined]
+        if divisor == 0:
+            raise IndexExpressionError(f"index arithmetic {op.name} by 0; divide by a positive constant")
+        if _is_index_const(a):
+            value = a.value  # type: ignore[attr-defined]
+            return Const(value // divisor if op is FLOOR_DIVIDE else value % divisor)
+        if divisor == 1:
+            return a if op is FLOOR_DIVIDE else ZERO
+    return None
+
+
+def _fold_logic(op: Op, args: tuple[Expr, ...]) -> Expr | None:
+    if op is NOT:
+        (a,) = args
+        if isinstance(a, Const):
+            return FALSE if a.value else TRUE
+        return a.args[0] if isinstance(a, Call) and a.op is NOT else None
+    a, b = args
+    neutral, absorbing = (TRUE, FALSE) if op is AND else (FALSE, TRUE)
+    if a is absorbing or b is absorbing:
+        return absorbing
+    return b if a is neutral else a if b is neutral or a is b else None
+
+
+def cast(value: Any, dtype: str) -> Any:
+    """``value`` as ``dtype``; nothing where it has that dtype already."""
+    if isinstance(value, Expr) and value.dtype == dtype and not value.weak:
+        return value
+    return apply(Op("cast", dtype, 1), value)
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of ``conditions``."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = call(AND, result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions whose conjunction ``condition`` is, in order."""
+    found, stack = [], [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op is AND:
+            stack.extend(reversed(node.args))
+        elif node is not TRUE:
+            found.append(node)
+    return found

@@ -1,0 +1,92 @@
+"""Arguments of public functions, checked where they come in: what is wrong, in which argument, and what would do."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from jaxte.lang.errors import ArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def described(value: object) -> str:
+    """A value in an error message: its type, and itself where that is short."""
+    if value is None:
+        return "None"
+    shown = repr(value)
+    name = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
+    return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
+
+
+def wants_arguments(fn: F) -> F:
+    """``fn``, whose missing and unknown arguments are an :class:`ArgumentError` that shows its parameters."""
+    signature = inspect.signature(fn)
+    bare = signature.replace(
+        parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+        return_annotation=signature.empty,
+    )
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except TypeError:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(f"te.{fn.__name__}{bare}: {error}") from None
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def one_of_type(value: Any, kinds: type | tuple[type, ...], what: str, remedy: str) -> Any:
+    """``value``, an instance of ``kinds``."""
+    if not isinstance(value, kinds):
+        raise ArgumentError(f"{what} is {described(value)}; give {remedy}")
+    return value
+
+
+def several(value: Any, kinds: type | tuple[type, ...], what: str, remedy: str) -> list[Any]:
+    """One value of ``kinds``, or each of several, as a list."""
+    if isinstance(value, kinds):
+        return [value]
+    if isinstance(value, (str, bytes, Mapping, type)) or not isinstance(value, Iterable):
+        raise ArgumentError(f"{what} is {described(value)}; give {remedy}")
+    found = list(value)
+    for item in found:
+        if not isinstance(item, kinds):
+            raise ArgumentError(f"{what} has {described(item)}; give {remedy}")
+    return found
+
+
+def a_mapping(value: Any, what: str, remedy: str) -> Mapping[Any, Any]:
+    """``value``, a dict or the like."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{what} is {described(value)}; give {remedy}")
+    return value
+
+
+def a_label(name: Any, what: str) -> str | None:
+    """A label: any text, or None."""
+    if not (name is None or isinstance(name, str)):
+        raise ArgumentError(f"{what} is {described(name)}; give a string")
+    return name
+
+
+def called(fn: Callable[..., Any], args: Iterable[Any], what: str) -> Any:
+    """What ``fn``, which the user wrote, returns; arguments that it does not take are an error of ours."""
+    given = tuple(args)
+    try:
+        return fn(*given)
+    except TypeError as error:
+        try:
+            inspect.signature(fn).bind(*given)
+        except TypeError:
+            raise ArgumentError(f"{what} does not take {len(given)} arguments: {error}") from None
+        except ValueError:  # a builtin without a signature
+            raise ArgumentError(f"{what}: {error}") from None
+        raise

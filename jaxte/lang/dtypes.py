@@ -1,0 +1,154 @@
+"""Element types and their promotion, as JAX does it, in plain Python.
+
+A *kind* is a pair ``(dtype, weak)``: ``weak`` marks values of Python scalars (and of axes), which take the
+type of what they meet. The lattice is JAX's type promotion lattice
+(https://docs.jax.dev/en/latest/jep/9407-type-promotion.html); a test compares every pair with ``jnp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from jaxte.lang.errors import DtypeError
+
+Kind = tuple[str, bool]
+
+# Each key promotes to each of its values; "i*", "f*", "c*" are the weak types of Python scalars.
+_ABOVE: dict[str, tuple[str, ...]] = {
+    "bool": ("i*",),
+    "i*": ("uint8", "int8"),
+    "uint8": ("int16", "uint16"),
+    "uint16": ("int32", "uint32"),
+    "uint32": ("int64", "uint64"),
+    "uint64": ("f*",),
+    "int8": ("int16",),
+    "int16": ("int32",),
+    "int32": ("int64",),
+    "int64": ("f*",),
+    "f*": ("c*", "bfloat16", "float16"),
+    "bfloat16": ("float32",),
+    "float16": ("float32",),
+    "float32": ("float64", "complex64"),
+    "float64": ("complex128",),
+    "c*": ("complex64",),
+    "complex64": ("complex128",),
+    "complex128": (),
+}
+_WEAK = {"i*": "int32", "f*": "float32", "c*": "complex64"}
+
+DTYPES = tuple(name for name in _ABOVE if not name.endswith("*"))
+FLOATS = ("bfloat16", "float16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+INTEGER_LIMITS = {  # the least and the greatest of each
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+SHORT_INTEGERS = {name: ends for name, ends in INTEGER_LIMITS.items() if not name.endswith(("32", "64"))}
+_ALIASES = {"int": "int32", "float": "float32", "complex": "complex64", "bool_": "bool"}
+
+
+def dtype_name(dtype: object) -> str:
+    """The canonical name of a dtype given as text, a NumPy dtype, a scalar type or a Python type."""
+    if isinstance(dtype, str):
+        name = dtype
+    elif isinstance(dtype, type):
+        name = dtype.__name__
+    else:
+        name = str(getattr(dtype, "name", None) or getattr(dtype, "dtype", dtype))
+    name = _ALIASES.get(name, name)
+    if name not in _ABOVE or name.endswith("*"):
+        raise DtypeError(f"unknown dtype {dtype!r}; the dtypes of jaxte are {', '.join(DTYPES)}")
+    return name
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in FLOATS
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype in COMPLEX
+
+
+def is_inexact(dtype: str) -> bool:
+    return dtype in FLOATS or dtype in COMPLEX
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype in INTEGERS
+
+
+def real_dtype(dtype: str) -> str:
+    """The dtype of the real part."""
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def _node(kind: Kind) -> str:
+    dtype, weak = kind
+    if not weak or dtype == "bool":
+        return dtype
+    return "i*" if is_integer(dtype) else "f*" if is_float(dtype) else "c*"
+
+
+@cache
+def _upper(node: str) -> frozenset[str]:
+    found = {node}
+    for above in _ABOVE[node]:
+        found |= _upper(above)
+    return frozenset(found)
+
+
+@cache
+def _join(a: Kind, b: Kind) -> Kind:
+    if a == b:
+        return a
+    first, second = _node(a), _node(b)
+    common = _upper(first) & _upper(second)
+    least = [node for node in common if common <= _upper(node)]
+    if not least:
+        raise DtypeError(f"no common dtype for {a[0]} and {b[0]}; use te.cast on one of them")
+    node = least[0]
+    if node not in _WEAK:
+        return node, False
+    widest = [k[0] for k in (a, b) if _node(k) == node]
+    return (max(widest, key=DTYPES.index) if widest else _WEAK[node]), True
+
+
+def promote(kinds: Iterable[Kind]) -> Kind:
+    """The kind that operands of these kinds meet at."""
+    result: Kind | None = None
+    for kind in kinds:
+        result = kind if result is None else _join(result, kind)
+    assert result is not None
+    return result
+
+
+def to_inexact(kind: Kind) -> Kind:
+    """The kind of a function such as ``exp`` of a value of ``kind``."""
+    dtype, weak = kind
+    if is_inexact(dtype):
+        return kind
+    return ("float64" if dtype in ("int64", "uint64") else "float32"), weak
+
+
+def sum_dtype(dtype: str) -> str:
+    """The dtype of a sum or product reduction: small integers widen as ``jnp.sum`` widens them."""
+    if dtype in ("bool", "int8", "int16"):
+        return "int32"
+    if dtype in ("uint8", "uint16"):
+        return "uint32"
+    return dtype
+
+
+def scalar_kind(value: object) -> Kind:
+    """The kind of a Python scalar."""
+    if isinstance(value, bool):
+        return "bool", False
+    if isinstance(value, int):
+        return "int32", True
+    if isinstance(value, float):
+        return "float32", True
+    if isinstance(value, complex):
+        return "complex64", True
+    raise DtypeError(f"{value!r} is not a scalar; index a tensor, or use te.const")

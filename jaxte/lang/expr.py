@@ -1,0 +1,201 @@
+"""The nodes that definitions are made of: sizes, axes, reads and reductions, beside constants and operations.
+
+Index expressions are ordinary nodes whose leaves are axes, sizes and integers; ``jaxte.sets.affine`` reads them, ``jaxte.lang.walk`` has
+the walks over nodes, and ``jaxte.lang.arithmetic`` makes those of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jaxte.lang.arithmetic import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Call,
+    Const,
+    Expr,
+    Scalar,
+    apply,
+    as_expr,
+    call,
+    cast,
+    conjunction,
+    conjuncts,
+    intern,
+    narrowed,
+    new_node,
+    plain_number,
+    show_with,
+    unpicklable,
+    widened,
+)
+
+__all__ = [
+    "Axis",
+    "Call",
+    "Const",
+    "Expr",
+    "FALSE",
+    "ONE",
+    "Read",
+    "Reduce",
+    "Reducer",
+    "Scalar",
+    "Symbol",
+    "TRUE",
+    "TensorLike",
+    "Var",
+    "ZERO",
+    "apply",
+    "as_expr",
+    "call",
+    "cast",
+    "conjunction",
+    "conjuncts",
+    "narrowed",
+    "plain_number",
+    "show_with",
+    "unpicklable",
+    "widened",
+]
+
+
+class TensorLike(Protocol):
+    """What a read needs of a tensor; ``jaxte.tensors.tensor.Tensor`` is the class."""
+
+    name: str
+    dtype: str
+    shape: tuple[Any, ...]
+
+
+class Var(Expr):
+    """A symbolic size, a positive integer known when the code runs; the same name is the same size."""
+
+    __slots__ = ("name",)
+    __match_args__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str) -> Var:
+        return intern(cls, (name,), {"name": name, "dtype": "int32", "weak": True})
+
+
+class Axis(Expr):
+    """A variable with the half-open range ``lo <= axis < hi``; every Axis made is a different one.
+
+    Attributes:
+        condition: what holds of the axis beyond its range, for ranges that depend on other axes.
+        extent: how many values it takes.
+    """
+
+    __slots__ = ("condition", "extent", "hi", "lo", "name", "reduction")
+    __match_args__ = ("name", "lo", "hi")
+    name: str
+    lo: Expr
+    hi: Expr
+    reduction: bool
+    condition: Expr
+    extent: Expr
+
+    def __new__(
+        cls,
+        name: str,
+        lo: Expr | int,
+        hi: Expr | int,
+        reduction: bool = False,
+        condition: Expr | None = None,
+    ) -> Axis:
+        low, high = as_expr(lo), as_expr(hi)
+        fields = {"name": name, "lo": low, "hi": high, "extent": high - low, "reduction": reduction}
+        fields |= {"condition": TRUE if condition is None else condition, "dtype": "int32", "weak": True}
+        return new_node(cls, fields)
+
+
+class Symbol(Expr):
+    """A free scalar variable, as the arguments of a combiner are."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str, dtype: str) -> Symbol:
+        return intern(cls, (name, dtype), {"name": name, "dtype": dtype, "weak": False})
+
+
+class Read(Expr):
+    """An element of a tensor."""
+
+    __slots__ = ("indices", "tensor")
+    __match_args__ = ("tensor", "indices")
+    tensor: Any
+    indices: tuple[Expr, ...]
+
+    def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
+        indices = tuple(narrowed(i) for i in indices)
+        fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
+        return intern(cls, (id(tensor), *map(id, indices)), fields)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Read(self.tensor, children)
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """How a reduction combines two (tuples of) values.
+
+    ``name`` is "sum", "prod", "max", "min", "any", "all" or "custom"; ``ties`` is the rule for max and min.
+    ``results`` are expressions of the symbols ``lhs`` and ``rhs``; ``identity`` starts the reduction.
+    """
+
+    name: str
+    label: str
+    ties: str
+    lhs: tuple[Symbol, ...]
+    rhs: tuple[Symbol, ...]
+    results: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
+
+    @property
+    def arity(self) -> int:
+        return len(self.results)
+
+
+class Reduce(Expr):
+    """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""
+
+    __slots__ = ("axes", "exprs", "position", "reducer", "where")
+    __match_args__ = ("reducer", "exprs", "axes", "where", "position")
+    reducer: Reducer
+    exprs: tuple[Expr, ...]
+    axes: tuple[Axis, ...]
+    where: Expr
+    position: int
+
+    def __new__(
+        cls,
+        reducer: Reducer,
+        exprs: Sequence[Expr],
+        axes: Sequence[Axis],
+        where: Expr,
+        position: int = 0,
+    ) -> Reduce:
+        exprs, axes = tuple(exprs), tuple(axes)
+        combiner = (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identity)
+        key = (reducer.name, reducer.label, reducer.ties, *map(id, combiner), None)
+        key += (*map(id, exprs), None, *map(id, axes), id(where), position)
+        fields = {"reducer": reducer, "exprs": exprs, "axes": axes, "where": where, "position": position}
+        fields |= {"dtype": reducer.results[position].dtype, "weak": False}
+        return intern(cls, key, fields)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (*self.exprs, self.where)
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)

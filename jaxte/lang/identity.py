@@ -1,0 +1,57 @@
+"""Nodes in sequences, told apart by identity.
+
+Equal nodes are one object, and ``==`` between nodes is a predicate of the language without a truth value. So what ``in``, ``==``
+and ``.index`` are for other sequences, these functions are for sequences of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+from jaxte.lang.operators import Operand
+
+T = TypeVar("T")
+Members = AbstractSet[T] | Mapping[T, Any]
+"""What ``in`` is asked of as it stands: the nodes of a set, or the keys of a dict, are found by identity."""
+
+
+def among(item: object, items: Iterable[object]) -> bool:
+    """Whether ``item``, a node or a tuple or record of nodes, is one of ``items``.
+
+    >>> i, j = te.reduce_axis((0, 2), "i"), te.reduce_axis((0, 2), "j")
+    >>> among(i, [j, i]), among((i, 1), [(j, 1)])
+    (True, False)
+    """
+    if isinstance(item, Operand):
+        return any(item is other for other in items)
+    return any(identical(item, other) for other in items)
+
+
+def identical(a: object, b: object) -> bool:
+    """Whether two nodes are one, or two sequences or records hold the same nodes; what is no node is compared as ever."""
+    if a is b:
+        return True
+    if isinstance(a, Operand) or isinstance(b, Operand):
+        return False
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(identical, a, b))  # type: ignore[arg-type]
+    if is_dataclass(a):
+        return type(a) is type(b) and all(
+            identical(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+        )
+    return bool(a == b)
+
+
+def place_of(item: object, items: Sequence[object]) -> int:
+    """The position of ``item`` in ``items``, the first one.
+
+    Raises:
+        ValueError: it is not there.
+    """
+    for position, other in enumerate(items):
+        if identical(item, other):
+            return position
+    raise ValueError(f"{item!r} is not in the sequence")

@@ -1,0 +1,107 @@
+"""Walks over expressions: loops over an explicit stack, so that depth needs no recursion."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, Reducer
+
+
+def postorder(*roots: Expr) -> Iterator[Expr]:
+    """Every node below ``roots`` once, children before parents, in a fixed order."""
+    seen: set[Expr] = set()
+    stack: list[Expr | None] = [*reversed(roots)]
+    while stack:
+        node = stack.pop()
+        if node is None:  # the children of what lies below are done
+            yield stack.pop()  # type: ignore[misc]
+        elif node not in seen:
+            seen.add(node)
+            if children := node.children:
+                stack += (node, None)
+                stack.extend(reversed(children))
+            else:
+                yield node
+
+
+def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:
+    """``rule(node, results of its children)`` from the leaves to ``root``; its result there."""
+    memo: dict[Expr, Any] = {}
+    for node in postorder(root):
+        memo[node] = rule(node, [memo[child] for child in node.children])
+    return memo[root]
+
+
+def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """``root`` with ``rule`` applied to every node after its children were rewritten."""
+
+    def step(node: Expr, children: list[Expr]) -> Expr:
+        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        return rule(node if same else node.rebuild(children))
+
+    return fold(root, step)
+
+
+def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
+    """``root`` with the nodes that are keys of ``table`` replaced by its values."""
+    if not table:
+        return root
+    memo: dict[Expr, Expr] = dict(table)
+    for node in _postorder_below(root, memo):
+        children = [memo[child] for child in node.children]
+        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        memo[node] = node if same else node.rebuild(children)
+    return memo[root]
+
+
+def _postorder_below(root: Expr, known: Mapping[Expr, Any]) -> Iterator[Expr]:
+    """Postorder that does not descend into nodes whose replacement is known."""
+    stack: list[Expr | None] = [root]
+    done: set[Expr] = set()
+    while stack:
+        node = stack.pop()
+        if node is None:
+            yield stack.pop()  # type: ignore[misc]
+        elif node not in done and node not in known:
+            done.add(node)
+            stack += (node, None)
+            stack.extend(reversed(node.children))
+
+
+def combine(reducer: Reducer, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The expressions of ``reducer`` applied to two tuples of values."""
+    table = dict(zip((*reducer.lhs, *reducer.rhs), (*lhs, *rhs), strict=True))
+    return tuple(substitute(result, table) for result in reducer.results)
+
+
+def reads_of(*roots: Expr) -> list[Read]:
+    """The distinct reads below ``roots``, in order of appearance."""
+    return [node for node in postorder(*roots) if isinstance(node, Read)]
+
+
+@lru_cache(maxsize=4096)
+def free_axes(root: Expr) -> MappingProxyType[Axis, None]:
+    """The axes that ``root`` depends on and does not reduce over, in order of appearance."""
+
+    def rule(node: Expr, below: list[dict[Axis, None]]) -> dict[Axis, None]:
+        if isinstance(node, Axis):
+            return {node: None}
+        if len(below) == 1 and not isinstance(node, Reduce):
+            return below[0]
+        found = dict(itertools.chain.from_iterable(axes.items() for axes in below))
+        if isinstance(node, Reduce):
+            for axis in node.axes:
+                found.pop(axis, None)
+        return found
+
+    return MappingProxyType(fold(root, rule))
+
+
+def depends_on(root: Expr, axes: Iterable[Axis]) -> bool:
+    """Whether ``root`` depends on one of ``axes``."""
+    free = free_axes(root)
+    return any(axis in free for axis in axes)

@@ -1,0 +1,1 @@
+"""The evaluator of bodies, and what forms are offered and written through."""

@@ -1,0 +1,88 @@
+"""Several forms of one reduction, and the choice among them.
+
+Each recogniser offers candidates: the name of a form, the work that it is, and a generator that writes it. What the user
+named comes first, then what was measured, then the least estimated time. A candidate whose largest intermediate is
+above the budget is taken only where every other one is above it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.expr import Expr
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.vocabulary import Estimate, Value
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.cost.work import Work
+from jaxte.lower.views.scope import Scope
+
+Search = Generator[tuple[Expr, Scope], Value, Value | None]
+GENERAL = "general"  # what reduces.py does by itself: einsum, shifted sums, jnp's reductions
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One form.
+
+    Attributes:
+        form: its name, as ``te.explain`` shows it.
+        work: what it does.
+        write: makes its value; None for the general path, which is the caller's.
+        caution: why it is taken only where the user names it or ``te.autotune`` measures it, whatever it is estimated to
+            take: its results are not as exact as those of the others. Empty for a form that may be taken at any time.
+    """
+
+    form: str
+    work: Work
+    write: Callable[[], Search] | None
+    caution: str = ""
+
+
+def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
+    """The candidate to write, with the estimates of all of them noted for ``te.explain``.
+
+    Args:
+        body: the tensor that is lowered.
+        offers: the candidates; the first of two alike is taken.
+        key: the signature of the definition, under which measurements are looked up.
+    """
+    policy = body.policy
+    measured = policy.measured.get(key, {})
+    estimates = [
+        Estimate(c.form, c.work.seconds(policy.rates), c.work.temporaries, measured.get(c.form))
+        for c in offers
+    ]
+    cautious = frozenset(c.form for c in offers if c.caution)
+    chosen = _index(policy, body.tensor_name, estimates, cautious)
+    for n, candidate in enumerate(offers):
+        if candidate.caution and n != chosen:
+            body.refuse(candidate.form, f"{candidate.caution}: only by name, or as te.autotune measures it")
+    if policy.max_memory is not None and estimates[chosen].temporaries > policy.max_memory:
+        held = f"{estimates[chosen].form} holds {estimates[chosen].temporaries:,.0f} bytes, no form less"
+        body.refuse("within max_memory", held)
+    body.estimates += [replace(e, chosen=n == chosen, key=key) for n, e in enumerate(estimates)]
+    return offers[chosen]
+
+
+def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate], cautious: frozenset[str]) -> int:
+    wanted = policy.forms.get(tensor, policy.forms.get(ANY))
+    for n, estimate in enumerate(estimates):
+        if estimate.form == wanted:
+            return n
+    allowed = [n for n, e in enumerate(estimates) if e.form not in policy.without] or list(
+        range(len(estimates))
+    )
+    allowed = [n for n in allowed if _may_be_taken(estimates[n], cautious)] or allowed
+    if policy.max_memory is not None:
+        budget = policy.max_memory
+        small = [n for n in allowed if estimates[n].temporaries <= budget]
+        allowed = small or [min(allowed, key=lambda n: estimates[n].temporaries)]
+    known = [n for n in allowed if estimates[n].measured is not None]
+    if known:
+        return min(known, key=lambda n: estimates[n].measured or 0.0)
+    return min(allowed, key=lambda n: estimates[n].seconds)
+
+
+def _may_be_taken(estimate: Estimate, cautious: frozenset[str]) -> bool:
+    return estimate.form not in cautious or estimate.measured is not None

@@ -1,0 +1,275 @@
+"""Evaluation of one body: every node becomes the code of an array over named dimensions.
+
+The evaluator is a loop over generators, one for each node under way: a generator yields the (node, scope) whose
+value it needs next and returns its own value. Thus depth needs no recursion. Nodes that are used more than once get a
+statement of their own, as parts of long lines do (``statements.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.operators import ADD, COMPARISONS, SELECT, SUBTRACT
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.body.statements import Statements
+from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
+from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.python_text import (
+    Sizes,
+    apply_steps,
+    dtype_text,
+    name,
+    number,
+)
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Code, Estimate, Pad, Value, View
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.match.guarded_reads import guarded_reads
+from jaxte.lower.rewrites.quarter_powers import root_power
+from jaxte.lower.views.intervals import (
+    at_most,
+    constant,
+    decide,
+    dims_of,
+    highest,
+    known,
+    lowest,
+    nonnegative,
+    surely_inside,
+)
+from jaxte.lower.views.overlaps import overlapping
+from jaxte.lower.views.scope import Scope, Widths
+from jaxte.lower.views.view import reorder
+from jaxte.sets.affine import is_index, linear
+from jaxte.tensors.tensor import Tensor
+
+Task = Generator[tuple[Expr, Scope], Value, Value]
+_MOST_STACKED = 8
+
+
+class Body(Statements):
+    """The state of lowering one tensor: statements so far, values of nodes, and the rules for compound nodes."""
+
+    def __init__(
+        self,
+        label: str,
+        target: str,
+        names: Names,
+        sizes: Sizes,
+        tensors: Mapping[Tensor, str],
+        rules: Mapping[str, Callable[..., Any]],
+        policy: Policy,
+        tensor_name: str,
+    ) -> None:
+        super().__init__(label, target, names, sizes)
+        self.tensors = tensors
+        self.rules = rules
+        self.policy = policy
+        self.tensor_name = tensor_name
+        self.forms: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self.estimates: list[Estimate] = []
+        self.reason = ""
+        self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
+        self.direct = False  # whether reads are of the tensors themselves nevertheless
+        self.sliced: tuple[Tensor, ...] = ()  # the tensors that are read as slices without zeros around them
+        self._padded_names: dict[Tensor, str] = {}
+        self.in_tiles = False  # whether this is a row that is computed together with others
+        self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
+        self.root: Expr | None = None  # what is evaluated
+        self.returned: Expr | None = (
+            None  # what is computed, where it is a result of the function: no loop reads it
+        )
+        self._values: dict[tuple[Expr, Scope, frozenset[Read]], Value] = {}
+        self._uses: dict[Expr, int] = {}
+        self._leaks: set[Expr] = set()
+
+    def evaluate(self, root: Expr, scope: Scope) -> Value:
+        """The value of ``root``, a body over the dimensions of ``scope``."""
+        self.guarded = guarded_reads(root)
+        self.root = root
+        self.survey(root)
+        stack = [self._task(root, scope)]
+        answer: Value | None = None
+        while stack:
+            try:
+                request = stack[-1].send(answer)  # type: ignore[arg-type]
+            except StopIteration as finished:
+                stack.pop()
+                answer = finished.value
+                continue
+            answer = self._values.get((*request, self.guarded))
+            if answer is None:
+                stack.append(self._task(*request))
+        assert answer is not None
+        return answer
+
+    def leaks(self, node: Expr) -> bool:
+        """Whether a read below ``node`` can leave its tensor where no guard holds it."""
+        if node not in self._uses:
+            self.survey(node)
+        return node in self._leaks
+
+    def survey(self, root: Expr) -> None:
+        """Counts the uses of each node and finds the reads that need a guard."""
+        for node in postorder(root):
+            if node in self._uses:
+                continue
+            self._uses[node] = 0
+            for child in node.children:
+                self._uses[child] = self._uses.get(child, 0) + 1
+            if any(child in self._leaks for child in node.children) or (
+                isinstance(node, Read) and not surely_inside(node)
+            ):
+                self._leaks.add(node)
+
+    # --- nodes
+
+    def _task(self, node: Expr, scope: Scope) -> Task:
+        value = yield from self._evaluate(node, scope)
+        if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
+            value = self.named(value)
+        self._values[node, scope, self.guarded] = value
+        return value
+
+    def _evaluate(self, node: Expr, scope: Scope) -> Task:
+        match node:
+            case Const(value):
+                if type(value) in (int, float):
+                    return numeral(value, node.kind)  # type: ignore[arg-type]
+                return Value(number(value), (), node.kind, literal=True)
+            case Read():
+                return (yield from self._read(node, scope))
+            case Reduce():
+                return (yield from self.rules["reduce"](self, node, scope))
+            case Call(op) if op is SELECT:
+                return (yield from self.rules["select"](self, node, scope))
+            case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
+                return self.condition(node, scope)
+            case Call(op, (Expr() as a, Read() as b)) if op in COMPARISONS and self._fits(a, b.dtype, scope):
+                position = self.index_value(scope.index(a), scope, b.dtype)
+                return self.combine(op, [position, (yield b, scope)], node.kind, scope)
+            case Call(op, (operand,)) if op.name == "cast" and operand.weak and is_index(operand):
+                return self.index_value(scope.index(operand), scope, op.result)
+            case _ if node.weak and node.dtype == "int32" and is_index(node):
+                return self.index_value(scope.index(node), scope, "int32")
+        assert isinstance(node, Call), node
+        roots = root_power(node)
+        if roots is not None:
+            self.survey(roots)
+            return (yield roots, scope)
+        if node is self.root and node.op in (ADD, SUBTRACT):
+            total = yield from self.rules["sum"](self, node, scope)
+            if total is not None:
+                return total
+        operands = []
+        for arg in node.args:
+            operands.append((yield arg, scope))
+        return self.combine(node.op, operands, node.kind, scope)
+
+    def _read(self, node: Read, scope: Scope) -> Task:
+        if any(reads_of(index) for index in node.indices):
+            return (yield from self.rules["gather"](self, node, scope))
+        found = self.view_of(node, scope)
+        if isinstance(found, Refusal):
+            self.refuse("view", found.reason)
+            return (yield from self.rules["gather"](self, node, scope))
+        return found
+
+    def view_of(self, node: Read, scope: Scope) -> Value | Refusal:
+        """An affine read as a view of its tensor, or as a stack of views where two indices overlap a little."""
+        dim = overlapping([node], scope.order, scope, _MOST_STACKED)
+        if dim is not None:
+            parts = [
+                self._view(node, scope.replace(dim, as_expr(n), [], deeper=0))
+                for n in range(known(dim.hi) or 0)
+            ]
+            values = [part for part in parts if isinstance(part, Value)]
+            if len(values) == len(parts):
+                return self.stack(values, dim, scope)
+        return self._view(node, scope)
+
+    def _view(self, node: Read, scope: Scope) -> Value | Refusal:
+        found: View | Refusal = Refusal("")
+        if not self.direct and node.tensor in self.padded:
+            found = scope.view(node, self.padded[node.tensor])
+        source = "" if isinstance(found, Refusal) else self._padded_name(node.tensor)
+        if isinstance(found, Refusal):
+            found, source = scope.view(node), self.tensors[node.tensor]
+        if isinstance(found, Refusal):
+            return found
+        here = frozenset(found.dims)
+        dims = [d for d in scope.order if d in here]
+        steps = (*found.steps, *reorder(found.dims, dims))
+        return Value(apply_steps(name(source), steps, self.sizes), tuple(dims), (node.dtype, False))
+
+    def _padded_name(self, tensor: Tensor) -> str:
+        """What ``tensor`` with zeros around it is called."""
+        if tensor not in self._padded_names:
+            own = self.names.new(f"{self.tensors[tensor]}_padded")
+            widths = tuple((as_expr(low), as_expr(high)) for low, high in self.padded[tensor])
+            code = apply_steps(name(self.tensors[tensor]), [Pad(widths)], self.sizes)
+            self.assign(own, Code(f"lax.optimization_barrier({code.text})"))
+            self._padded_names[tensor] = own
+        return self._padded_names[tensor]
+
+    # --- index expressions as values
+
+    def _fits(self, node: Expr, dtype: str, scope: Scope) -> bool:
+        """Whether ``node`` is a position that varies, its values among the short integers of ``dtype``."""
+        if dtype not in SHORT_INTEGERS or not (node.weak and is_index(node)):
+            return False
+        form, last = linear(scope.index(node)), constant(SHORT_INTEGERS[dtype])
+        low, high = lowest(form), highest(form)
+        if form.is_constant or low is None or high is None:
+            return False
+        return nonnegative(low) and at_most(high, last)
+
+    def index_value(self, index: Expr, scope: Scope, dtype: str | None) -> Value:
+        """An index expression of dimensions as an array; without a dtype, in JAX's default integers."""
+        dims = dims_of(index)
+        kind = (dtype or "int32", False)
+        if not dims:
+            code = self.sizes.code(index)
+            own = Value(code, (), ("int32", True), literal=True, number=known(index))
+            if dtype in (None, "int32"):
+                return own
+            if (number := converted(own, kind[0])) is not None:
+                return number
+            if kind[0] in SHORT_INTEGERS or kind[0].startswith(
+                "u"
+            ):  # JAX refuses a number that they do not hold
+                return Value(Code(f"jnp.int32({code.text}).astype({dtype_text(kind[0])})"), (), kind)
+            return Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+        if dtype == "bool":  # which no range of positions has
+            return self.cast(self.index_value(index, scope, None), dtype, True)
+        form = linear(index)
+        if len(dims) == 1 and len(form.terms) == 1 and dims[0] in form.terms:
+            positions = dims[0], form.coefficient(dims[0]), form.constant
+            return Value(self.arange(*positions, dtype), tuple(dims), kind)
+        operands = [self.index_value(a, scope, None) for a in index.args]  # type: ignore[attr-defined]
+        value = self.combine(index.op, operands, ("int32", True), scope)  # type: ignore[attr-defined]
+        return (
+            Value(value.code, value.dims, ("int32", True))
+            if dtype is None
+            else self.cast(value, kind[0], True)
+        )
+
+    def condition(self, node: Call, scope: Scope) -> Value:
+        """A comparison of index expressions as a mask, or a literal where it is the same everywhere."""
+        left, right = (scope.index(a) for a in node.args)
+        decided = decide(node.op, left, right)
+        if decided is not None:
+            return Value(Code(str(decided)), (), ("bool", False), literal=True)
+        operands = [self.index_value(a, scope, None) for a in (left, right)]
+        return self.combine(node.op, operands, ("bool", False), scope)
+
+    def refuse(self, form: str, reason: str) -> None:
+        if (form, reason) not in self.refused:
+            self.refused.append((form, reason))
+
+    def note(self, form: str) -> None:
+        if form not in self.forms:
+            self.forms.append(form)

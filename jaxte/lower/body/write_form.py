@@ -1,0 +1,41 @@
+"""Operands of a form as text, and its text as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+
+from jaxte.lang.expr import Axis, Expr, Reduce
+from jaxte.lang.scalars import CALL
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.spec import Array, as_atom
+from jaxte.lower.code.vocabulary import Code, Statement, Value
+from jaxte.lower.views.scope import Scope
+
+_SHORT = 40
+
+
+def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, Scope], Value, list[str]]:
+    """The texts of arrays: names, or short expressions that bind like calls."""
+    texts: list[str] = []
+    for array in arrays:
+        direct, body.direct = body.direct, True
+        value = yield array.body, Scope(array.axes)
+        body.direct = direct
+        value = body.cast(value, array.dtype)
+        entire = Value(body.full(value, array.axes), array.axes, value.kind)
+        short = len(entire.code.text) <= _SHORT and entire.code.strength == CALL
+        texts.append((entire if short else body.named(entire)).code.text)
+    return texts
+
+
+def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str:
+    """Writes statements ``name = ...`` to names that they ask for, and returns the name of the last one."""
+    for line in lines(lambda: body.names.numbered(body.target)):
+        target, _, source = line.partition(" = ")
+        body.statements.append(Statement(body.label, target, source))
+    return target
+
+
+def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:
+    """An expression over all of ``axes``, which may need parentheses."""
+    return Value(Code(text, CALL if as_atom(text) == text else 0), axes, (node.dtype, False))

@@ -1,0 +1,1 @@
+"""Python text of arrays: vocabulary, identifiers, numbers."""

@@ -1,0 +1,87 @@
+"""The text of what a reducer does to two arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Call, Const, Expr, Reducer, Symbol
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import CALL
+from jaxte.lang.walk import postorder
+from jaxte.lower.code.python_text import dtype_text, number
+
+_FUNCTIONS = {
+    "sum": "jnp.add",
+    "prod": "jnp.multiply",
+    "max": "jnp.maximum",
+    "min": "jnp.minimum",
+    "any": "jnp.logical_or",
+    "all": "jnp.logical_and",
+}
+_SIGNS = {"sum": " + ", "prod": " * ", "any": " | ", "all": " & "}
+
+
+def combiner_source(reducer: Reducer) -> str:
+    """A function of two arrays, or of two tuples of them."""
+    if reducer.name in _FUNCTIONS:
+        return _FUNCTIONS[reducer.name]
+    names = symbol_names(reducer, "x", "y")
+    results = [_written(result, names) for result in reducer.results]
+    return f"lambda x, y: {results[0]}" if reducer.arity == 1 else f"lambda x, y: ({', '.join(results)})"
+
+
+def needed_values(reducer: Reducer, position: int, carried: Sequence[Symbol]) -> list[int]:
+    """The values of ``carried``, one side's symbols, that value ``position`` of the combiner depends on, itself first.
+
+    Combined step by step with that side carried on, the others are never read.
+    """
+    found = [position]
+    for value in found:
+        symbols = {node for node in postorder(reducer.results[value]) if isinstance(node, Symbol)}
+        found += [n for n, symbol in enumerate(carried) if symbol in symbols and n not in found]
+    return found
+
+
+def combined_values(reducer: Reducer, values: Sequence[int], names: dict[Symbol, str]) -> list[str]:
+    """The texts of ``values`` of the combiner, its symbols called ``names``."""
+    return [_written(reducer.results[value], names) for value in values]
+
+
+def combined(reducer: Reducer, parts: Sequence[str]) -> str:
+    """``parts``, texts that bind like calls, combined by a reducer of one value."""
+    if reducer.name in _SIGNS:
+        return _SIGNS[reducer.name].join(parts)
+    if reducer.name in _FUNCTIONS:
+        result = parts[0]
+        for part in parts[1:]:
+            result = f"{_FUNCTIONS[reducer.name]}({result}, {part})"
+        return result
+    return f"functools.reduce({combiner_source(reducer)}, [{', '.join(parts)}])"
+
+
+def symbol_names(reducer: Reducer, lhs: str, rhs: str) -> dict[Symbol, str]:
+    """What the symbols of a reducer are called where its operands are ``lhs`` and ``rhs``."""
+    if reducer.arity == 1:
+        return {reducer.lhs[0]: lhs, reducer.rhs[0]: rhs}
+    names = {symbol: f"{lhs}[{n}]" for n, symbol in enumerate(reducer.lhs)}
+    return names | {symbol: f"{rhs}[{n}]" for n, symbol in enumerate(reducer.rhs)}
+
+
+def _written(expr: Expr, names: dict[Symbol, str]) -> str:
+    memo: dict[Expr, tuple[str, int]] = {}
+    for node in postorder(expr):
+        match node:
+            case Symbol():
+                memo[node] = names[node], CALL
+            case Const(value):
+                code = number(value, node.dtype)
+                memo[node] = code.text, code.strength
+            case Call(op, args):
+                operands = [memo[a] for a in args]
+                memo[node] = TABLE[op.name].code.write(*operands, dtype=dtype_text(node.dtype))
+    return memo[expr][0]
+
+
+def identity_text(reducer: Reducer, position: int = 0) -> str:
+    """What changes nothing, as a Python number."""
+    return _written(reducer.identity[position], {})

@@ -1,0 +1,101 @@
+"""What recognisers return: a specification of the operation, or the reason for refusing.
+
+A specification names the arrays that the operation takes as *elements over axes*: ``Array(axes, body)`` is the
+array whose entry at ``axes`` is ``body``. The emitter brings each of them about in its own way (a read of all axes
+in order is the tensor itself, other affine reads are views, the rest is elementwise code) and hands the texts
+of these operands to the specification's ``*_source`` function, which writes the operation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.walk import substitute
+from jaxte.sets.affine import normal
+
+Write = Callable[[Expr], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a recogniser does not offer its form; ``te.explain`` shows the reason."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The array over ``axes``, all of which start at 0, whose entry is ``body``.
+
+    ``body`` may be a ``Reduce`` over further axes: the array is then a sum (or another reduction) on its own.
+    """
+
+    axes: tuple[Axis, ...]
+    body: Expr
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        return tuple(axis.hi for axis in self.axes)
+
+    @property
+    def dtype(self) -> str:
+        return self.body.dtype
+
+
+class OfTwo:
+    """A specification of an operation on ``lhs`` and ``rhs``, whose result is multiplied by ``scale`` if there is one."""
+
+    __slots__ = ()
+    lhs: Array
+    rhs: Array
+    scale: Array | None
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
+
+
+def array(axes: Sequence[Axis], body: Expr) -> Array:
+    """``body`` over fresh axes that start at 0, one for each of ``axes``."""
+    fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)
+    shifted = {old: normal(new + old.lo) for old, new in zip(axes, fresh, strict=True)}
+    return Array(fresh, substitute(body, shifted))
+
+
+def write_extent(extent: Expr) -> str:
+    """The text of an extent that is known now; the emitter has its own writer for extents in sizes."""
+    if isinstance(extent, Const):
+        return str(extent.value)
+    raise ValueError(f"extent {extent!r} is made of sizes; give a writer for them")
+
+
+def tuple_text(entries: Iterable[str]) -> str:
+    listed = list(entries)
+    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
+
+
+def as_atom(text: str) -> str:
+    """``text`` as it can stand before a dot or a bracket."""
+    node = ast.parse(text, mode="eval").body
+    return text if isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) else f"({text})"
+
+
+def as_factor(text: str) -> str:
+    """``text`` as it can stand beside ``*``."""
+    node = ast.parse(text, mode="eval").body
+    return text if isinstance(node, ast.Constant) else as_atom(text)
+
+
+def reshaped(text: str, shape: Sequence[Expr] | None, write: Write) -> str:
+    return text if shape is None else f"{as_atom(text)}.reshape({', '.join(map(write, shape))})"
+
+
+def subscripted(text: str, axis: int, entry: str) -> str:
+    """``text`` indexed by ``entry`` in dimension ``axis``."""
+    return f"{as_atom(text)}[{', '.join([*[':'] * axis, entry])}]"

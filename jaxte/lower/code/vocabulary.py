@@ -1,0 +1,261 @@
+"""The vocabulary of lowering: view steps, pieces of code, statements and programs. All of it immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.lang.dtypes import Kind
+from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.scalars import CALL
+from jaxte.tensors.tensor import Tensor
+
+# --- steps of a view; each acts on a whole array, its fields have one entry for each dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The entry ``start:stop:step`` of an index; None where Python's default is meant."""
+
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: int = 1
+
+
+ALL = Range()
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The element of a dimension of extent 1, which need not go where a new axis is wanted in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Slices, strides and reversals; an expression takes one position and drops the dimension."""
+
+    entries: tuple[Range | Expr | Only, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Zeros before and after each dimension; copies of its last elements ("edge"), or of its other end ("wrap")."""
+
+    widths: tuple[tuple[Expr, Expr], ...]
+    mode: str = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in row-major order under another shape."""
+
+    shape: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Dimensions in another order."""
+
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Every element of a dimension ``times`` times in a row."""
+
+    axis: int
+    times: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The whole of a dimension ``times`` times, one copy after the other."""
+
+    axis: int
+    times: Expr
+    ndim: int = 1
+
+
+Step = Index | Pad | Reshape | Transpose | Repeat | Tile
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Steps that turn a tensor into an array with one dimension for each of ``dims``."""
+
+    steps: tuple[Step, ...]
+    dims: tuple[Axis, ...]
+
+
+# --- code
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A Python expression and how strongly it binds.
+
+    ``base`` and ``entries`` say that it is an index ``base[entries]`` (or a plain name, with no entries), so that
+    new axes can be added to that index. ``unshaped`` is what a reshape on top was applied to. ``kept`` is the
+    text of the same array with axes of length 1 more, and where they are: a reduction that keeps its axes, an array that
+    is taken as it is, and what is made from such.
+    """
+
+    text: str
+    strength: int = CALL
+    base: str = ""
+    entries: tuple[str, ...] = ()
+    unshaped: str = ""
+    kept: tuple[str, tuple[int, ...]] = ("", ())
+
+    @property
+    def is_name(self) -> bool:
+        return self.text.isidentifier()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The code of an array with one dimension for each of ``dims``, and the dtype that JAX gives it.
+
+    ``literal`` marks Python numbers, which take the dtype of what they meet; ``number`` is which one, where that is known.
+    """
+
+    code: Code
+    dims: tuple[Axis, ...]
+    kind: Kind
+    literal: bool = False
+    number: int | float | None = None
+
+    @property
+    def dtype(self) -> str:
+        return self.kind[0]
+
+
+# --- programs
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """``target = source``, inside the named scope ``scope``; or the function ``target`` with the lines ``body``."""
+
+    scope: str
+    target: str
+    source: str
+    body: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        if not self.body:
+            return [f"{self.target} = {self.source}"]
+        return ["", f"def {self.target}:", *(f"    {line}" if line else "" for line in self.body), ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one form of a reduction costs.
+
+    Attributes:
+        form: its name.
+        seconds: estimated from the rates of the platform.
+        temporaries: bytes of its largest intermediate.
+        measured: seconds, where ``te.autotune`` measured it.
+        chosen: whether it was taken.
+        key: signature of the reduction, which its other forms share.
+    """
+
+    form: str
+    seconds: float
+    temporaries: float = 0
+    measured: float | None = None
+    chosen: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Estimates of what it takes to compute some tensors.
+
+    Attributes:
+        seconds: from the rates of the platform.
+        flops: operations on floating point numbers.
+        bytes: what each tensor reads and writes.
+        temporaries: bytes of the largest intermediate.
+    """
+
+    seconds: float
+    flops: int
+    bytes: int
+    temporaries: int
+
+
+@dataclass(frozen=True, slots=True)
+class TilePass:
+    """What a pass in tiles costs, and what it would cost without them.
+
+    Attributes:
+        made: names of the tensors that the pass makes.
+        axis: name of the axis that it runs over.
+        count: blocks of the axis.
+        size: positions of a block.
+        tiles: ``count`` times the work of a block; the temporaries are those of one block.
+        whole: the same tensors in whole, together with those that the tiles keep from existing.
+        max_memory: the budget, in bytes, or None.
+        cache: bytes that an intermediate may have before it is slow.
+    """
+
+    made: tuple[str, ...]
+    axis: str
+    count: int
+    size: int
+    tiles: Amounts
+    whole: Amounts
+    max_memory: int | None
+    cache: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a tensor was lowered to.
+
+    Attributes:
+        tensor: the tensor's own name.
+        form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter-add".
+        refused: forms that were considered and not taken, each with the reason.
+        reason: why a gather or a scatter is left; empty where there is none.
+        estimates: what the forms cost that could have been taken; those for one block, where the tensor is in tiles.
+        tiles: gives what the pass costs that makes the tensor; None where it is computed in whole.
+    """
+
+    tensor: str
+    form: str
+    refused: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+    estimates: tuple[Estimate, ...] = ()
+    tiles: Callable[[], TilePass] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One function, lowered.
+
+    Attributes:
+        name: identifier of the function.
+        params: identifier and tensor of each parameter, in order.
+        sizes: identifier of each symbolic size and the code that reads it off a parameter's shape.
+        statements: the assignments, in order.
+        results: identifiers of the values returned, in order.
+        formulas: the definitions, as text that is safe in a docstring.
+        choices: what each computed tensor was lowered to.
+        externs: names that the text expects to be bound to functions on arrays.
+        tensors: what is returned.
+    """
+
+    name: str
+    params: tuple[tuple[str, Tensor], ...]
+    sizes: tuple[tuple[str, str], ...]
+    statements: tuple[Statement, ...]
+    results: tuple[str, ...]
+    formulas: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    externs: tuple[tuple[str, Callable[..., Any]], ...] = ()
+    tensors: tuple[Tensor, ...] = ()

@@ -1,0 +1,1 @@
+"""Work, rates of platforms, and the policy by which forms are chosen."""

@@ -1,0 +1,70 @@
+"""What guides the choice among forms: the platform, a memory budget, measurements, and the user's word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+from jaxte.lang.errors import LoweringError
+from jaxte.lower.cost.rates import Rates, rates_of
+
+ANY = "*"  # stands for every tensor in ``forms``
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How forms are chosen.
+
+    Attributes:
+        platform: "cpu", "gpu" or "tpu".
+        max_memory: bytes that a single intermediate may take; None for as many as are fastest.
+        forms: form to take by the name of a tensor, or by "*" for every tensor that offers it.
+        without: forms never to take where there is another one.
+        measured: seconds of each form by the signature of a definition, as ``te.autotune`` finds them.
+    """
+
+    platform: str = "cpu"
+    max_memory: int | None = None
+    forms: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rates_of(self.platform)  # an unknown platform is an error before anything is derived
+        budget_bytes(self.max_memory)
+        _check_forms(self.forms)
+
+    @property
+    def rates(self) -> Rates:
+        return rates_of(self.platform)
+
+
+def budget_bytes(budget: Any) -> int | None:
+    """A memory budget as an integer; ``1e9`` is one too.
+
+    Raises:
+        LoweringError: it is no positive number of bytes.
+    """
+    if budget is None:
+        return None
+    is_number = isinstance(budget, Real) and not isinstance(budget, bool)
+    if not is_number or not 0 < budget < math.inf or budget != int(budget):
+        raise LoweringError(
+            f"max_memory is {budget!r}; give a positive number of bytes, as 64 * 2**20, or None"
+        )
+    return int(budget)
+
+
+def _check_forms(forms: Any) -> None:
+    remedy = 'give the name of a form by the name of a tensor, as {"y": "general"}, or by "*" for all'
+    if not isinstance(forms, Mapping):
+        raise LoweringError(f"forms is {forms!r}; {remedy}")
+    for tensor, form in forms.items():
+        if not isinstance(tensor, str) or not isinstance(form, str):
+            raise LoweringError(f"forms has the entry {tensor!r}: {form!r}; {remedy}")
+
+
+DEFAULT = Policy()

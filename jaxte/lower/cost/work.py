@@ -1,0 +1,75 @@
+"""What a form does, counted in the units of ``rates``, and the seconds that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from math import prod
+
+from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lower.cost.rates import Rates
+from jaxte.sets.affine import normal
+
+UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Amounts of the kinds of work that ``Rates`` has, and ``temporaries``: bytes of the largest intermediate."""
+
+    dot: float = 0
+    convolution: float = 0
+    grouped_convolution: float = 0
+    volume_convolution: float = 0
+    stream: float = 0
+    tap: float = 0
+    window: float = 0
+    scan: float = 0
+    step: float = 0
+    transcendental: float = 0
+    gather: float = 0
+    scatter: float = 0
+    gathered_row: float = 0
+    scattered_row: float = 0
+    kernel: float = 0
+    temporaries: float = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            *(
+                max(a, b) if name == "temporaries" else a + b
+                for name, a, b in (
+                    (f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+                )
+            )
+        )
+
+    def __mul__(self, times: float) -> Work:
+        """The same work ``times`` times, one after the other."""
+        return Work(
+            *(
+                v if f.name == "temporaries" else v * times
+                for f in fields(self)
+                for v in (getattr(self, f.name),)
+            )
+        )
+
+    def seconds(self, rates: Rates) -> float:
+        """The time that all of it takes, each kind at its rate."""
+        own = sum(
+            getattr(self, f.name) / getattr(rates, f.name) for f in fields(self) if f.name != "temporaries"
+        )
+        return own + (2 * self.temporaries / rates.spill if self.temporaries > rates.cache else 0.0)
+
+
+def extent_of(extent: Expr | int) -> int:
+    """A number for an extent: its own, or a guess where it is symbolic."""
+    if isinstance(extent, int):
+        return extent
+    value = normal(extent)
+    return int(value) if isinstance(value, Const) else UNKNOWN_EXTENT
+
+
+def points(axes: Iterable[Axis]) -> int:
+    """How many points the box of ``axes`` has."""
+    return prod(extent_of(axis.extent) for axis in axes)

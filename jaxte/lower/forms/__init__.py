@@ -1,0 +1,1 @@
+"""Forms of reductions, a package for each family."""

@@ -1,0 +1,1 @@
+"""Banded products."""

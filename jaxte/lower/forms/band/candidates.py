@@ -1,0 +1,87 @@
+"""The forms of a banded product, by blocks of rows and by slices, with what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+
+from jaxte.lang.expr import Axis, Reduce
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import operands_text, whole
+from jaxte.lower.code.vocabulary import Code
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.band.blocks_text import band_source, blocks_of
+from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
+from jaxte.lower.forms.band.spec import SCORES, Band, BandSpec, Dims
+
+BLOCKS = "block-skew"
+SLICES = "shifted products"
+
+
+def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
+
+    def assign(text: str) -> str:
+        if text.isidentifier():
+            return text
+        if text not in body.written:
+            body.written[text] = body.names.numbered(body.target)
+            body.assign(body.written[text], Code(text))
+        return body.written[text]
+
+    def candidate(form: str, work: Work, source: Callable[[Sequence[str]], str]) -> Candidate:
+        def write() -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            return whole(source(texts), axes, node)
+
+        return Candidate(form, work, write)
+
+    skewed = skewed_band(spec)
+    yield candidate(BLOCKS, band_work(spec), lambda texts: band_source(spec, texts, assign, skewed))
+    refusal = refusal_of_slices(spec)
+    if refusal is None:
+        yield candidate(SLICES, slices_work(spec), lambda texts: slices_source(spec, texts, assign))
+    elif refusal.reason:
+        body.refuse(SLICES, refusal.reason)
+
+
+def skewed_band(spec: BandSpec) -> int:
+    """The number of the band whose blocks are the least work; the last one of those alike, which is next in memory."""
+    return min(
+        range(len(spec.bands)), key=lambda n: (blocks_of(spec.bands[n]).entries / _points(spec.bands[n]), -n)
+    )
+
+
+def _points(band: Band) -> int:
+    return band.rows * band.window
+
+
+def band_work(spec: BandSpec, width: int = 4) -> Work:
+    """The work of ``spec`` in elements of ``width`` bytes."""
+    skewed = skewed_band(spec)
+    blocks, outer = blocks_of(spec.bands[skewed]), [b for n, b in enumerate(spec.bands) if n != skewed]
+    sizes = {
+        role: int(a.hi)
+        for d in (spec.first, spec.second)
+        for role, a in zip(d.roles, d.array.axes, strict=True)
+    }
+    entries = blocks.entries * prod(map(_points, outer))
+    products = entries * prod(n for role, n in sizes.items() if isinstance(role, Axis))
+    band = width * entries * prod(sizes[a] for a in _band_axes(spec))
+    second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))
+    plain = width * second * (blocks.spans + 1) / blocks.spans
+    times = prod(b.window for b in outer)
+    return Work(dot=2 * products, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
+
+
+def _own(dims: Dims) -> set[Axis]:
+    return {role for role in dims.roles if isinstance(role, Axis)}
+
+
+def _band_axes(spec: BandSpec) -> set[Axis]:
+    """The axes beside the band itself in what stands on its rows and diagonals."""
+    if spec.kind == SCORES:
+        return {role for role in spec.out if isinstance(role, Axis)}
+    return _own(spec.first)

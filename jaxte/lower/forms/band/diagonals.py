@@ -1,0 +1,208 @@
+"""Banded products one diagonal after the other: slices of rows and columns, multiplied and added.
+
+On diagonal ``z`` row ``r`` meets column ``g r + s z``, so all rows together meet a slice of the columns:
+
+    weighted       sum(P[:, z, None] * Y[s * z:s * z + N] for z in range(W))
+
+The columns of a transposed product meet a slice of the rows in the same way, where zeros stand before the first row and behind
+the last one:
+
+    transposed     sum(P[M - s * z:N + M - s * z, z, None] * X[M - s * z:N + M - s * z] for z in range(W))
+
+XLA makes a single loop of all of it, which holds nothing in between. Blocks multiply about twice as many elements, most of them
+zeros where windows are short, but faster ones; they are better where windows are long. Sums over further axes are products of matrices,
+and no slices. Numbers of 16 bits would be rounded at each diagonal.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Read
+from jaxte.lang.identity import identical, place_of
+from jaxte.lower.code.identifiers import identifier
+from jaxte.lower.code.lettered_array import widths_text
+from jaxte.lower.code.spec import Refusal, as_factor
+from jaxte.lower.cost.default_work import LONGEST_UNROLLED
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.band.blocks_text import Assign
+from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
+
+FEWEST_SLICES = 5  # fewer are written out one by one
+MOST_SLICES = 128  # XLA makes slow code of loops over more
+_NEAR = 32768  # bytes of the first cache, from which columns are read again for the next row
+_SHORTEST = 4  # bytes of the numbers that may be added one after the other
+_LOOPS = ("k", "p", "q", "r", "s", "t", "u", "v", "w", "z", *(f"diagonal_{n}" for n in range(9)))
+_TAKEN = frozenset({"jnp", "lax", "jax", "sum", "range"})
+
+
+def refusal_of_slices(spec: BandSpec) -> Refusal | None:
+    """Why ``spec`` is no sum of slices; None where it is one."""
+    own = {role for d in (spec.first, spec.second) for role in d.roles if isinstance(role, Axis)}
+    if spec.kind == SCORES:
+        return Refusal("")  # each element is a sum of its own
+    if not own <= set(spec.out):
+        return Refusal("there is a matrix product on each diagonal")
+    if spec.kind == TRANSPOSED and any(band.stride > 1 for band in spec.bands):
+        return Refusal("the rows of a column are some diagonals apart")
+    slices = prod(band.window for band in spec.bands)
+    if not FEWEST_SLICES <= slices <= MOST_SLICES:
+        return Refusal(f"{slices} diagonals; from {FEWEST_SLICES} to {MOST_SLICES} are added in a loop")
+    if slices <= LONGEST_UNROLLED and _has_zeros(spec) and not _is_of_data(spec):
+        return Refusal("an operand is a function, which may be infinite beside a zero")
+    if min(_width(d) for d in (spec.first, spec.second)) < _SHORTEST:
+        return Refusal("numbers of 16 bits are not added one after the other")
+    return None
+
+
+def slices_work(spec: BandSpec) -> Work:
+    """An element of the result for each diagonal, and the zeros around operands."""
+    sizes = {role: d.extent(role) for d in (spec.first, spec.second) for role in d.roles}
+    for number, band in enumerate(spec.bands):
+        sizes |= {Part(ROW, number): band.rows, Part(COLUMN, number): band.columns}
+    result = prod(sizes[role] for role in spec.out)
+    width = max(_width(d) for d in (spec.first, spec.second))
+    padded = sum(
+        _width(d) * prod(d.extent(r) + sum(_zeros_around(spec, r)) for r in d.roles)
+        for d in (spec.first, spec.second)
+        if _is_padded(spec, d)
+    )
+    slices = prod(band.window for band in spec.bands)
+    met = slices * width * _behind_rows(spec, sizes)
+    taps = result * slices * max(1, width // 4) * (1 if met <= _NEAR else 2)
+    return Work(tap=taps, stream=2 * width * result if padded else 0, kernel=1, temporaries=padded)
+
+
+def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:
+    """The extent of all dimensions of the result that come after the last one that is sliced."""
+    last = max(n for n, role in enumerate(spec.out) if isinstance(role, Part))
+    return prod(sizes[role] for role in spec.out[last + 1 :])
+
+
+def slices_source(spec: BandSpec, operands: Sequence[str], assign: Assign) -> str:
+    """The expression of ``spec`` on the texts of ``spec.operands``; ``assign`` gives an expression a name."""
+    found = [
+        _operand(spec, dims, text, assign)
+        for dims, text in zip((spec.first, spec.second), operands, strict=False)
+    ]
+    loops = _loops(spec, [text for text, _ in found])
+    factors = [_factor(spec, text, roles, loops) for text, roles in found]
+    ranges = " ".join(f"for {loop} in range({b.window})" for loop, b in zip(loops, spec.bands, strict=True))
+    total = f"sum({factors[0]} * {factors[1]} {ranges})"
+    return total if spec.scale is None else f"{as_factor(operands[2])} * {total}"
+
+
+def _loops(spec: BandSpec, operands: Sequence[str]) -> list[str]:
+    """A name for the diagonals of each band: that of their axis, unless one of ``operands``, which are names, is that."""
+    taken = {*operands, *_TAKEN, *keyword.kwlist}
+    found: list[str] = []
+    for number in range(len(spec.bands)):
+        own = spec.first.array.axes[place_of(Part(DIAGONAL, number), spec.first.roles)].name
+        found.append(next(n for n in (identifier(own), *_LOOPS) if n not in taken))
+        taken.add(found[-1])
+    return found
+
+
+def _operand(spec: BandSpec, dims: Dims, text: str, assign: Assign) -> tuple[str, tuple[Part | Axis, ...]]:
+    """An operand that is long enough for each slice, and its roles; those of the result are in the result's order."""
+    of_result = [(r, n) for n, r in enumerate(dims.roles) if not _is_diagonal(r)]
+    ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), spec.out)))
+    order = [n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles)]
+    if order != sorted(order):
+        text = f"jnp.transpose({text}, {tuple(order)})"
+    roles = tuple(dims.roles[n] for n in order)
+    widths = [_zeros_around(spec, role) for role in roles]
+    if any(map(any, widths)):
+        text = f"jnp.pad({text}, {widths_text([str(pair) for pair in widths])})"
+    return text if text.isidentifier() else assign(text), roles
+
+
+def _factor(spec: BandSpec, text: str, roles: Sequence[Part | Axis], loops: Sequence[str]) -> str:
+    """An operand at one position of each loop, with the dimensions of the result."""
+    entries: list[str] = []
+    left = list(roles)  # of the operand, in the order of the result
+    for role in spec.out:
+        while left and _is_diagonal(left[0]):
+            entries.append(_loop(left.pop(0), loops))
+        entries.append(
+            _entry(spec, left.pop(0), loops)
+            if left and identical(_of_result(spec, left[0]), role)
+            else "None"
+        )
+    entries += [_loop(role, loops) for role in left]
+    while entries and entries[-1] == ":":
+        entries.pop()
+    return f"{text}[{', '.join(entries)}]" if entries else text
+
+
+def _entry(spec: BandSpec, role: Part | Axis, loops: Sequence[str]) -> str:
+    """The slice of a dimension that is met on a diagonal."""
+    if not isinstance(role, Part) or (role.role == ROW and spec.kind != TRANSPOSED):
+        return ":"
+    band, loop = spec.bands[role.band], loops[role.band]
+    before, _ = _zeros_around(spec, role)
+    last = abs(band.step) * (band.window - 1)
+    if role.role == COLUMN:
+        start = before - band.before + (0 if band.step > 0 else last)
+        factor, length, stride = band.step, band.stride * (band.rows - 1) + 1, band.stride
+    else:
+        start = before + band.before - (0 if band.step > 0 else last)
+        factor, length, stride = -band.step, band.columns, 1
+    ends = [_position(start + n, factor, loop) for n in (0, length)]
+    return ":".join(ends if stride == 1 else [*ends, str(stride)])
+
+
+def _position(constant: int, factor: int, name: str) -> str:
+    """The text of ``constant + factor * name``, which is nowhere negative."""
+    term = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
+    if factor < 0:
+        return f"{constant} - {term}"
+    return f"{term} + {constant}" if constant else term
+
+
+def _loop(role: Part | Axis, loops: Sequence[str]) -> str:
+    assert isinstance(role, Part)
+    return loops[role.band]
+
+
+def _is_diagonal(role: Part | Axis) -> bool:
+    return isinstance(role, Part) and role.role == DIAGONAL
+
+
+def _of_result(spec: BandSpec, role: Part | Axis) -> Part | Axis:
+    """The dimension of the result along which ``role`` lies."""
+    return Part(COLUMN if spec.kind == TRANSPOSED else ROW, role.band) if isinstance(role, Part) else role
+
+
+def _zeros_around(spec: BandSpec, role: Part | Axis) -> tuple[int, int]:
+    """How many zeros are wanted before and behind the dimension ``role`` of an operand."""
+    if not isinstance(role, Part):
+        return 0, 0
+    band = spec.bands[role.band]
+    if role.role == COLUMN:
+        return max(0, band.before), max(0, band.reach - band.before - band.columns)
+    if role.role == ROW and spec.kind == TRANSPOSED:
+        last = abs(band.step) * (band.window - 1)
+        return max(0, last - band.before), max(0, band.columns + band.before - band.rows)
+    return 0, 0
+
+
+def _is_padded(spec: BandSpec, dims: Dims) -> bool:
+    return any(any(_zeros_around(spec, role)) for role in dims.roles)
+
+
+def _has_zeros(spec: BandSpec) -> bool:
+    return _is_padded(spec, spec.first) or _is_padded(spec, spec.second)
+
+
+def _is_of_data(spec: BandSpec) -> bool:
+    """Whether the operands are reads of tensors."""
+    return all(isinstance(d.array.body, Read) for d in (spec.first, spec.second))
+
+
+def _width(dims: Dims) -> int:
+    return 2 if dims.array.dtype == "bfloat16" else np.dtype(dims.array.dtype).itemsize

@@ -1,0 +1,213 @@
+"""Banded products: sliding-window attention, its weighted sums and their adjoints.
+
+Three tensors meet at the points (r, z) of a band: ``P[r, z]`` on its rows and diagonals, ``X[r]`` on its rows, ``Y[l]`` on its
+columns ``l = r + s z``. Given two of them, a sum of products over the band makes the third:
+
+    scores       P[r, z] = sum over d of X[r, d] * Y[r + s z, d]
+    weighted     X[r, d] = sum over z of P[r, z] * Y[r + s z, d]
+    transposed   Y[l, d] = sum over z of P[l - s z, z] * X[l - s z, d]
+
+The adjoints of each are the other two. Any further axes may stand anywhere; which of them are summed and which are kept is
+the einsum's business. A sum is one of the three if
+
+1. it is a product of two operands in which an index mixes axes, and this index is ``r + s z`` (or ``l - s z``), with
+   the coefficient 1 or -1 on the axis that is no diagonal;
+2. each axis of the pair stands where the table above has it, and nowhere else;
+3. the conditions hold exactly where ``l`` (or ``r``) is inside of its range: isl compares the two sets. What is outside
+   enters as zeros.
+
+Rows are taken in blocks of ``B``. A block meets ``B + s (W - 1)`` columns, so it is a dense product of two small matrices, of
+which the band is a parallelogram; see ``bands_source`` for how it becomes a rectangle. A step ``s`` above one is one band for
+each remainder of ``r`` by ``s``, side by side.
+
+A window may move by a stride of its own, ``l = g r + s z``. The parallelogram then leans by ``g`` columns a row; with a step, the columns
+of each remainder are ``s`` apart (``band_remainders``). The third form has two mixed indices then; see ``band_columns``.
+
+Several indices may be such lines at once, each on axes of its own, as those of a volume of correlations between two images. These are
+bands side by side: what 1 to 3 say holds for each of them, and all are of the same form.
+
+An infinity or NaN in ``Y`` or ``X`` reaches the other rows of its block in the second and third form, since ``0 * inf`` is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.expr import Axis, Const, Expr, Reduce, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.walk import free_axes
+from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.forms.band.spec import (
+    COLUMN,
+    DIAGONAL,
+    ROW,
+    SCORES,
+    TRANSPOSED,
+    WEIGHTED,
+    Band,
+    BandSpec,
+    Part,
+    dims_of,
+)
+from jaxte.lower.forms.band.strided_columns import column_roles, recognise_columns
+from jaxte.lower.match.index_terms import Form
+from jaxte.lower.match.product import multiplied, product_of, split_outer
+from jaxte.lower.match.two_operands import Operand, two_operands
+from jaxte.sets.affine import from_linear, normal
+from jaxte.sets.domain import IntegerSet
+
+_SEVERAL = "more than one index mixes axes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Roles:
+    """Who is who: ``line`` is the index that mixes; ``one`` is its axis with coefficient ``sign * stride``, ``z`` the other one."""
+
+    kind: str
+    one: Axis
+    z: Axis
+    line: Form
+    sign: int
+    stride: int
+    step: int
+    first: Operand
+    second: Operand
+
+
+def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()) -> BandSpec | Refusal:
+    """The banded product that ``node``, a sum at each point of ``axes`` where ``guards`` hold, is."""
+    if node.reducer.name != "sum":
+        return Refusal(f"{node.reducer.label} is no sum")
+    if not all(isinstance(a.extent, Const) and int(a.extent) > 0 for a in (*axes, *node.axes)):
+        return Refusal("extents depend on sizes")
+    product = product_of(node.exprs[0], [*conjuncts(node.where), *guards])
+    if any(f.guard for f in product.factors):
+        return Refusal("a condition depends on data")
+    outer, _ = split_outer(product.factors, node.axes)
+    operands = two_operands(product.factors)
+    kept = []
+    if isinstance(operands, Refusal):
+        kept = [f for f in outer if free_axes(f.expr)]
+        operands = two_operands(tuple(f for f in product.factors if not among(f, kept)))
+    if isinstance(operands, Refusal):
+        return operands
+    found = _bands(axes, node.axes, *operands)
+    columns = column_roles(axes, node.axes, *operands) if isinstance(found, Refusal) else None
+    if isinstance(found, Refusal) and columns is None:
+        return found
+    used = operands[0].axes | operands[1].axes
+    for axis in (*axes, *node.axes):
+        if axis not in used:
+            return Refusal(f"nothing depends on {axis.name}")
+    scale = array(axes, multiplied(kept)) if kept else None
+    if columns is not None:
+        return recognise_columns(axes, columns, product.guards, scale, node.dtype)
+    assert not isinstance(found, Refusal)
+    return _specification(axes, node, found, product.guards, scale)
+
+
+def _bands(
+    axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand
+) -> tuple[_Roles, ...] | Refusal:
+    """The roles in each of the bands that the indices of ``a`` and ``b`` make: those of the same product."""
+    lines = list({f.key: f for f in (*a.forms, *b.forms) if not f.plain}.values())
+    if not lines:
+        return Refusal("")  # nothing to say of an ordinary product
+    mixed = [axis for line in lines for axis in line.axes]
+    if any(len(f.axes) != 2 or set(f.terms.terms) != set(f.axes) for f in lines):
+        return Refusal("the index that mixes axes is no r + s z" if len(lines) == 1 else _SEVERAL)
+    found = [_roles(axes, reduced, line, a, b) for line in lines]
+    alike = {(r.kind, r.first is a) for r in found if isinstance(r, _Roles)}
+    if len(lines) > 1 and (len(set(mixed)) < len(mixed) or len(alike) != 1):
+        return Refusal(_SEVERAL)
+    bands: list[_Roles] = []
+    for roles in found:
+        if isinstance(roles, Refusal):
+            return roles if len(lines) == 1 else Refusal(_SEVERAL)
+        bands.append(roles)
+    return tuple(bands)
+
+
+def _roles(
+    axes: Sequence[Axis], reduced: Sequence[Axis], line: Form, a: Operand, b: Operand
+) -> _Roles | Refusal:
+    terms = line.terms.terms
+    with_line = [o for o in (a, b) if any(f.key == line.key for f in o.forms)]
+    plain_a, plain_b = ({f.axes[0] for f in o.forms if f.plain} for o in (a, b))
+    for one, z in (line.axes, line.axes[::-1]):
+        stride = abs(terms[one])
+        sign = terms[one] // stride
+        step = sign * terms[z]
+        if not among(one, axes):
+            continue
+        if len(with_line) == 1:
+            (second,) = with_line
+            first, own, other = (b, plain_b, plain_a) if second is a else (a, plain_a, plain_b)
+            if one not in own or other & {one, z}:
+                continue
+            if among(z, axes) and z not in own:
+                return _Roles(SCORES, one, z, line, sign, stride, step, first, second)
+            if among(z, reduced) and z in own:
+                return _Roles(WEIGHTED, one, z, line, sign, stride, step, first, second)
+        elif (
+            stride == 1
+            and among(z, reduced)
+            and one not in plain_a | plain_b
+            and (z in plain_a) != (z in plain_b)
+        ):
+            first, second = (a, b) if z in plain_a else (b, a)
+            return _Roles(TRANSPOSED, one, z, line, sign, 1, -step, first, second)
+    return Refusal(f"{' and '.join(x.name for x in line.axes)} are not the rows and diagonals of one band")
+
+
+def _specification(
+    axes: Sequence[Axis], node: Reduce, found: Sequence[_Roles], guards: Sequence[Expr], scale: Array | None
+) -> BandSpec | Refusal:
+    replaced: list[tuple[Form, Expr]] = []
+    parts: dict[Axis, Part] = {}
+    bands: list[Band] = []
+    pairs = [frozenset((r.one, r.z)) for r in found]
+    if any(not any(pair.issuperset(free_axes(g)) for pair in pairs) for g in guards):
+        return Refusal("a condition depends on more than rows and diagonals")
+    for number, (roles, pair) in enumerate(zip(found, pairs, strict=True)):
+        reach = _reach(roles, [g for g in guards if pair.issuperset(free_axes(g))])
+        if isinstance(reach, Refusal):
+            return reach
+        on_line = Axis(roles.one.name, 0, reach[1] - reach[0])
+        replaced.append((roles.line, normal(roles.sign * (on_line + reach[0]))))
+        row, column = (on_line, roles.one) if roles.kind == TRANSPOSED else (roles.one, on_line)
+        parts |= {row: Part(ROW, number), roles.z: Part(DIAGONAL, number), column: Part(COLUMN, number)}
+        bands.append(_band(roles, *reach))
+    first, second = (dims_of(o, replaced, parts, node.dtype) for o in (found[0].first, found[0].second))
+    out = tuple(parts.get(a, a) for a in axes)
+    return BandSpec(found[0].kind, tuple(bands), first, second, out, scale)
+
+
+def _band(roles: _Roles, lo: int, hi: int) -> Band:
+    """The band whose line is in ``[lo, hi)``."""
+    one, z, step = roles.one, roles.z, roles.step
+    first_z = int(z.lo) if step > 0 else int(z.hi) - 1
+    if roles.kind == TRANSPOSED:
+        before = int(one.lo) - lo - step * first_z
+        return Band(hi - lo, int(z.extent), int(one.extent), 1, step, before)
+    before = lo - roles.stride * int(one.lo) - step * first_z
+    return Band(int(one.extent), int(z.extent), hi - lo, roles.stride, step, before)
+
+
+def _reach(roles: _Roles, guards: Sequence[Expr]) -> tuple[int, int] | Refusal:
+    """The range of the line (columns, or rows in a transposed product) at which the conditions hold."""
+    pair = (roles.one, roles.z)
+    line = normal(roles.sign * from_linear(roles.line.terms))
+    lo, hi = roles.line.lo, roles.line.hi
+    if not isinstance(lo, Const) or not isinstance(hi, Const):
+        return Refusal("the range of the columns is not known")
+    low, high = (int(lo), int(hi)) if roles.sign > 0 else (1 - int(hi), 1 - int(lo))
+    held = IntegerSet(pair, tuple(guards))
+    ends = held.maximum(normal(-line)), held.maximum(line)
+    if not (isinstance(ends[0], Const) and isinstance(ends[1], Const)):
+        return Refusal("the conditions hold nowhere")
+    low, high = max(low, -int(ends[0])), min(high, int(ends[1]) + 1)
+    if guards and not held.is_equal(IntegerSet(pair, (line >= low, line < high))):
+        return Refusal("the conditions are not those of columns that exist")
+    return low, high

@@ -1,0 +1,225 @@
+"""The forms of a convolution, with what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import ONE, Axis, Reduce, as_expr
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import assigned, operands_text, whole
+from jaxte.lower.code.python_text import name
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Statement, Value
+from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
+from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
+from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
+from jaxte.lower.forms.conv.per_group import groups_of, groups_source
+from jaxte.lower.forms.conv.per_image import (
+    Image,
+    held_bytes,
+    image_lines,
+    image_of,
+    image_work,
+    images_source,
+    kernel_source,
+)
+from jaxte.lower.forms.conv.recognise import Matched
+from jaxte.lower.forms.conv.residue_classes import Classes, classes_source, residue_classes
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source, specify
+from jaxte.lower.forms.conv.toeplitz_candidates import toeplitz_candidates
+
+PER_GROUP = "convolution per group"
+ONE_PASS = "sums in one pass"
+CLASSES = "residue classes"
+FOLDED = "folded convolution"
+IMAGES = "product per image"
+_CALL = 20  # kernels that the call of one more convolution takes as long as
+_LANES = 16  # output features that are computed at the same time, whether there are as many or not
+_ONE_CORE = 64  # output features that a core has alone
+_SHARED = 100_000  # elements of the kernel from which on others are given some
+
+
+def convolution_candidates(
+    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
+    spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
+
+    def write() -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note("convolution")
+        return whole(convolution_source(spec, texts, body.sizes.text), axes, node)
+
+    def write_groups() -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note(PER_GROUP)
+        return whole(groups_source(spec, texts, body.sizes.text), axes, node)
+
+    yield Candidate("convolution", convolution_work(spec, axes), write)
+    yield from toeplitz_candidates(body, found, axes, node)
+    yield from fourier_candidates(body, found, axes, node)
+    classes = residue_classes(spec)
+    if isinstance(classes, Refusal):
+        if any(alpha > 1 for alpha in spec.lhs_dilation):
+            body.refuse(CLASSES, classes.reason)
+    else:
+
+        def write_classes(classes: tuple[Classes, ...] = classes) -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(CLASSES)
+            return whole(classes_source(spec, classes, texts, body.sizes.text), axes, node)
+
+        yield Candidate(CLASSES, classes_work(spec, axes, classes), write_classes)
+    groups = groups_of(spec)
+    if isinstance(groups, Refusal):
+        if spec.groups is not ONE:
+            body.refuse(PER_GROUP, groups.reason)
+    else:
+        yield Candidate(PER_GROUP, groups_work(spec, axes, groups), write_groups)
+    yield from _folded(body, spec, axes, node)
+    yield from _images(body, spec, axes, node)
+    sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
+    if isinstance(sums, Refusal):
+        return
+
+    def write_sums(sums: TapSumsSpec = sums) -> Search:
+        texts = yield from operands_text(body, sums.operands)
+        body.note(ONE_PASS)
+        target = assigned(body, lambda names: tap_sums_source(sums, texts, names(), body.sizes.text))
+        return Value(name(target), axes, (node.dtype, False))
+
+    yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
+
+
+def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """Three dimensions or more as two, whose groups may be apart."""
+    folds = folds_of(spec)
+    if isinstance(folds, Refusal):
+        if len(spec.strides) > RANK:
+            body.refuse(FOLDED, folds.reason)
+        return
+    left = folds[-1].spec
+    copies = folded_copies(spec, axes, folds)
+    groups = groups_of(left)
+    works = {FOLDED: convolution_work(left, axes)}
+    if not isinstance(groups, Refusal):
+        works[f"{FOLDED} per group"] = groups_work(left, axes, groups)
+    for form, work in works.items():
+
+        def write(form: str = form) -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            grouped = form != FOLDED
+            target = assigned(
+                body, lambda names: folded_source(spec, folds, texts, names, body.sizes.text, grouped)
+            )
+            return Value(name(target), axes, (node.dtype, False))
+
+        yield Candidate(form, work + copies, write)
+
+
+def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """A matrix product for each image, on the CPU."""
+    image = image_of(spec)
+    if isinstance(image, Refusal):
+        body.refuse(IMAGES, image.reason)
+        return
+    if body.policy.platform != "cpu":
+        body.refuse(IMAGES, "other platforms have convolutions that use all of their cores")
+        return
+    work, held = image_work(spec, axes, image), held_bytes(spec, axes)
+    more = work.temporaries > held
+    caution = f"copies of one image take {work.temporaries:,.0f} bytes, all images {held:,}" if more else ""
+
+    def write(image: Image = image) -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note(IMAGES)
+        kernel, function = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
+        source = kernel_source(spec, image, texts[1], body.sizes.text)
+        body.statements.append(Statement(body.label, kernel, source))
+        lines = image_lines(image, kernel, f"jnp.{spec.lhs.dtype}(0)")
+        body.statements.append(Statement(body.label, f"{function}(image)", "", lines))
+        return whole(images_source(spec, image, function, texts, body.sizes.text), axes, node)
+
+    yield Candidate(IMAGES, work, write, caution)
+
+
+def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:
+    """Each operand that is laid out is read and written, and the result once more for its order."""
+    width = np.dtype("float32").itemsize
+    laid_out = [width * prod(map(extent_of, fold.spec.lhs_shape or ())) for fold in folds]
+    moved = points(axes) + prod(map(extent_of, spec.rhs_shape or spec.rhs.shape))
+    return Work(
+        stream=2.0 * (sum(laid_out) + width * moved), kernel=4 * len(folds), temporaries=max(laid_out)
+    )
+
+
+def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
+    """The multiplications of every output with the kernel's window and input features of one group.
+
+    In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
+    operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
+    The rate is that of one core. Output features are all that cores share.
+    """
+    window = _window(spec)
+    met = 2.0 * points(axes) * prod(window.values()) / window["O"]
+    flops = met / prod(spec.lhs_dilation)  # the others are products with zeros between elements
+    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
+        return Work(grouped_convolution=flops, kernel=1)
+    if not is_inexact(spec.lhs.dtype):  # no library has convolutions of integers
+        return Work(grouped_convolution=met, kernel=1)
+    few = max(1.0, _LANES / window["O"])
+    if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
+        return Work(volume_convolution=met * few, kernel=1)
+    copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
+    return Work(convolution=flops * few / _cores(window), stream=copied + between / few**2, kernel=1)
+
+
+def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...]) -> Work:
+    """The same multiplications without the zeros, and one more copy of the result."""
+    window = _window(spec)
+    flops = 2.0 * points(axes) * prod(window.values()) / window["O"] / prod(spec.lhs_dilation)
+    calls = prod(len(own.classes) for own in classes)
+    copies = Work(stream=8.0 * points(axes), kernel=_CALL * calls)
+    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
+        return copies + Work(grouped_convolution=flops)
+    few = max(1.0, _LANES / window["O"])
+    if len(spec.strides) > RANK:
+        return copies + Work(volume_convolution=flops * few)
+    copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
+    return copies + Work(convolution=flops * few / _cores(window), stream=copied)
+
+
+def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
+    """The same multiplications in dense convolutions, slices of the operands, and one more copy of the result."""
+    own = tuple(extent_of(e) for e in spec.rhs_shape or spec.rhs.shape)
+    at = spec.dimension_numbers[1].index("O")
+    features = tuple(extent // groups if n == at else extent for n, extent in enumerate(own))
+    dense = replace(spec, groups=ONE, rhs_shape=tuple(map(as_expr, features)))
+    one = convolution_work(dense, axes)
+    copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
+    return one + Work(stream=copies, kernel=2 * groups)
+
+
+def _cores(window: dict[str, int]) -> int:
+    """How many of two cores a convolution of two dimensions has."""
+    return 2 if window["O"] > _ONE_CORE and prod(window.values()) >= _SHARED else 1
+
+
+def _window(spec: ConvolutionSpec) -> dict[str, int]:
+    """The extents of the kernel by letter."""
+    shape = spec.rhs_shape or spec.rhs.shape
+    return {letter: extent_of(e) for letter, e in zip(spec.dimension_numbers[1], shape, strict=True)}
+
+
+def tap_sums_work(spec: TapSumsSpec) -> Work:
+    """Every product, added on its own: the order of a sum is kept, so that nothing is done in vectors."""
+    size = prod(map(extent_of, spec.rhs.shape))
+    return Work(tap=2.5 * size * spec.sums, stream=8.0 * prod(map(extent_of, spec.lhs.shape)), kernel=3)

@@ -1,0 +1,241 @@
+"""Convolutions by Fourier transforms.
+
+With ``u`` the elements of lhs ``alpha`` apart and ``v`` those of rhs ``beta`` apart and reversed, the convolution
+``alpha * x == gamma * t + beta * k + c`` is ``out[t] = (u * v)[gamma * t + c + beta * (nk - 1)]``, where ``*`` is the convolution
+of sequences: the product of their transforms, transformed back. The transforms have as many points as keep what is
+read apart from what wraps around, at least as many as the longer operand, and no prime factor above 5.
+
+It takes ``n log n`` in place of ``n**2`` multiplications. Every result is a sum over all of the data, so that its error is relative
+to the largest result and not to itself, and an infinity or NaN anywhere is NaN everywhere. It is never taken unless it is
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.walk import free_axes
+from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.spec import (
+    Array,
+    OfTwo,
+    Refusal,
+    Write,
+    array,
+    as_atom,
+    as_factor,
+    reshaped,
+    tuple_text,
+    write_extent,
+)
+from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
+from jaxte.lower.forms.conv.toeplitz import order_of_reads
+from jaxte.lower.match.product import Factor, multiplied
+
+LEAST = 16  # positions of operands and result below which no transform is worth its while
+DTYPES = ("float32", "float64", "complex64", "complex128")
+_POSITIONS = "xyzuvw"
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """One dimension of the transforms.
+
+    Attributes:
+        points: of the transform.
+        before: zeros in front of lhs.
+        alpha, beta: how far apart the elements of lhs and rhs are.
+        start, gamma, count: the positions of the result that are read.
+    """
+
+    points: int
+    before: int
+    alpha: int
+    beta: int
+    start: int
+    gamma: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FourierSpec(OfTwo):
+    """A convolution by transforms.
+
+    Attributes:
+        lhs, rhs: the operands; ``lhs_roles``, ``rhs_roles``: a letter for each spatial dimension, else the axis.
+        out: the same of the result.
+        along: the dimensions of the transforms, in the order of their letters.
+        shape, broadcast: what the result is then reshaped and broadcast to; None for nothing.
+        scale: what it is multiplied by in the end.
+    """
+
+    lhs: Array
+    rhs: Array
+    lhs_roles: tuple[str | Axis, ...]
+    rhs_roles: tuple[str | Axis, ...]
+    out: tuple[str | Axis, ...]
+    along: tuple[Along, ...]
+    shape: tuple[Expr, ...] | None
+    broadcast: tuple[Expr, ...] | None
+    scale: Array | None
+
+
+def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:
+    """The spatial dimensions of a convolution that transforms are offered for."""
+    if dtype not in DTYPES:
+        return Refusal(f"{dtype} has no Fourier transform")
+    if len(match.spatial) > len(_POSITIONS) or any(s.z is None for s in match.spatial):
+        return Refusal("an index that is not summed over")
+    extents = [
+        e for s in match.spatial for e in _extents(s.t, s.relation.x_range.size, s.relation.k_range.size)
+    ]
+    if not all(isinstance(e, Const) for e in extents):
+        return Refusal("extents depend on sizes")
+    counts = [1, 1, 1]
+    for n, extent in enumerate(extents):
+        counts[n % 3] *= int(extent)
+    if min(counts) < LEAST:
+        return Refusal(f"fewer than {LEAST} positions")
+    axes = [a.extent for own in match.outputs for a in own] + [a.extent for a in match.reduced]
+    windows = [oriented(s) for s in match.spatial]
+    if not all(isinstance(e, Const) for e in [*axes, *(w.c for w in windows)]):
+        return Refusal("extents depend on sizes")
+    return windows
+
+
+def _extents(t: Axis, x: Expr, k: Expr) -> tuple[Expr, Expr, Expr]:
+    return t.extent, x, k
+
+
+def fourier_spec(
+    match: Match,
+    windows: Sequence[Window],
+    axes: Sequence[Axis],
+    dtype: str,
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
+) -> FourierSpec:
+    """How the convolution ``match`` is done by transforms; arguments as those of ``specify``."""
+    letters = {w.spatial.t: letter for w, letter in zip(windows, _POSITIONS, strict=False)}
+    # Reading both operands the other way round reads the result the other way round.
+    turned = [replace(w, flip_x=w.flip_x ^ w.flip_t, flip_k=w.flip_k ^ (not w.flip_t)) for w in windows]
+    operands: list[Array] = []
+    roles: list[tuple[str | Axis, ...]] = []
+    for side in (0, 1):
+        positions, body = operand_body(match, side, turned, dtype)
+        named = dict(zip(positions, letters.values(), strict=True))
+        order = order_of_reads(body, positions)
+        operands.append(array(order, body))
+        roles.append(tuple(named.get(a, a) for a in order))
+    out = [
+        a for own in match.outputs for a in own if a in letters or a in match.lhs.axes or a in match.rhs.axes
+    ]
+    shape, _, _, broadcast = finish(match, [(a,) for a in out], tuple(axes))
+    given = frozenset(axes)
+    outside = [g for g in guards if all(a in given for a in free_axes(g))]
+    return FourierSpec(
+        operands[0],
+        operands[1],
+        roles[0],
+        roles[1],
+        tuple(letters.get(a, a) for a in out),
+        tuple(_along(w) for w in windows),
+        shape,
+        broadcast,
+        array(axes, multiplied(outer, outside)) if outer else None,
+    )
+
+
+def _along(w: Window) -> Along:
+    r, count = w.spatial.relation, int(w.spatial.t.extent)
+    x, k = w.alpha * (int(r.x_range.size) - 1) + 1, w.beta * (int(r.k_range.size) - 1) + 1
+    start = int(w.c) + k - 1
+    last = start + w.gamma * (count - 1)
+    if w.flip_t:
+        start, last = x + k - 2 - last, x + k - 2 - start
+    before = max(0, -start)
+    x, start, last = x + before, start + before, last + before
+    least = max(x, k, last + 1, x + k - 1 - start)
+    return Along(_smooth(least), before, w.alpha, w.beta, start, w.gamma, count)
+
+
+def _smooth(least: int) -> int:
+    """The least even number from ``least`` on without prime factors above 5."""
+    number = least + least % 2
+    while True:
+        rest = number
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return number
+        number += 2
+
+
+def points_of(windows: Sequence[Window]) -> int:
+    """How many points the transforms have."""
+    total = 1
+    for w in windows:
+        total *= _along(w).points
+    return total
+
+
+def fourier_source(
+    spec: FourierSpec, operands: Sequence[str], names: Callable[[], str], write: Write = write_extent
+) -> list[str]:
+    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``."""
+    roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
+    letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], _POSITIONS)
+    u = shaped(spec.lhs, spec.lhs_roles, operands[0], letters)
+    v = shaped(spec.rhs, spec.rhs_roles, operands[1], letters)
+    for letter, own in zip(_POSITIONS, spec.along, strict=False):
+        if own.before or own.alpha > 1:
+            u = u.spread(u.letters.index(letter), own.before, 0, own.alpha, spec.lhs.dtype)
+        v = v.spread(v.letters.index(letter), 0, 0, own.beta, spec.rhs.dtype)
+    out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
+    kind = "fft" if spec.lhs.dtype.startswith("complex") else "rfft"
+    lines: list[str] = []
+    transforms = []
+    for operand in (u, v):
+        transform = _transformed(operand, spec, kind)
+        target = names()
+        lines.append(f"{target} = {transform.text}")
+        transforms.append(Shaped(target, transform.letters, transform.extents))
+    result = _transformed(einsum(transforms[0], transforms[1], out), spec, f"i{kind}")
+    text = reshaped(f"{result.text}[{_entries(result, spec)}]", spec.shape, write)
+    if spec.broadcast is not None:
+        text = f"jnp.broadcast_to({text}, {tuple_text(map(write, spec.broadcast))})"
+    if spec.scale is not None:
+        text = f"{as_factor(operands[2])} * {as_atom(text)}"
+    return [*lines, f"{names()} = {text}"]
+
+
+def _entries(result: Shaped, spec: FourierSpec) -> str:
+    """The subscript of what is read of the result."""
+    entries = [":"] * len(result.letters)
+    for letter, own in zip(_POSITIONS, spec.along, strict=False):
+        stop = own.start + own.gamma * (own.count - 1) + 1
+        step = f":{own.gamma}" if own.gamma > 1 else ""
+        entries[result.letters.index(letter)] = f"{own.start or ''}:{stop}{step}"
+    while entries[-1] == ":":
+        entries.pop()
+    return ", ".join(entries)
+
+
+def _transformed(u: Shaped, spec: FourierSpec, function: str) -> Shaped:
+    """A transform of ``u``; the last dimension of those of real numbers is the half that there is."""
+    places = [u.letters.index(letter) for letter, _ in zip(_POSITIONS, spec.along, strict=False)]
+    points = [own.points for own in spec.along]
+    extents = list(u.extents)
+    for place, count in zip(places, points, strict=True):
+        extents[place] = count
+    if len(points) > 1:
+        call = (
+            f"jnp.fft.{function}n({u.text}, {tuple_text(map(str, points))}, {tuple_text(map(str, places))})"
+        )
+    else:
+        axis = "" if places[0] == len(extents) - 1 else f", axis={places[0]}"
+        call = f"jnp.fft.{function}({u.text}, {points[0]}{axis})"
+    return Shaped(call, u.letters, tuple(extents))

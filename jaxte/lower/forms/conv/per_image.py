@@ -1,0 +1,204 @@
+"""A convolution of two dimensions as one matrix product for each image.
+
+Of the taps, those along the rows are laid out among the features that are contracted, those along the columns among the features that
+are made, and the columns are added where they belong:
+
+    rows[(k, c), i, q] = image[c, stride * i + dilation * k, q]                     the image, once for each k
+    sums[l, o, i, q]   = sum over (k, c) of kernel[l, o, (k, c)] * rows[(k, c), i, q]   the product
+    y[o, i, j]         = sum over l of sums[l, o, i, stride * j + dilation * l]
+
+Both copies and sums are of whole rows of memory. With three by three taps there are six copies of an image and of its result, where all
+windows are nine, and both fit into a cache. XLA on the CPU shares a convolution among cores by its output features only, so that one with
+64 runs on a single core however many there are; it shares a product among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import ONE, Axis, Const
+from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
+from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, spatial_letters
+from jaxte.sets.affine import normal
+
+_MOST_TAPS = 16  # slices that are written as terms of a sum or parts of a concatenation
+_TURN = 100  # kernels that a turn of the loop takes as long as, whatever is in it
+_DTYPES = ("float32", "float64")  # the sums of each column are rounded before they are added
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A spatial dimension.
+
+    Attributes:
+        letter: its name in the dimension numbers.
+        taps, extent, outputs: of the kernel, of the image with zeros around it, of the result.
+        stride, dilation: of the windows, of the kernel.
+        padding: zeros before and behind the image.
+    """
+
+    letter: str
+    taps: int
+    extent: int
+    outputs: int
+    stride: int
+    dilation: int
+    padding: tuple[int, int]
+
+    def window(self, tap: str) -> str:
+        """The slice of the positions that ``tap``, a name or a number, meets."""
+        reach = self.stride * (self.outputs - 1) + 1
+        every = f":{self.stride}" if self.stride > 1 else ""
+        if self.taps == 1:
+            return ":" if reach == self.extent and not every else f":{reach}{every}"
+        start = tap if self.dilation == 1 else f"{self.dilation} * {tap}"
+        return f"{start}:{start} + {reach}{every}"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The dimension whose taps are contracted and the one whose sums are added."""
+
+    rows: Line
+    columns: Line
+
+
+def image_of(spec: ConvolutionSpec) -> Image | Refusal:
+    """The dimensions of ``spec``: the columns are the last one in memory, which is not copied in pieces."""
+    if len(spec.strides) != 2:
+        return Refusal(f"it has {len(spec.strides)} dimensions, not two")
+    if spec.groups is not ONE:
+        return Refusal("there is more than one group")
+    if any(alpha > 1 for alpha in spec.lhs_dilation):
+        return Refusal("there are zeros between the elements of the image")
+    if spec.lhs.dtype not in _DTYPES:
+        return Refusal(f"sums of {spec.lhs.dtype} would be rounded once more")
+    lhs = spec.dimension_numbers[0]
+    if lhs.endswith("C"):
+        return Refusal("features come last, as in XLA's own convolutions")
+    if (spec.lhs_shape or spec.lhs.shape)[lhs.index("N")] is ONE:
+        return Refusal("there is one image only")
+    lines = [own for number in range(2) if (own := _line(spec, number)) is not None]
+    if len(lines) < 2:
+        return Refusal("extents depend on sizes")
+    if min(own.taps for own in lines) == 0:
+        return Refusal("there are no taps")
+    taps = max(own.taps for own in lines)
+    if taps > _MOST_TAPS:
+        return Refusal(f"{taps} slices are more than {_MOST_TAPS}")
+    rows, columns = sorted(lines, key=lambda own: lhs.index(own.letter))
+    return Image(rows, columns)
+
+
+def _line(spec: ConvolutionSpec, number: int) -> Line | None:
+    lhs, rhs, _ = spec.dimension_numbers
+    letter = spatial_letters(spec)[number]
+    x = (spec.lhs_shape or spec.lhs.shape)[lhs.index(letter)]
+    taps = (spec.rhs_shape or spec.rhs.shape)[rhs.index(letter)]
+    before, behind = spec.padding[number]
+    if not all(isinstance(e, Const) for e in (x, taps, before, behind)):
+        return None
+    extent = int(before) + int(x) + int(behind)
+    stride, dilation = spec.strides[number], spec.rhs_dilation[number]
+    outputs = (extent - dilation * (int(taps) - 1) - 1) // stride + 1
+    return Line(letter, int(taps), extent, outputs, stride, dilation, (int(before), int(behind)))
+
+
+# --- what it takes
+
+
+def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image) -> Work:
+    """Products with every column of the image, whatever the stride.
+
+    Rows and sums are written and found in a cache. The zeros around an image and the copy of its result are not counted: XLA's
+    convolution copies both into another order, and that is not counted either.
+    """
+    lhs, _, out = spec.dimension_numbers
+    count, features = _extents(spec, "N", "C")
+    positions = image.rows.outputs * image.columns.extent
+    laid_out = features * image.rows.taps * positions
+    made = _extents(spec, "O")[0] * image.columns.taps * positions
+    dims = f"NC{image.rows.letter}{image.columns.letter}"
+    moved = (lhs != dims) * _size(spec) + (out != dims) * points(axes)
+    width = np.dtype(spec.lhs.dtype).itemsize
+    return Work(
+        dot=2.0 * count * made * features * image.rows.taps,
+        stream=width * (count * (laid_out + made) + 2.0 * moved),
+        kernel=_TURN * count,
+        temporaries=width * (laid_out + made),
+    )
+
+
+def held_bytes(spec: ConvolutionSpec, axes: Sequence[Axis]) -> int:
+    """What XLA's convolution holds: all images and results in another order."""
+    width = np.dtype(spec.lhs.dtype).itemsize
+    return width * (_size(spec) + points(axes))
+
+
+def _size(spec: ConvolutionSpec) -> int:
+    return prod(map(extent_of, spec.lhs_shape or spec.lhs.shape))
+
+
+def _extents(spec: ConvolutionSpec, *letters: str) -> list[int]:
+    """Numbers for the extents of dimensions of lhs or, for the features that are made, of rhs."""
+    lhs, rhs, _ = spec.dimension_numbers
+    shapes = dict(zip(lhs, spec.lhs_shape or spec.lhs.shape, strict=True))
+    shapes["O"] = (spec.rhs_shape or spec.rhs.shape)[rhs.index("O")]
+    return [extent_of(shapes[letter]) for letter in letters]
+
+
+# --- text
+
+
+def kernel_source(spec: ConvolutionSpec, image: Image, text: str, write: Write = write_extent) -> str:
+    """The kernel as a matrix for each column."""
+    dims = spec.dimension_numbers[1]
+    shape = dict(zip(dims, spec.rhs_shape or spec.rhs.shape, strict=True))
+    order = (image.columns.letter, "O", image.rows.letter, "I")
+    moved = _moved(reshaped(text, spec.rhs_shape, write), [dims.index(d) for d in order])
+    columns = () if image.columns.taps == 1 else (shape[image.columns.letter],)
+    return reshaped(moved, (*columns, shape["O"], normal(shape[image.rows.letter] * shape["I"])), write)
+
+
+def image_lines(image: Image, kernel: str, zero: str) -> tuple[str, ...]:
+    """The body of the function of one image."""
+    lines = []
+    pads = [(0, 0), image.rows.padding, image.columns.padding]
+    if min(map(min, pads)) < 0:
+        lines.append(f"image = lax.pad(image, {zero}, {tuple_text(str((*pad, 0)) for pad in pads)})")
+    elif any(map(any, pads)):
+        lines.append(f"image = jnp.pad(image, {tuple_text(map(str, pads))})")
+    window = image.rows.window("i")
+    if image.rows.taps > 1:
+        lines.append(f"rows = jnp.concatenate([image[:, {window}] for i in range({image.rows.taps})])")
+    else:
+        lines.append(f"rows = image[:, {window}]" if window != ":" else "rows = image")
+    lines.append(f"sums = jnp.tensordot({kernel}, rows, 1)")
+    window = image.columns.window("j")
+    if image.columns.taps > 1:
+        lines.append(f"return sum(sums[j, :, :, {window}] for j in range({image.columns.taps}))")
+    else:
+        lines.append(f"return sums[:, :, {window}]" if window != ":" else "return sums")
+    return tuple(lines)
+
+
+def images_source(
+    spec: ConvolutionSpec, image: Image, function: str, operands: Sequence[str], write: Write = write_extent
+) -> str:
+    """``function`` of every image, brought to the output axes."""
+    lhs, _, out = spec.dimension_numbers
+    dims = ("N", "C", image.rows.letter, image.columns.letter)
+    images = _moved(reshaped(operands[0], spec.lhs_shape, write), [lhs.index(d) for d in dims])
+    result = _moved(f"lax.map({function}, {images})", [dims.index(d) for d in out])
+    return finished_source(spec, result, operands, write)
+
+
+def _moved(text: str, order: Sequence[int]) -> str:
+    return (
+        text if list(order) == sorted(order) else f"{as_atom(text)}.transpose({', '.join(map(str, order))})"
+    )

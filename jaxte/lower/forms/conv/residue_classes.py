@@ -1,0 +1,152 @@
+"""A convolution of a dilated operand as convolutions without dilation, one for each residue class of the output.
+
+Where the elements of lhs are ``alpha`` apart, the output ``t`` meets the taps ``k`` with ``gamma * t + beta * k == before (mod alpha)``
+only: every other one is a product with a zero between elements. With ``m = alpha / gcd(alpha, gamma)`` the outputs ``t = m * u + r``
+of one residue ``r`` meet the same taps ``k0, k0 + alpha / gcd(alpha, beta), ...``, so that they are a convolution of the elements
+of lhs side by side:
+
+    stride gamma / gcd(alpha, gamma), dilation of rhs beta / gcd(alpha, beta), padding (before - gamma r - beta k0) / alpha.
+
+The classes, stacked next to the dimension that they are of and reshaped, are the output. This is the forward pass of transposed
+convolutions, and the gradient of a strided convolution for its image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from jaxte.lang.expr import Const, as_expr
+from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, spatial_letters
+
+MOST_CLASSES = 64
+_LOOPS = "ijklmn"
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """The taps from ``first`` on that the outputs of one residue meet, ``count`` of them, and the padding of lhs."""
+
+    first: int
+    count: int
+    padding: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """One spatial dimension: its residue classes in order, how far apart their taps are, and what each convolution has.
+
+    ``length`` is the extent of the output, ``each`` that of every class.
+    """
+
+    classes: tuple[Class, ...]
+    step: int
+    stride: int
+    dilation: int
+    length: int
+    each: int
+
+
+def residue_classes(spec: ConvolutionSpec) -> tuple[Classes, ...] | Refusal:
+    """The classes of each spatial dimension of ``spec``."""
+    if all(alpha == 1 for alpha in spec.lhs_dilation):
+        return Refusal("nothing is dilated")
+    lhs, rhs = (spec.lhs_shape or spec.lhs.shape), (spec.rhs_shape or spec.rhs.shape)
+    found: list[Classes] = []
+    for n, letter in enumerate(spatial_letters(spec)):
+        x, k = lhs[spec.dimension_numbers[0].index(letter)], rhs[spec.dimension_numbers[1].index(letter)]
+        before, behind = spec.padding[n]
+        if not all(isinstance(e, Const) for e in (x, k, before, behind)):
+            return Refusal("extents depend on sizes")
+        own = _classes(
+            (int(x), int(k)),
+            (int(before), int(behind)),
+            (spec.lhs_dilation[n], spec.strides[n], spec.rhs_dilation[n]),
+        )
+        if any(c.count == 0 for c in own.classes):
+            return Refusal(f"no tap reaches some of every {len(own.classes)} outputs")
+        found.append(own)
+    total = 1
+    for own in found:
+        total *= len(own.classes)
+    return tuple(found) if total <= MOST_CLASSES else Refusal(f"{total} classes are more than {MOST_CLASSES}")
+
+
+def _classes(sizes: tuple[int, int], padding: tuple[int, int], steps: tuple[int, int, int]) -> Classes:
+    (x, k), (before, behind), (alpha, gamma, beta) = sizes, padding, steps
+    length = (alpha * (x - 1) + before + behind - beta * (k - 1)) // gamma + 1
+    number, step = alpha // gcd(alpha, gamma), alpha // gcd(alpha, beta)
+    stride, dilation = gamma // gcd(alpha, gamma), beta // gcd(alpha, beta)
+    each = -(-length // number)
+    found: list[Class] = []
+    for rest in range(number):
+        first = next((n for n in range(min(k, alpha)) if (gamma * rest + beta * n - before) % alpha == 0), k)
+        count = len(range(first, k, step))
+        offset = (gamma * rest + beta * first - before) // alpha
+        reach = stride * (each - 1) + dilation * (count - 1) + 1
+        found.append(Class(first, count, (-offset, reach + offset - x)))
+    return Classes(tuple(found), step, stride, dilation, length, each)
+
+
+def classes_source(
+    spec: ConvolutionSpec, classes: Sequence[Classes], operands: Sequence[str], write: Write = write_extent
+) -> str:
+    """The Python expression of ``spec`` on the texts of ``spec.operands``."""
+    _, rhs, out = spec.dimension_numbers
+    shapes = (spec.lhs_shape, spec.rhs_shape)
+    texts = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
+    letters = spatial_letters(spec)
+    entries, pads, loops = [":"] * len(rhs), [""] * len(letters), {}
+    names = iter(name for name in _LOOPS if name not in texts)
+    for n, (letter, own) in enumerate(zip(letters, classes, strict=True)):
+        at = rhs.index(letter)
+        if len(own.classes) == 1:
+            (only,) = own.classes
+            entries[at] = _every(str(only.first or ""), own.step)
+            pads[n] = tuple_text(map(str, only.padding))
+            continue
+        name = next(names)
+        pads[n] = f"{name}_pad"
+        entries[at] = _every(name, own.step)
+        values = [f"({c.first}, {tuple_text(map(str, c.padding))})" for c in own.classes]
+        loops[letter] = f"for {name}, {name}_pad in ({', '.join(values)})"
+    kernel = texts[1] if set(entries) == {":"} else f"{as_atom(texts[1])}[{', '.join(entries)}]"
+    dense = replace(
+        spec,
+        lhs_shape=None,
+        rhs_shape=None,
+        strides=tuple(own.stride for own in classes),
+        lhs_dilation=(1,) * len(classes),
+        rhs_dilation=tuple(own.dilation for own in classes),
+    )
+    result = call_source(dense, (texts[0], kernel), write, pads)
+    for letter in sorted(
+        loops, key=lambda letter: -out.index(letter)
+    ):  # the last dimension is the innermost list
+        result = f"jnp.stack([{result} {loops[letter]}], axis={out.index(letter) + 1})"
+    return finished_source(spec, _joined(spec, classes, letters, result, write), operands, write)
+
+
+def _joined(
+    spec: ConvolutionSpec, classes: Sequence[Classes], letters: Sequence[str], result: str, write: Write
+) -> str:
+    """Each dimension with its classes as one, cut to its length."""
+    lhs, rhs, out = spec.dimension_numbers
+    by_letter = dict(zip(letters, classes, strict=True))
+    batch = (spec.lhs_shape or spec.lhs.shape)[lhs.index("N")]
+    features = (spec.rhs_shape or spec.rhs.shape)[rhs.index("O")]
+    extents = {"N": batch, "C": features}
+    whole = {letter: as_expr(own.each * len(own.classes)) for letter, own in by_letter.items()}
+    result = reshaped(result, [(extents | whole)[letter] for letter in out], write)
+    if all(own.each * len(own.classes) == own.length for own in classes):
+        return result
+    cut = [":" if letter in "NC" else f":{by_letter[letter].length}" for letter in out]
+    while cut[-1] == ":":
+        cut.pop()
+    return f"{result}[{', '.join(cut)}]"
+
+
+def _every(first: str, step: int) -> str:
+    return f"{first}::{step}" if step > 1 else f"{first}:"

@@ -1,0 +1,206 @@
+"""Convolutions along one dimension as products of matrices that are constant along their diagonals.
+
+A spatial dimension ties three positions by ``alpha * x == gamma * t + beta * k + c`` (see ``relation``): any two of them
+determine the third. So the array that stands at the third may be laid out as a matrix over the other two, and the sum
+is a matrix product:
+
+    lhs:  out[t] = sum over k of L[t, k] * rhs[k]       with L[t, k] = lhs[(gamma t + beta k + c) / alpha]
+    rhs:  out[t] = sum over x of lhs[x] * R[t, x]       with R[t, x] = rhs[(alpha x - gamma t - c) / beta]
+    out:  M[x, k] = lhs[x] * rhs[k], and out[t] is the sum of M along the diagonal (alpha x - beta k - c) / gamma == t
+
+The first is a convolution by columns of windows; the second holds a whole kernel in each row; the third is the adjoint of
+both for what was laid out. Which of them is least depends on the three extents alone: a convolution with a kernel of a few taps
+is best by the first, the gradient of a long kernel by the third. Further axes (batch, features, channels, groups) may stand
+anywhere; which of them are summed and which are kept is the einsum's business.
+
+A matrix ``u[a * r + b * q]`` is ``u`` repeated, padded and read as rows of another length; see ``toeplitz_source``. Elements
+between those of a dilated operand, and those outside of it, are zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
+from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
+from jaxte.lower.match.product import Factor, multiplied
+
+LHS, RHS, OUT = "lhs", "rhs", "out"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One of the two positions that a matrix is made over: its extent, factor, and whether it is counted backwards."""
+
+    name: str
+    extent: int
+    factor: int
+    backwards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToeplitzSpec(OfTwo):
+    """A convolution by a matrix.
+
+    Attributes:
+        kind: what is laid out as a matrix: "lhs", "rhs" or "out".
+        lhs, rhs: the operands; ``lhs_roles``, ``rhs_roles``: "x" or "k" for the spatial dimension, else the axis.
+        out: "t" or the axis of each dimension of the result.
+        rows, columns: the two positions of the matrix.
+        spread: how far apart the elements of what is laid out are on its line.
+        before: how many zeros stand before them there (elements are cut off where negative).
+        positions: how many of them are read from (or, of the result, written to).
+        shape, broadcast: what the result is then reshaped and broadcast to; None for nothing.
+        scale: what it is multiplied by in the end.
+    """
+
+    kind: str
+    lhs: Array
+    rhs: Array
+    lhs_roles: tuple[str | Axis, ...]
+    rhs_roles: tuple[str | Axis, ...]
+    out: tuple[str | Axis, ...]
+    rows: Line
+    columns: Line
+    spread: int
+    before: int
+    positions: int
+    shape: tuple[Expr, ...] | None
+    broadcast: tuple[Expr, ...] | None
+    scale: Array | None
+
+    @property
+    def span(self) -> int:
+        """The length of the line that the matrix is read from: one more than its last position."""
+        return sum(line.factor * (line.extent - 1) for line in (self.rows, self.columns)) + 1
+
+
+def recognise_toeplitz(
+    match: Match, axes: Sequence[Axis], dtype: str, outer: Sequence[Factor], guards: Sequence[Expr]
+) -> list[ToeplitzSpec] | Refusal:
+    """The three ways to do the convolution ``match``; arguments as those of ``specify``."""
+    if len(match.spatial) != 1 or match.spatial[0].z is None:
+        return Refusal("not one spatial dimension")
+    extents = [a.extent for a in axes] + [a.extent for a in match.reduced]
+    if not all(isinstance(e, Const) for e in extents):
+        return Refusal("extents depend on sizes")
+    window = oriented(match.spatial[0])
+    if not isinstance(window.c, Const):
+        return Refusal("extents depend on sizes")
+    return [_specification(kind, match, window, axes, dtype, outer, guards) for kind in (LHS, RHS, OUT)]
+
+
+def _specification(
+    kind: str,
+    match: Match,
+    w: Window,
+    axes: Sequence[Axis],
+    dtype: str,
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
+) -> ToeplitzSpec:
+    t, x, k = _lines(w)
+    c = int(w.c)
+    flip = {"x": w.flip_x, "k": w.flip_k}
+    if kind == LHS:
+        first, second, spread, before, positions = t, k, w.alpha, -c, x.extent
+        flip["k"] = False
+        backwards = (w.flip_t, w.flip_k)
+    elif kind == RHS:
+        first, second, spread, positions = t, x, w.beta, k.extent
+        before = c + w.gamma * (t.extent - 1)
+        flip["x"] = False
+        backwards = (not w.flip_t, w.flip_x)
+    else:
+        first, second, spread, positions = k, x, w.gamma, t.extent
+        before = c + w.beta * (k.extent - 1)
+        backwards = (False, False)
+        flip["x" if w.flip_t else "k"] ^= True
+    span = first.factor * (first.extent - 1) + second.factor * (second.extent - 1) + 1
+    mirrored = all(backwards) if kind != OUT else w.flip_t
+    if mirrored:  # counted from the other end, the line runs forwards again
+        before = span - 1 - before - spread * (positions - 1)
+        if kind != OUT:
+            backwards = (False, False)
+            flip["x" if kind == LHS else "k"] ^= True
+    lines = [replace(line, backwards=b) for line, b in zip((first, second), backwards, strict=True)]
+    if _better_rows(lines[1], lines[0], kind):
+        lines.reverse()
+    given = frozenset(axes)
+    outside = [g for g in guards if all(a in given for a in free_axes(g))]
+    scale = array(axes, multiplied(outer, outside)) if outer else None
+    w = replace(w, flip_x=flip["x"], flip_k=flip["k"])
+    return _with_operands(match, w, lines, (kind, spread, before, positions), axes, dtype, scale)
+
+
+def _better_rows(a: Line, b: Line, kind: str) -> bool:
+    """Whether ``a`` is better for the rows than ``b``: rows may run backwards, and columns are best one apart."""
+    if kind == OUT:
+        return (a.factor != 1) > (b.factor != 1) or (a.factor == b.factor and a.extent < b.extent)
+    return a.backwards > b.backwards
+
+
+def _lines(w: Window) -> tuple[Line, Line, Line]:
+    """The positions t, x and k with their factors in the equality."""
+    r = w.spatial.relation
+    return (
+        Line("t", int(w.spatial.t.extent), w.gamma),
+        Line("x", int(r.x_range.size), w.alpha),
+        Line("k", int(r.k_range.size), w.beta),
+    )
+
+
+def _with_operands(
+    match: Match,
+    w: Window,
+    lines: Sequence[Line],
+    own: tuple[str, int, int, int],
+    axes: Sequence[Axis],
+    dtype: str,
+    scale: Array | None,
+) -> ToeplitzSpec:
+    kind, spread, before, positions = own
+    operands: list[Array] = []
+    roles: list[tuple[str | Axis, ...]] = []
+    for side, name in enumerate("xk"):
+        (position,), body = operand_body(match, side, (w,), dtype)
+        order = order_of_reads(body, (position,))
+        if kind == (LHS, RHS)[side]:
+            order = (*(a for a in order if a is not position), position)
+        operands.append(array(order, body))
+        roles.append(tuple(name if a is position else a for a in order))
+    named: list[str | Axis] = [
+        "t" if a is w.spatial.t else a
+        for parts in match.outputs
+        for a in parts
+        if a is w.spatial.t or a in match.lhs.axes or a in match.rhs.axes
+    ]
+    dims = [(w.spatial.t if isinstance(a, str) else a,) for a in named]
+    shape, _, _, broadcast = finish(match, dims, tuple(axes))
+    rows, columns = lines
+    return ToeplitzSpec(
+        kind,
+        operands[0],
+        operands[1],
+        roles[0],
+        roles[1],
+        tuple(named),
+        rows,
+        columns,
+        spread,
+        before,
+        positions,
+        shape,
+        broadcast,
+        scale,
+    )
+
+
+def order_of_reads(body: Expr, positions: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes of an operand in the order in which its largest read has them, and those ``positions`` that none has."""
+    reads = sorted((r for r in reads_of(body) if free_axes(r)), key=lambda r: -len(free_axes(r)))
+    seen = [a for r in reads for index in r.indices for a in free_axes(index)]
+    return tuple(dict.fromkeys([*seen, *free_axes(body), *positions]))

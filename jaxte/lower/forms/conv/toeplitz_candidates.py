@@ -1,0 +1,90 @@
+"""The forms of a convolution by a matrix that is constant along its diagonals, with what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Reduce
+from jaxte.lang.identity import among
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import assigned, operands_text
+from jaxte.lower.code.python_text import name
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.default_work import NARROW
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.conv.recognise import Matched
+from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, recognise_toeplitz
+from jaxte.lower.forms.conv.toeplitz_text import toeplitz_source
+
+MATRIX = "Toeplitz matrix"
+DIAGONALS = "sums along diagonals"
+
+
+def toeplitz_candidates(
+    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """The matrix of the operand for which it takes less, and the product summed along its diagonals."""
+    specs = recognise_toeplitz(found.match, axes, node.dtype, found.outer, found.guards)
+    if isinstance(specs, Refusal):
+        return
+
+    def candidate(form: str, spec: ToeplitzSpec) -> Candidate:
+        def write() -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            target = assigned(body, lambda names: toeplitz_source(spec, texts, names, body.sizes.text))
+            return Value(name(target), axes, (node.dtype, False))
+
+        return Candidate(form, toeplitz_work(spec), write)
+
+    matrices = [candidate(MATRIX, s) for s in specs if s.kind != OUT]
+    yield min(matrices, key=lambda c: c.work.seconds(body.policy.rates))
+    yield candidate(DIAGONALS, next(s for s in specs if s.kind == OUT))
+
+
+def toeplitz_work(spec: ToeplitzSpec) -> Work:
+    """A dense product over rows and columns, which reads the matrix as it goes; the matrix written, and where it is the result, added up."""
+    extents = {
+        a: int(a.extent) for r in (spec.out, spec.lhs_roles, spec.rhs_roles) for a in r if isinstance(a, Axis)
+    }
+    roles = {
+        LHS: spec.lhs_roles,
+        OUT: spec.out,
+    }.get(spec.kind, spec.rhs_roles)
+    entries = spec.rows.extent * spec.columns.extent
+    matrix = float(entries * prod(extents[a] for a in roles if isinstance(a, Axis)))
+    flops = 2.0 * entries * prod(extents.values())
+    width = np.dtype("float32" if spec.lhs.dtype == "bfloat16" else spec.lhs.dtype).itemsize
+    groups = prod(
+        e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
+    )
+    own = Work(
+        dot=flops * (1 + NARROW / _narrowest(spec, extents)),
+        stream=width * matrix,
+        kernel=groups + 1,
+        temporaries=width * matrix,
+    )
+    return own + Work(tap=matrix) if spec.kind == OUT else own
+
+
+def _narrowest(spec: ToeplitzSpec, extents: dict[Axis, int]) -> int:
+    """The least extent of the matrix product that is more than 1: of what is summed, or in one operand only."""
+    out, lhs, rhs = _named(spec)
+    sizes: dict[str | Axis, int] = {spec.rows.name: spec.rows.extent, spec.columns.name: spec.columns.extent}
+    sizes.update(extents.items())
+    parts = [(lhs & rhs) - out, (lhs & out) - rhs, (rhs & out) - lhs]
+    return min((n for part in parts if (n := prod(sizes[r] for r in part)) > 1), default=NARROW)
+
+
+def _named(spec: ToeplitzSpec) -> tuple[set[str | Axis], set[str | Axis], set[str | Axis]]:
+    """The dimensions of the result and of the operands as the matrix product has them."""
+    here = {spec.rows.name, spec.columns.name}
+    own = [set(spec.out), set(spec.lhs_roles), set(spec.rhs_roles)]
+    own[{OUT: 0, LHS: 1}.get(spec.kind, 2)] |= here
+    out, lhs, rhs = ({r for r in roles if isinstance(r, Axis) or r in here} for roles in own)
+    return out, lhs, rhs

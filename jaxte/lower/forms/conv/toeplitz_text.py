@@ -1,0 +1,142 @@
+"""The text of convolutions by matrices that are constant along their diagonals.
+
+A matrix with ``u[s * r + q]`` at (r, q) is ``u`` repeated for each row and read as rows that are ``s`` elements longer, so that each
+begins ``s`` further on; read as rows that are ``s`` shorter, each begins ``s`` further back. The repeated rows have a power of
+two for a length: XLA finds the place of each element by division and remainder.
+
+Sums along diagonals are sums of rows, each moved against the one before: groups of rows first, then groups of these. The first of them are
+sums of slices, for which one operand of the product has zeros around it; later ones, which are shorter, are sums of padded rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+
+from jaxte.lang.expr import Axis
+from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped, widths_text
+from jaxte.lower.code.spec import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
+from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec
+
+_ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
+
+
+def toeplitz_source(
+    spec: ToeplitzSpec, operands: Sequence[str], names: Callable[[], str], write: Write = write_extent
+) -> list[str]:
+    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``."""
+    roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
+    letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], "txkp")
+    texts = [
+        shaped(array, own, text, letters)
+        for array, own, text in zip(
+            (spec.lhs, spec.rhs), (spec.lhs_roles, spec.rhs_roles), operands[:2], strict=True
+        )
+    ]
+    out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
+    lines: list[str] = []
+
+    def assign(shaped: Shaped) -> Shaped:
+        target = names()
+        lines.append(f"{target} = {shaped.text}")
+        return Shaped(target, shaped.letters, shaped.extents)
+
+    if spec.kind == OUT:
+        inner = "".join(letter for letter in out if letter != "t") + spec.rows.name + spec.columns.name
+        texts = [
+            _spread(own, spec, array.dtype) for own, array in zip(texts, (spec.lhs, spec.rhs), strict=True)
+        ]
+        result = _diagonals(spec, einsum(texts[0], texts[1], inner), assign).arranged(out)
+    else:
+        at = 0 if spec.kind == LHS else 1
+        texts[at] = assign(_matrix(spec, texts[at], (spec.lhs, spec.rhs)[at].dtype))
+        result = einsum(texts[0], texts[1], out)
+    text = reshaped(result.text, spec.shape, write)
+    if spec.broadcast is not None:
+        text = f"jnp.broadcast_to({text}, {tuple_text(map(write, spec.broadcast))})"
+    if spec.scale is not None:
+        text = f"{as_factor(operands[2])} * {as_atom(text)}"
+    return [*lines, f"{names()} = {text}"]
+
+
+def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
+    """The matrix over rows and columns of what stands on the line ``u``, its last dimension."""
+    rows, columns = spec.rows, spec.columns
+    step = -rows.factor if rows.backwards else rows.factor
+    at = len(u.letters) - 1
+    length = 1 << (spec.span + max(0, -step) - 1).bit_length()
+    behind = length - spec.before - spec.spread * (u.extents[at] - 1) - 1
+    u = u.spread(at, spec.before, behind, spec.spread, dtype)
+    extents = (*u.extents[:at], rows.extent * length)
+    u = Shaped(f"jnp.tile({u.text}, {rows.extent})", u.letters, extents)
+    if step > 0:
+        u = u.padded(at, 0, rows.extent * step)
+    else:
+        u = u.sliced(at, 0, rows.extent * (length + step))
+    u = u.reshaped(at, 1, rows.name + columns.name, (rows.extent, length + step))
+    start = rows.factor * (rows.extent - 1) if step < 0 else 0
+    return u.every(at + 1, start, columns.factor, columns.extent)
+
+
+def _spread(operand: Shaped, spec: ToeplitzSpec, dtype: str) -> Shaped:
+    """An operand whose position are the columns, as far apart as these, among as many zeros as the first rows are moved by."""
+    at = operand.letters.find(spec.columns.name)
+    if at < 0:
+        return operand
+    around = spec.rows.factor * (_group(spec.rows.extent) - 1)
+    return operand.spread(at, around, around, spec.columns.factor, dtype)
+
+
+def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]) -> Shaped:
+    """The sums of the last two dimensions of ``m`` along their diagonals, at the positions of the result."""
+    step, at, moved = spec.rows.factor, len(m.extents) - 2, _moved_slices
+    while (rows := m.extents[at]) > 1:
+        size = _group(rows)
+        count = ceil(rows / size)
+        if count > 1:
+            m = m.padded(at, 0, count * size - rows)
+            m = m.reshaped(at, 1, m.letters[at] + "p", (count, size))
+        m = moved(assign(m), len(m.extents) - 2, step)
+        step, moved = step * size, _moved
+        if count == 1:
+            break
+    else:
+        m = m.reshaped(at, 2, "t", (m.extents[at + 1],))
+    end = spec.before + spec.spread * (spec.positions - 1) + 1
+    m = m.padded(at, max(0, -spec.before), max(0, end - m.extents[at]))
+    m = m.every(at, max(0, spec.before), spec.spread, spec.positions)
+    return Shaped(m.text, m.letters[:at] + "t", m.extents)
+
+
+def _group(rows: int) -> int:
+    """How many of so many rows are added first: about as many as there are then groups of."""
+    levels = 1
+    while _ROWS_AT_ONCE**levels < rows:
+        levels += 1
+    return ceil(rows ** (1 / levels))
+
+
+def _moved_slices(m: Shaped, at: int, step: int) -> Shaped:
+    """The same as ``_moved`` of rows with as many zeros on both sides as they are moved by at most."""
+    size = m.extents[at]
+    row = "i" if m.text != "i" else "j"
+    most = step * (size - 1)
+    length = m.extents[at + 1] - most
+    moved = row if step == 1 else f"{step} * {row}"
+    entry = f"{most} - {moved}:{most + length} - {moved}"
+    text = f"sum({m.text}[{', '.join([*[':'] * at, row, entry])}] for {row} in range({size}))"
+    return Shaped(text, m.letters[:at] + m.letters[at + 1 :], (*m.extents[:at], length))
+
+
+def _moved(m: Shaped, at: int, step: int) -> Shaped:
+    """The rows in dimension ``at``, moved by ``step`` each along the next dimension, which is the last, and added."""
+    size = m.extents[at]
+    row = "i" if m.text != "i" else "j"
+    widths = ["(0, 0)"] * (len(m.extents) - 1)
+    factor = f"{step} * " if step > 1 else ""
+    rest = f"{size - 1} - {row}" if step == 1 else f"{step} * ({size - 1} - {row})"
+    widths[-1] = f"({factor}{row}, {rest})"
+    entry = f"{as_atom(m.text)}[{', '.join([*[':'] * at, row])}]"
+    text = f"sum(jnp.pad({entry}, {widths_text(widths)}) for {row} in range({size}))"
+    extents = (*m.extents[:at], m.extents[at + 1] + step * (size - 1))
+    return Shaped(text, m.letters[:at] + m.letters[at + 1 :], extents)

@@ -1,0 +1,1 @@
+"""Reads at positions that are data, and their adjoints."""

@@ -1,0 +1,93 @@
+"""The forms of a read at one position that is data, with what each costs.
+
+``X[I[i], j]`` is a gather. It is also the product of the one-hot matrix of the positions with X, which is fastest where
+matrix products are cheap, gathers are not, and X has few rows. In that product every element of X is met by every position, with
+a factor 0 if it is not the one that is read: where X holds an infinity or a NaN, ``0 * inf`` is NaN everywhere. Such products are taken
+by their cost only where X is stated to be finite (``te.facts.finite``). Where I is a permutation whose inverse is known, the rows
+of X may also be written to their places (``permuted_rows.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.dtypes import is_float
+from jaxte.lang.expr import Axis, Read, as_expr
+from jaxte.lang.scalars import BITAND
+from jaxte.lang.walk import free_axes, substitute
+from jaxte.lower.body.candidates import Candidate, choose
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.python_text import broadcast, dtype_text
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, gathered, inverse_of, scattered
+from jaxte.lower.views.scope import Scope
+from jaxte.tensors.facts import Finite, find
+
+GATHER, ONE_HOT = "gather", "one-hot product"
+_MOST_ONES = 2**26  # elements of a one-hot matrix that is worth thinking of
+_NOT_FINITE = "an infinity or a NaN in {} would make all that is read NaN, as 0 * inf"
+
+
+def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> str:
+    """How to read ``node``, whose only array of positions is ``index``, in the place ``place`` of its indices."""
+    current = substitute(node, dict(scope.table))
+    assert isinstance(current, Read)
+    offers = list(_candidates(body, node, current, index, place))
+    if len(offers) < 2:
+        return GATHER
+    axes = [d for d in scope.order if d in free_axes(current)]
+    chosen = choose(body, offers, signature(axes, current))
+    if chosen.caution:
+        body.reason = chosen.caution
+    return chosen.form
+
+
+def _candidates(body: Body, node: Read, current: Read, index: Value, place: int) -> Iterator[Candidate]:
+    rows = prod(extent_of(d.extent) for d in index.dims)
+    extents = [extent_of(as_expr(e)) for e in node.tensor.shape]
+    values = rows * prod(extents[:place] + extents[place + 1 :])
+    if node is body.returned and inverse_of(current) in body.tensors:
+        yield Candidate(GATHER, gathered(current), None)
+        yield Candidate(BY_INVERSE, scattered(current), None)
+    else:
+        yield Candidate(GATHER, Work(gather=values, kernel=1), None)
+    ones = rows * extents[place]
+    if not is_float(node.dtype) or ones > _MOST_ONES:
+        return
+    hot = ones * np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    work = Work(dot=2.0 * values * extents[place], stream=2.0 * hot, temporaries=hot, kernel=2)
+    finite = find(node.tensor, Finite) is not None
+    yield Candidate(ONE_HOT, work, None, "" if finite else _NOT_FINITE.format(node.tensor.name))
+
+
+def one_hot_value(
+    body: Body, node: Read, index: Value, place: int, kept: Sequence[Axis], inside: bool
+) -> Value:
+    """``node`` as a product, over ``kept`` with the dimensions of ``index`` at ``place``.
+
+    Args:
+        inside: whether every position is in range, or its element does not count where it is not.
+    """
+    extent = body.sizes.text(as_expr(node.tensor.shape[place]))
+    base, at = body.tensors[node.tensor], body.named(index).code.text
+    letters = "abcdefghijklmnopqrstuvwxy"
+    block, own = letters[: len(index.dims)], letters[len(index.dims) :][: len(kept)]
+    spec = f"{block}z,{own[:place]}z{own[place:]}->{own[:place]}{block}{own[place:]}"
+    ones = Value(
+        Code(f"jax.nn.one_hot({at}, {extent}, dtype={dtype_text(node.dtype)})"), (), (node.dtype, False)
+    )
+    hot = body.named_as(f"{at}_one_hot", ones).code.text
+    dims = (*kept[:place], *index.dims, *kept[place:])
+    product = Value(
+        Code(f'jnp.einsum("{spec}", {hot}, {base}, precision="highest")'), dims, (node.dtype, False)
+    )
+    if inside:
+        return product
+    mask = Value(Code(f"(0 <= {at}) & ({at} < {extent})", BITAND), index.dims, ("bool", False))
+    shown, product = broadcast(mask, dims), body.named(product)
+    return Value(Code(f"jnp.where({shown.text}, {product.code.text}, jnp.nan)"), dims, product.kind)

@@ -1,0 +1,81 @@
+"""Sums over the features of rows that are gathered, ``s[e] = sum over f of Q[I[e], f] * K[J[e], f]``, one half of the features added to the other.
+
+``jnp.sum`` is an operation by itself on the CPU, and XLA writes each of the gathered arrays to memory for it. Halves that are added are
+elementwise code, as gathers are, so that both are one loop and only a few columns are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from jaxte.lang.expr import TRUE, Axis, Read, Reduce
+from jaxte.lang.walk import postorder
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import assigned, operands_text, whole
+from jaxte.lower.code.spec import array
+from jaxte.lower.cost.default_work import gathered_rows
+from jaxte.lower.cost.work import Work, points
+from jaxte.lower.views.intervals import known
+
+HALVES = "halves"
+_FEWEST, _MOST = 4, 512  # features
+_FEW = 7  # columns that are added as they stand; a column that is left over in between would need all of an array in memory
+_ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
+
+
+def halves_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """The sum ``node`` at each point of ``axes`` by halves, where it is of rows that two gathers read and nothing else does."""
+    gathers = _gathers(axes, node)
+    if body.policy.platform != "cpu" or body.in_tiles or len(gathers) < 2:
+        return
+    if any(_is_written(body, read) for read in gathers):
+        return
+    (features,) = node.axes
+    rows = array((*axes, features), node.exprs[0])
+
+    def write() -> Search:
+        body.note(HALVES)
+        body.survey(rows.body)
+        (text,) = yield from operands_text(body, [rows])
+        count = known(features.hi) or 0
+        total = assigned(body, lambda name: _added(text, count, ":, " * len(axes), name))
+        return whole(total, axes, node)
+
+    yield Candidate(HALVES, Work(tap=points(axes) * points(node.axes), kernel=2), write)
+
+
+def _gathers(axes: Sequence[Axis], node: Reduce) -> list[Read]:
+    """The rows that ``node`` sums, if it is a sum over one axis of them."""
+    if node.reducer.name != "sum" or node.where is not TRUE or node.dtype in _ROUNDED or len(node.axes) != 1:
+        return []
+    (features,) = node.axes
+    count = known(features.hi) or 0
+    if known(features.lo) != 0 or not _FEWEST <= count <= _MOST or _odd_part(count) > _FEW:
+        return []
+    if any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
+        return []
+    return gathered_rows(axes, node)
+
+
+def _odd_part(count: int) -> int:
+    """What is left of ``count`` divided by 2 as often as that goes."""
+    return count // (count & -count)
+
+
+def _is_written(body: Body, read: Read) -> bool:
+    """Whether another tensor gathers the same rows, so that they are in memory."""
+    positions = [body.tensors.get(i.tensor, "") for i in read.indices if isinstance(i, Read)]
+    start = f"{body.tensors[read.tensor]}.at[{positions[0] if len(positions) == 1 else ''}]."
+    return any(code.startswith(start) for code in body.written)
+
+
+def _added(rows: str, count: int, before: str, name: Callable[[], str]) -> list[str]:
+    """Statements that add the ``count`` columns of ``rows``, in whose index ``before`` stands before the column."""
+    lines: list[str] = []
+    while count % 2 == 0 and count > 2:
+        new, count = name(), count // 2
+        lines.append(f"{new} = {rows}[{before}:{count}] + {rows}[{before}{count}:]")
+        rows = new
+    columns = [f"{rows}[{before}{n}]" for n in range(count)]
+    return [*lines, f"{name()} = {' + '.join(columns)}"]

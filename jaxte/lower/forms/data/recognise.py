@@ -1,0 +1,315 @@
+"""Reads and reductions at positions that are data: gathers and scatters.
+
+A read ``X[I[i], j]`` is a gather: element ``j`` of row ``I[i]``. Positions outside of ``X``, negative ones among them,
+read NaN (0 for integers).
+
+``out[a, j] = sum over i where I[i] == a of body(i, j)`` visits each ``i`` once and adds its value to row ``I[i]``: a
+scatter-add, if ``a`` occurs in that equation only. Several equations ``I[i] == a``, ``J[i] == b`` scatter to several
+axes at once. The equation may be any index expression with ``a`` in it once: ``m * a == e`` stands for ``a == e // m`` where
+``m`` divides ``e``. Values that fall outside of the output are dropped. Products, maxima and minima are accumulated alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
+from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.text import text
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.tensors.facts import Permutation, Sorted, Unique
+
+# of the built-in reductions, what ``.at`` calls them
+METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
+FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One entry of an index: all of a dimension, or an array of positions.
+
+    Attributes:
+        operand: which operand holds the positions; None for all of the dimension, or for ``count``.
+        dims: the dimensions of the indexed block that the positions vary over.
+        count: positions 0, 1, ..., count - 1 along one dimension of the block.
+    """
+
+    operand: int | None = None
+    dims: tuple[int, ...] = ()
+    count: Expr | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.operand is None and self.count is None
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSpec:
+    """``base`` read at positions that are data; the result has one dimension for each of ``axes``.
+
+    ``positions`` has an entry for each dimension of ``base``; the arrays in ``indices`` vary over a block of
+    ``block`` dimensions.
+    """
+
+    base: Array
+    indices: tuple[Array, ...]
+    positions: tuple[Position, ...]
+    block: int
+    axes: tuple[Axis, ...]
+    reason: str
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.base, *self.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterSpec:
+    """Identities of ``shape`` with ``values`` accumulated at positions that are data; see :class:`GatherSpec`.
+
+    ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
+
+    ``scale`` multiplies the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
+    positions; ``order`` is how the dimensions are transposed in the end, None for not at all. ``hits`` are the conditions
+    under which a value falls into the output.
+    """
+
+    values: Array
+    indices: tuple[Array, ...]
+    positions: tuple[Position, ...]
+    block: int
+    shape: tuple[Expr, ...]
+    dtype: str
+    scale: Array | None
+    guard: Array | None
+    reason: str
+    flags: tuple[str, ...] = ()
+    order: tuple[int, ...] | None = None
+    method: str = "add"
+    identity: Expr = ZERO
+    hits: tuple[Expr, ...] = ()
+
+    @property
+    def target(self) -> int:
+        """The first scattered dimension of the output."""
+        return next(n for n, p in enumerate(self.positions) if p.operand is not None)
+
+    @property
+    def single(self) -> bool:
+        """Whether the positions are one vector, along one dimension of the values."""
+        return len(self.indices) == 1 and self.block == 1 and len(self.values.axes) == len(self.shape)
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.values, *self.indices, *(a for a in (self.scale, self.guard) if a is not None))
+
+
+def recognise_gather(read: Read) -> GatherSpec | Refusal:
+    """The gather that a read at data-dependent positions is."""
+    data = [index for index in read.indices if reads_of(index)]
+    if not data:
+        return Refusal("no index is data")
+    # Axes that positions vary over make up the block; an affine index of another single axis stays a dimension.
+    block = list(dict.fromkeys(a for index in data for a in free_axes(index)))
+    affine = [index for index in read.indices if not reads_of(index)]
+    for n, index in enumerate(affine):
+        held = list(free_axes(index))
+        shared = [other for m, other in enumerate(affine) if m != n and depends_on(other, held)]
+        if len(held) > 1 or shared:
+            block += [a for a in held if not among(a, block)]
+    base_axes: list[Axis] = []
+    view: list[Expr] = []
+    indices: list[Array] = []
+    positions: list[Position] = []
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        own = tuple(free_axes(index))
+        if not reads_of(index) and not own:
+            view.append(index)
+            continue
+        if not any(among(a, block) for a in own) and own:
+            base_axes.append(own[0])
+            view.append(index)
+            positions.append(Position())
+            continue
+        whole = Axis("a", 0, extent)
+        base_axes.append(whole)
+        view.append(whole)
+        if among(index, own):
+            positions.append(Position(dims=(place_of(own[0], block),), count=own[0].extent))
+            continue
+        positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in _ordered(own, block))))
+        indices.append(array(_ordered(own, block), index))
+    placed = _result_dims(positions, base_axes, block)
+    return GatherSpec(
+        array(base_axes, Read(read.tensor, view)),
+        tuple(indices),
+        tuple(positions),
+        len(block),
+        tuple(placed),
+        f"gather: {text(read)} is indexed by data",
+    )
+
+
+def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
+    return tuple(a for a in block if among(a, own))
+
+
+def _result_dims(positions: Sequence[Position], whole: Sequence[Axis], block: Sequence[Axis]) -> list[Axis]:
+    """The axes of ``base[positions]`` in NumPy's order: the block where the arrays stand side by side, else in front."""
+    arrays = [n for n, p in enumerate(positions) if not p.whole]
+    together = arrays[-1] - arrays[0] == len(arrays) - 1
+    start = arrays[0] if together else 0
+    slices = [axis for axis, p in zip(whole, positions, strict=True) if p.whole]
+    return [*slices[:start], *block, *slices[start:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``axis == index`` for an output axis."""
+
+    axis: Axis
+    index: Expr
+
+
+def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refusal:
+    """The scatter that ``node``, a sum, product, maximum or minimum for each point of ``axes``, is."""
+    if node.reducer.name not in METHODS:
+        return Refusal(f"{node.reducer.label} is no sum, product, maximum or minimum")
+    outer, inner, guards = _parts(node)
+    targets: list[Target] = []
+    others: list[Factor] = []
+    for factor in inner:
+        known = [t.axis for t in targets]
+        target = _target(factor.expr, [a for a in axes if not among(a, known)]) if factor.guard else None
+        if target is None:
+            others.append(factor)
+        else:
+            targets.append(target)
+    if not targets:
+        return Refusal("no condition ties an output axis to data")
+    # What else depends on a scattered axis is read where the value goes.
+    table: dict[Axis, Expr] = {t.axis: widened(t.index) for t in targets}
+    targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
+    others = [replace(f, expr=substitute(f.expr, table)) for f in others]
+    outside = [g for g in guards if not depends_on(g, node.axes)]
+    inside = [substitute(g, table) for g in guards if not among(g, outside)]
+    for expr in (*(f.expr for f in others), *inside, *(t.index for t in targets)):
+        if depends_on(expr, list(table)):
+            return Refusal(f"{text(expr)} depends on the scattered axes themselves")
+    return _scatter(tuple(axes), node, targets, others, inside, _Outside(tuple(outer), tuple(outside)))
+
+
+def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
+    """Factors that leave the reduction, those that stay, conditions on data among them, and the other conditions."""
+    if node.reducer.name == "sum":
+        product = product_of(node.exprs[0], conjuncts(node.where))
+        outer, _ = split_outer(product.factors, node.axes)
+        outer = [f for f in outer if free_axes(f.expr)]
+        return outer, [f for f in product.factors if not among(f, outer)], list(product.guards)
+    conditions = conjuncts(node.where)
+    data = [c for c in conditions if reads_of(c)]
+    inner = [Factor(node.exprs[0]), *(Factor(c, guard=True) for c in data)]
+    return [], inner, [c for c in conditions if not among(c, data)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """Factors and conditions that do not depend on the reduced axes."""
+
+    factors: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+
+
+def _target(condition: Expr, axes: Sequence[Axis]) -> Target | None:
+    """``condition`` solved for an output axis, if it is an equality that has it once and holds data."""
+    if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
+        return None
+    try:
+        difference = linear(condition.args[0]) - linear(condition.args[1])
+    except IndexExpressionError:
+        return None
+    for axis in axes:
+        factor = difference.coefficient(axis)
+        rest = difference.without(axis)
+        if not factor or depends_on(from_linear(rest), (axis,)) or not reads_of(from_linear(rest)):
+            continue
+        index = from_linear(rest * (-1 if factor > 0 else 1))
+        size = abs(factor)
+        return Target(
+            axis, index if size == 1 else call(SELECT, call(EQUAL, index % size, 0), index // size, -1)
+        )
+    return None
+
+
+def _scatter(
+    axes: tuple[Axis, ...],
+    node: Reduce,
+    targets: Sequence[Target],
+    others: Sequence[Factor],
+    guards: Sequence[Expr],
+    outside: _Outside,
+) -> ScatterSpec:
+    by_axis = {t.axis: t for t in targets}
+    varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
+    # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
+    block = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
+    # What is added at one position lies together in memory: whole dimensions come last, until all is added.
+    placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
+    indices: list[Array] = []
+    positions: list[Position] = []
+    for axis in placed:
+        if axis in by_axis:
+            own = _ordered(tuple(free_axes(by_axis[axis].index)), block)
+            positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in own)))
+            indices.append(array(own, by_axis[axis].index))
+        elif among(axis, block):
+            positions.append(Position(dims=(place_of(axis, block),), count=axis.extent))
+        else:
+            positions.append(Position())
+    summed = tuple(a for a in node.axes if not among(a, block))
+    body = _element(node, others, guards)
+    if summed:
+        body = Reduce(node.reducer, (body,), summed, TRUE)
+    dims = _result_dims(positions, placed, block) if free_axes(body) else []
+    scale = array(axes, multiplied(outside.factors)) if outside.factors else None
+    guard = array(axes, conjunction(outside.guards)) if outside.guards else None
+    reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
+    shape = tuple(a.extent for a in placed)
+    order = None if identical(placed, list(axes)) else tuple(place_of(a, placed) for a in axes)
+    values = array(dims, body)
+    at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
+    hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
+    return ScatterSpec(
+        values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
+        f"{FORMS[node.reducer.name]}: the positions {reason} are data", _flags(axes, targets, varying), order,
+        METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
+    )  # fmt: skip
+
+
+def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:
+    """What is accumulated; the identity where a condition does not hold."""
+    if node.reducer.name == "sum":
+        return multiplied(factors, guards)
+    tests = [*guards, *(f.expr for f in factors if f.guard)]
+    (element,) = (f.expr for f in factors if not f.guard)
+    return call(SELECT, conjunction(tests), element, node.reducer.identity[0]) if tests else element
+
+
+def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Axis]) -> tuple[str, ...]:
+    """What facts say of the positions, if they are one index tensor as it stands, row by row of the output."""
+    index = targets[0].index
+    if len(targets) > 1 or not isinstance(index, Read) or not identical(list(index.indices), list(varying)):
+        return ()
+    if any(not among(a, axes) for a in index.indices[:-1]):
+        return ()
+    kinds = {Sorted: "indices_are_sorted", Unique: "unique_indices", Permutation: "unique_indices"}
+    known = dict.fromkeys(kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds)
+    if any(place_of(a, axes) > place_of(targets[0].axis, axes) for a in index.indices[:-1]):  # type: ignore[arg-type]
+        known.pop(kinds[Sorted], None)  # rows are sorted, positions that begin with a value of a row are not
+    return tuple(known)

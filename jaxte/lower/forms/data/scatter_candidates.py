@@ -1,0 +1,78 @@
+"""The forms of a sum at positions that are data, with what each costs.
+
+``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V. It is also one after sorting the positions,
+which some platforms accumulate faster, and the product of V with the one-hot matrix ``I[i] == a``, which is fastest where
+matrix products are cheap and ``a`` takes few values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from math import log2, prod
+
+import numpy as np
+
+from jaxte.lang.dtypes import is_float
+from jaxte.lang.expr import Axis, Expr, Reduce
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import operands_text, whole
+from jaxte.lower.code.spec import Write
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec
+from jaxte.lower.forms.data.text import one_hot_source, scatter_source, sorted_scatter_source
+from jaxte.lower.match.guarded_reads import guarded_reads
+from jaxte.lower.views.scope import Scope
+
+Source = Callable[[ScatterSpec, Sequence[str], Write], str]
+
+
+def scatter_candidates(
+    body: Body, spec: ScatterSpec, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """A scatter-add, one of sorted positions, and a product with the one-hot matrix of the positions."""
+    values = prod(extent_of(e) for e in spec.values.shape)
+    width = np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
+    yield _candidate(body, spec, axes, node, FORMS[node.reducer.name], moved, scatter_source)
+    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
+        return
+    rows = prod(extent_of(e) for e in spec.indices[0].shape)
+    order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)
+    yield _candidate(body, spec, axes, node, "sorted scatter-add", moved + order, sorted_scatter_source)
+    extent = extent_of(spec.shape[spec.target])
+    hot = width * rows * extent
+    product = Work(dot=2.0 * values * extent, stream=2.0 * hot, temporaries=hot, kernel=2)
+    yield _candidate(body, spec, axes, node, "one-hot product", product, one_hot_source)
+
+
+def _candidate(
+    body: Body,
+    spec: ScatterSpec,
+    axes: tuple[Axis, ...],
+    node: Reduce,
+    form: str,
+    work: Work,
+    source: Source,
+) -> Candidate:
+    def write() -> Search:
+        texts = yield from scatter_operands(body, spec)
+        body.note(form)
+        if "scatter" in form:
+            body.reason = spec.reason
+        return whole(source(spec, texts, body.sizes.text), axes, node)
+
+    return Candidate(form, work, write)
+
+
+def scatter_operands(body: Body, spec: ScatterSpec) -> Generator[tuple[Expr, Scope], Value, list[str]]:
+    """The texts of the operands of ``spec``; what falls outside of the output may be anything."""
+    body.survey(spec.values.body)
+    # Single elements are as well filled in, as others do that read them: then there is one gather for all.
+    rows = len(spec.values.axes) > spec.block
+    hits = guarded_reads(spec.values.body, spec.hits if rows else ())
+    guarded, body.guarded = body.guarded, body.guarded | hits
+    texts = yield from operands_text(body, spec.operands)
+    body.guarded = guarded
+    return texts

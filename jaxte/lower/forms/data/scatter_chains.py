@@ -1,0 +1,130 @@
+"""Sums of several terms at positions that are data: ``dX[a, c] = sum(U[i, c] where I[i] == a) + sum(V[i, c] where J[i] == a)``.
+
+Each term is added to what the terms before it came to, ``zeros.at[I].add(U).at[J].add(V)``, so that there is one array of
+zeros, and no other that is added. Adjoints of reads between elements (bilinear ones have four neighbours) are such sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.body.candidates import Search, choose
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.spec import Array
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.cost.signature import signature
+from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
+from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
+from jaxte.lower.forms.data.text import accumulated, in_order
+from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
+from jaxte.lower.views.scope import Scope
+
+_MOST = 64  # terms
+_ADDED = FORMS["sum"]
+
+Signed = tuple[Expr, bool]  # whether it is subtracted
+Link = tuple[Signed, Reduce, ScatterSpec]
+
+
+def chained(body: Body, node: Expr, scope: Scope) -> Search:
+    """The sum ``node`` with its terms at positions that are data added to one array; None where fewer than two are."""
+    terms = list(_terms(node))
+    axes = tuple(scope.order)
+    links = [link for term in terms if (link := _link(term, axes, scope)) is not None]
+    links = [link for link in links if _alike(link[2], links[0][2])]
+    if not 1 < len(links) or len(terms) > _MOST:
+        return None
+    links = [link for link in links if _is_added(body, link, axes)]
+    if not links:
+        return None
+    array = yield from _array(body, links)
+    total = Value(Code(in_order(links[0][2], array)), axes, (node.dtype, False))
+    taken = [term for term, *_ in links]
+    for expr, negative in [term for term in terms if not among(term, taken)]:
+        value = yield expr, scope
+        operands, op = ([total, value], SUBTRACT) if negative else ([value, total], ADD)
+        total = body.combine(op, operands, (node.dtype, False), scope)
+    return total
+
+
+def _terms(node: Expr) -> Iterator[Signed]:
+    """The summands of ``node`` in order, a few more than ``_MOST`` at most."""
+    stack: list[Signed] = [(node, False)]
+    for _ in range(4 * _MOST):
+        if not stack:
+            return
+        expr, negative = stack.pop()
+        match expr:
+            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and a.dtype == b.dtype == node.dtype:
+                stack += [(b, negative != (op is SUBTRACT)), (a, negative)]
+            case _:
+                yield expr, negative
+    yield from stack
+
+
+def _link(term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
+    """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
+    expr, negative, numbers = _taken_apart(term)
+    if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
+        return None
+    if not any(reads_of(c) for c in conjuncts(expr.where)):
+        return None
+    current = substitute(expr, dict(scope.table))
+    assert isinstance(current, Reduce)
+    current = with_common_factors(current)
+    spec = recognise_scatter(axes, current)
+    if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:
+        return None
+    values = -spec.values.body if negative else spec.values.body
+    for number in numbers:
+        values = values * number
+    if values.dtype != spec.dtype:
+        return None
+    return term, current, replace(spec, values=Array(spec.values.axes, values))
+
+
+def _taken_apart(term: Signed) -> tuple[Expr, bool, list[Const]]:
+    """What a term is but for its sign, and the numbers that it is multiplied by."""
+    expr, negative = term
+    numbers: list[Const] = []
+    while True:
+        match expr:
+            case Call(op, (inner,)) if op is NEGATIVE:
+                expr, negative = inner, not negative
+            case Call(op, (inner, Const() as number)) if op is MULTIPLY and inner.dtype == expr.dtype:
+                expr, numbers = inner, [*numbers, number]
+            case Call(op, (Const() as number, inner)) if op is MULTIPLY and inner.dtype == expr.dtype:
+                expr, numbers = inner, [*numbers, number]
+            case _:
+                return expr, negative, numbers
+
+
+def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
+    return identical((one.shape, one.order, one.dtype), (other.shape, other.order, other.dtype))
+
+
+def _is_added(body: Body, link: Link, axes: tuple[Axis, ...]) -> bool:
+    """Whether the form of a term is to add its rows one by one."""
+    _, node, spec = link
+    offers, noted = list(scatter_candidates(body, spec, axes, node)), len(body.estimates)
+    added = choose(body, offers, signature(axes, node)).form == _ADDED
+    if not added:  # it is chosen once more where the term is evaluated by itself
+        del body.estimates[noted:]
+    return added
+
+
+def _array(body: Body, links: Sequence[Link]) -> Generator[tuple[Expr, Scope], Value, str]:
+    """The name of the array that all of ``links`` are added to, its dimensions as they are accumulated."""
+    array = ""
+    for _, node, spec in links:
+        texts = yield from scatter_operands(body, spec)
+        code = Code(accumulated(spec, texts, spec.flags, body.sizes.text, array))
+        array = body.named(Value(code, (), (node.dtype, False))).code.text
+        body.note(_ADDED)
+        body.reason = spec.reason
+    return array

@@ -1,0 +1,1 @@
+"""A tensor in pieces."""

@@ -1,0 +1,150 @@
+"""Edges peeled off: the interior, where nothing is out of range, and the few positions around it, each computed by itself.
+
+``u[i, j] + u[i - 1, j] + u[i + 1, j]`` with zeros outside is slices of ``u`` for all rows but the first and the last. So nothing
+is put around ``u`` and no copy of it is made; what is left are two rows with fewer terms. Each of the pieces is the same body
+over a part of the axes: the guards are decided there, and reads that wrap around are plain slices. The pieces are written
+into their places of one array, which XLA does without a copy.
+
+Bodies with reductions are not taken apart: windows and convolutions have padding of their own. Neither are choices by remainders, which
+repeat nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce
+from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
+from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.body.candidates import Candidate, choose
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.python_text import dtype_text
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.forms.pieces.interleaved import is_interleaved
+from jaxte.lower.views.interior import Cuts, interior_cuts
+from jaxte.lower.views.intervals import known
+from jaxte.lower.views.scope import Scope, Widths, is_inside
+from jaxte.tensors.tensor import Tensor
+
+PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"
+_MOST_READS = 256  # in all pieces together: each is written out, and compiled
+_EDGE = 6  # reads and writes of an element of an edge: slices of few elements, padded one by one
+_NOT_STRAIGHT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The part of a tensor that ``scope`` is over, and the position at which it begins in each axis."""
+
+    scope: Scope
+    start: tuple[int, ...]
+    name: str
+
+
+def peeled(body: Body, root: Expr, axes: Sequence[Axis], scope: Scope) -> list[Piece]:
+    """The pieces in which to compute ``root``, the interior first; none where it is computed at once.
+
+    Args:
+        body: the tensor that is lowered; ``padded`` are the tensors that it would read with zeros around them.
+        root: its body.
+        axes: its axes.
+        scope: over all of them.
+    """
+    reads = reads_of(root)
+    if body.in_tiles or not (body.padded or any(_divides(i) for r in reads for i in r.indices)):
+        return []
+    if any(isinstance(node, Reduce) for node in postorder(root)) or any(reads_of(*r.indices) for r in reads):
+        return []
+    cuts = interior_cuts(root, reads, axes, scope)
+    if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
+        return []
+    pieces = list(_pieces(axes, cuts, scope))
+    if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
+        return []
+    offers = [
+        Candidate(SURROUNDED, _work_at_once(body, reads, axes), None),
+        Candidate(PEELED, _work_of_pieces(root.dtype, axes, cuts), None),
+    ]
+    if choose(body, offers, signature(axes, root, kind=PEELED)).form != PEELED:
+        return []
+    body.note(PEELED)
+    return pieces
+
+
+def _divides(index: Expr) -> bool:
+    """Whether an index is more than a sum of axes, as one that wraps around is."""
+    return any(isinstance(node, Call) and node.op in _NOT_STRAIGHT for node in postorder(index))
+
+
+def _pieces(axes: Sequence[Axis], cuts: Cuts, scope: Scope) -> Iterator[Piece]:
+    """The interior, and the faces before and after it: of the first axis whole, of the others what earlier ones leave."""
+    faces: list[Piece] = []
+    start = dict.fromkeys(axes, 0)
+    for axis, (before, after) in cuts.items():
+        extent = known(axis.hi) or 0
+        for first, count in ((0, before), (extent - after, after)):
+            if count:
+                face = _part(scope, axis, first, count)
+                faces.append(Piece(face, tuple((start | {axis: first}).values()), "edge"))
+        scope = _part(scope, axis, before, extent - before - after)
+        start[axis] = before
+    yield Piece(scope, tuple(start.values()), "interior")
+    yield from faces
+
+
+def _part(scope: Scope, axis: Axis, first: int, count: int) -> Scope:
+    part = Axis(axis.name, 0, count)
+    return scope.replace(axis, part + first, [part], deeper=0)
+
+
+# --- what it costs
+
+
+def _work_at_once(body: Body, reads: Sequence[Read], axes: Sequence[Axis]) -> Work:
+    """A copy of each tensor with zeros around it; where reads wrap around or repeat elements, one of what each of them reads."""
+    copies = [_bytes(tensor, widths) for tensor, widths in body.padded.items()]
+    copies += [_bytes_read(read) for read in reads if any(_divides(index) for index in read.indices)]
+    return Work(stream=2 * sum(copies), kernel=len(copies), temporaries=max(copies))
+
+
+def _bytes(tensor: Tensor, widths: Widths) -> float:
+    sizes = [extent_of(extent) for extent in tensor.shape]
+    around = widths or ((0, 0),) * len(sizes)
+    wide = [size + before + after for size, (before, after) in zip(sizes, around, strict=True)]
+    return float(prod(wide) * np.dtype(tensor.dtype).itemsize)
+
+
+def _bytes_read(read: Read) -> float:
+    return max(_bytes(read.tensor, ()), points(free_axes(read)) * np.dtype(read.dtype).itemsize)
+
+
+def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
+    """The array that the pieces are written into, and the edges, of which each reads and writes a few rows."""
+    width, whole = np.dtype(dtype).itemsize, points(axes)
+    inside = prod(extent_of(a.extent) - sum(cuts.get(a, (0, 0))) for a in axes)
+    faces = sum(1 for before, after in cuts.values() for count in (before, after) if count)
+    edges = width * (whole - inside)
+    return Work(stream=width * whole + _EDGE * edges, kernel=1 + faces, temporaries=float(edges))
+
+
+# --- text
+
+
+def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
+    """Assigns each piece, then the tensor of ``dtype`` that they are written into, the interior first."""
+    body.sliced, body.padded = tuple(body.padded), {}
+    texts: list[str] = []
+    for piece in pieces:
+        value = body.typed(body.evaluate(root, piece.scope), dtype)
+        own = Value(body.full(value, piece.scope.order), piece.scope.order, (dtype, False))
+        texts.append(body.named_as(f"{body.target}_{piece.name}", own).code.text)
+    shape = body.sizes.shape([a.hi for a in axes])
+    body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(dtype)})"))
+    for piece, text in zip(pieces, texts, strict=True):
+        body.assign(body.target, Code(f"lax.dynamic_update_slice({body.target}, {text}, {piece.start})"))

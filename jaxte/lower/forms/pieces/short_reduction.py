@@ -1,0 +1,84 @@
+"""Reductions over a few positions, written out: ``x[:, 0] * x[:, 0] + x[:, 1] * x[:, 1] + x[:, 2] * x[:, 2]``.
+
+XLA on the CPU makes a loop of its own for a reduction, around or inside of the loops over its result. Where it has a few rounds,
+most of the time goes into starting it, nothing in it is done in vectors, and a matrix product of a few terms spends its time on
+laying out its operands. Written out, the terms are elementwise code in the one loop over the result: 2 to 20 times as fast for sums and
+maxima over 2 to 8 positions, wherever the axis stands, and 2 to 6 times for products of narrow matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import product
+
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.default_work import FEW_POSITIONS, expensive_calls, is_expensive
+from jaxte.lower.cost.work import Work, points
+from jaxte.lower.rewrites.unroll import OPS
+from jaxte.lower.views.intervals import known
+from jaxte.lower.views.scope import Scope
+
+WRITTEN_OUT = "written out"
+_MOST_NODES = 200  # operations in all terms together
+_TERM = 0.5  # kernels that a term counts as: small arrays keep the shorter text
+_ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
+
+
+def short_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """One term for each position of ``node``, a reduction at each point of ``axes`` that has no form of its own."""
+    if body.in_tiles or points(node.axes) > FEW_POSITIONS:
+        return
+    terms = _terms(axes, node)
+    if isinstance(terms, Refusal):
+        body.refuse(WRITTEN_OUT, terms.reason)
+        return
+    op = OPS[node.reducer.name]
+    written = reduce(lambda a, b: call(op, a, b), terms)
+
+    repeated = tuple(r.tensor for r in reads_of(node.exprs[0]) if not _is_everywhere(r, axes, node))
+
+    def write() -> Search:
+        body.note(WRITTEN_OUT)
+        body.sliced += (
+            repeated  # XLA would compute them again for each element of the result that they are in
+        )
+        body.survey(written)
+        value = yield written, Scope(axes)
+        return body.typed(value, node.dtype)
+
+    everywhere = float(points(axes)) * len(terms)
+    calls = everywhere * expensive_calls(node.exprs)
+    yield Candidate(
+        WRITTEN_OUT, Work(tap=everywhere, transcendental=calls, kernel=1 + _TERM * len(terms)), write
+    )
+
+
+def _terms(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
+    """The body of ``node`` at each of its positions."""
+    if node.reducer.name not in OPS:
+        return Refusal(f"{node.reducer.label} is not written out position by position")
+    if any(known(bound) is None for axis in node.axes for bound in (axis.lo, axis.hi)):
+        return Refusal("the number of its positions is not known")
+    if node.where is not TRUE:
+        return Refusal("it has a condition")
+    if node.dtype in _ROUNDED and node.reducer.name in ("sum", "prod"):
+        return Refusal(f"each term would be rounded to {node.dtype}")
+    positions = list(product(*(range(known(a.lo) or 0, known(a.hi) or 0) for a in node.axes)))
+    nodes = list(postorder(node.exprs[0]))
+    if any(isinstance(n, Reduce) or (isinstance(n, Read) and reads_of(*n.indices)) for n in nodes):
+        return Refusal("what it reduces is a reduction, or read at positions that are data")
+    if any(is_expensive(n) and not _is_everywhere(n, axes, node) for n in nodes):
+        return Refusal("what it multiplies would be computed for each element of the result again")
+    if len(positions) * sum(isinstance(n, Call) for n in nodes) > _MOST_NODES:
+        return Refusal("its terms are long")
+    return [substitute(node.exprs[0], dict(zip(node.axes, map(as_expr, p), strict=True))) for p in positions]
+
+
+def _is_everywhere(part: Expr, axes: Sequence[Axis], node: Reduce) -> bool:
+    """Whether ``part`` has another value at each point of the result and each position, as far as its axes say."""
+    return set(free_axes(part)) >= {*axes, *node.axes}

@@ -1,0 +1,88 @@
+"""The forms of a cumulative reduction, with what each costs.
+
+- scan: ``jnp.cumsum`` and its like, which XLA computes in a logarithmic number of passes;
+- associative scan: ``lax.associative_scan``, the same by slices of whole arrays; the only one beside the next for reducers
+  that have no cumulative function;
+- sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
+  its memory; a GPU starts kernels in every step;
+- blocked scan: a function that reduces blocks of four positions and calls itself for what they come to. No step waits for the one
+  before it, and nothing is moved: on a CPU as fast as products with triangles, without their zeros times infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2, prod
+
+from jaxte.lang.expr import Axis, Reduce
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import operands_text, whole
+from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.forms.scan.blocks import block_lines, has_blocks, in_blocks
+from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
+from jaxte.lower.forms.scan.text import (
+    Run,
+    associative,
+    cumulative,
+    has_cumulative,
+    scan_source,
+    sequential,
+    step_lines,
+)
+
+_NARROW = 16  # values side by side that share a line of the cache when the axis is moved to the front
+
+
+def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+    """The ways to run through the axes of ``spec``, the library's own first."""
+
+    def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+        step = body.names.new(f"{body.target}_step")
+        body.statements.append(Statement(body.label, f"{step}(total, x)", "", step_lines(spec, scan)))
+        return sequential(spec, scan, values, step, body.sizes.text)
+
+    def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+        name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
+        body.statements.append(Statement(body.label, f"{name}(x)", "", block_lines(spec, scan, name)))
+        return in_blocks(values, name)
+
+    def candidate(form: str, run: Run) -> Candidate:
+        def write() -> Search:
+            texts = yield from operands_text(body, spec.operands)
+            body.note(form)
+            return whole(scan_source(spec, texts, body.sizes.text, run), axes, node)
+
+        return Candidate(form, _work(spec, form), write)
+
+    if has_cumulative(spec.reducer):
+        yield candidate("scan", cumulative)
+    yield candidate("associative scan", associative)
+    yield candidate("sequential scan", in_steps)
+    if has_blocks(spec):
+        yield candidate("blocked scan", blockwise)
+
+
+def _work(spec: ScanSpec, form: str) -> Work:
+    shape = [extent_of(e) for e in spec.arrays[0].shape]
+    arity = spec.reducer.arity
+    total = Work()
+    for scan in spec.scans:
+        length, points = shape[scan.axis], prod(shape)
+        if form == "scan":
+            own = Work(scan=points * arity, kernel=2)
+        elif form == "associative scan":
+            own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
+        elif form == "blocked scan":
+            wide = prod(shape[scan.axis + 1 :]) > _NARROW
+            read = (2 * arity + 1) * 4 * points  # twice, and the result
+            own = Work(
+                scan=0.1 * points * arity, stream=read if wide else 1.7 * read, kernel=4 + log2(length + 1)
+            )
+        else:
+            moved = scan.axis > 0 and points // max(1, length) > _NARROW
+            stream = (16 * arity + 8) * points if moved else 8 * points * arity
+            own = Work(scan=0.15 * points * arity, step=length, stream=stream, kernel=6)
+        total = total + own
+    return total

@@ -1,0 +1,278 @@
+"""Prefix and suffix reductions.
+
+``out[..., i, ...] = reduce over j of body(..., j, ...) where j <= i + c`` needs one pass over ``j`` if ``body`` does
+not depend on ``i``: with the body extended by the reduction's identity to the positions ``c, ..., c + n - 1`` of ``j``,
+it is the cumulative reduction at position ``i + c``. ``j >= i + c`` is the same from the other end, and
+``j <= c - i`` the same with the output reversed. Several such pairs of axes are scanned one after the other. For sums
+the factors that depend on ``i`` but on no reduced axis leave the sum.
+
+A condition from both sides is a band: the difference of two cumulative sums cancels digits, so that is a window and
+not a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.expr import (
+    TRUE,
+    ZERO,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Reduce,
+    Reducer,
+    as_expr,
+    call,
+    conjunction,
+    conjuncts,
+)
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import NOT, SELECT
+from jaxte.lang.text import text
+from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
+from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.domain import is_decidable
+
+_OPPOSITE = {
+    "less": "greater_equal",
+    "less_equal": "greater",
+    "greater": "less_equal",
+    "greater_equal": "less",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """``j <= sign * i + c`` (or ``>=``, for a suffix)."""
+
+    i: Axis
+    j: Axis
+    sign: int
+    c: Expr
+    suffix: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One cumulative reduction along dimension ``axis``.
+
+    Attributes:
+        pad: how many identities stand before and behind the operand.
+        start, length: the part of the cumulative values that is the result; start None for all of them.
+        reverse: from the end to the front.
+        flip: whether the result is then reversed.
+    """
+
+    axis: int
+    pad: tuple[Expr, Expr]
+    start: Expr | None
+    length: Expr
+    reverse: bool
+    flip: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSpec:
+    """Cumulative reductions of arrays (one for each value of the reducer), one axis after the other.
+
+    Attributes:
+        arrays: what is reduced.
+        reducer: how; ``position`` is the value that is asked for.
+        scans: the axes, in order.
+        shape: the result with dimensions of extent 1 for axes that nothing depends on; None if there are none.
+        broadcast: the result's shape, None if it has it already.
+        scale: what the result is multiplied by.
+        guard: where the result holds; elsewhere it is the identity.
+    """
+
+    arrays: tuple[Array, ...]
+    reducer: Reducer
+    position: int
+    scans: tuple[Scan, ...]
+    shape: tuple[Expr, ...] | None
+    broadcast: tuple[Expr, ...] | None
+    scale: Array | None
+    guard: Array | None
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (*self.arrays, *(a for a in (self.scale, self.guard) if a is not None))
+
+
+def recognise_scan(axes: Sequence[Axis], node: Reduce) -> ScanSpec | Refusal:
+    """The cumulative reductions that ``node``, a reduction at each point of ``axes``, is."""
+    if any(axis.extent is ZERO for axis in (*axes, *node.axes)):
+        return Refusal("an axis without points")
+    exprs, conditions, outer = _parts(node)
+    moving = [c for c in conditions if depends_on(c, axes) and depends_on(c, node.axes)]
+    pairs = _pairs(axes, node.axes, [c for c in moving if is_decidable(c)])
+    if isinstance(pairs, Refusal):
+        return pairs
+    if len(pairs) > 1 and node.reducer.arity > 1:
+        return Refusal(f"{node.reducer.label} of several values over more than one axis")
+    bound = [c for c in moving if not (is_decidable(c) and depends_on(c, [p.i for p in pairs]))]
+    inside = bound + [c for c in conditions if depends_on(c, node.axes) and not among(c, moving)]
+    outside = [c for c in conditions if not depends_on(c, node.axes)]
+    scanned = [p.i for p in pairs]
+    for expr in (*exprs, *inside):
+        if depends_on(expr, scanned):
+            return Refusal(f"{text(expr)} depends on {', '.join(p.i.name for p in pairs)} itself")
+    return _specification(tuple(axes), node, pairs, exprs, inside, outside, outer)
+
+
+def _parts(node: Reduce) -> tuple[tuple[Expr, ...], list[Expr], list[Factor]]:
+    """What is reduced, under which conditions, and the factors outside of a sum."""
+    conditions = conjuncts(node.where)
+    if node.reducer.name != "sum":
+        return node.exprs, conditions, []
+    product = product_of(node.exprs[0], conditions)
+    outer, inner = split_outer(product.factors, node.axes)
+    guards = [*product.guards, *(f.expr for f in inner if f.guard)]
+    values = [f for f in inner if not f.guard]
+    kept = [f for f in outer if free_axes(f.expr)]
+    return (multiplied([*(f for f in outer if not among(f, kept)), *values]),), guards, kept
+
+
+def _pairs(axes: Sequence[Axis], reduced: Sequence[Axis], conditions: Sequence[Expr]) -> list[Pair] | Refusal:
+    """The pairs of an output and a reduced axis that ``conditions`` tie, each by one inequality."""
+    found: dict[Axis, Pair] = {}
+    for condition in conditions:
+        pair = _pair(condition, axes, reduced)
+        if isinstance(pair, Refusal):
+            return pair
+        known = found.get(pair.j)
+        tighter = pair if known is None else _tighter(known, pair)
+        if tighter is None:
+            return Refusal(f"{pair.j.name} is bounded from both sides by {pair.i.name}: a band, not a prefix")
+        found[pair.j] = tighter
+    pairs = list(found.values())
+    if not pairs:
+        return Refusal("no reduced axis is bounded by an output axis")
+    if len({p.i for p in pairs}) < len(pairs):
+        return Refusal("two reduced axes are bounded by one output axis")
+    return pairs
+
+
+def _pair(condition: Expr, axes: Sequence[Axis], reduced: Sequence[Axis]) -> Pair | Refusal:
+    """``condition`` solved for its reduced axis."""
+    node, name = condition, ""
+    refusal = Refusal(f"the condition {text(condition)} is no bound j <= i + c")
+    negated = isinstance(node, Call) and node.op is NOT
+    if isinstance(node, Call) and node.op is NOT:
+        node = node.args[0]
+    if not isinstance(node, Call) or node.op.name not in _OPPOSITE or not all(map(is_index, node.args)):
+        return refusal
+    name = _OPPOSITE[node.op.name] if negated else node.op.name
+    difference = linear(node.args[0]) - linear(node.args[1])
+    if name.startswith("greater"):
+        difference = difference * -1
+    if name in ("less", "greater"):
+        difference = difference + Linear({}, 1)
+    # now the condition is: difference <= 0
+    js, i_s = [a for a in reduced if a in difference.terms], [a for a in axes if a in difference.terms]
+    if len(js) != 1 or len(i_s) != 1:
+        return refusal
+    (j,), (i,) = js, i_s
+    of_j, of_i = difference.coefficient(j), difference.coefficient(i)
+    rest = from_linear(difference.without(j).without(i))
+    if abs(of_j) != abs(of_i) or free_axes(rest):
+        return refusal
+    sign = -1 if of_j * of_i > 0 else 1
+    if of_j > 0:  # j <= sign * i - rest / of_j
+        return Pair(i, j, sign, normal((-rest) // of_j), suffix=False)
+    return Pair(i, j, sign, normal(-((-rest) // -of_j)), suffix=True)
+
+
+def _tighter(a: Pair, b: Pair) -> Pair | None:
+    if not identical((a.i, a.sign, a.suffix), (b.i, b.sign, b.suffix)):
+        return None
+    if not (isinstance(a.c, Const) and isinstance(b.c, Const)):
+        return a if a.c is b.c else None
+    return a if (int(a.c) <= int(b.c)) != a.suffix else b
+
+
+def _specification(
+    axes: tuple[Axis, ...],
+    node: Reduce,
+    pairs: Sequence[Pair],
+    exprs: Sequence[Expr],
+    inside: Sequence[Expr],
+    outside: Sequence[Expr],
+    outer: Sequence[Factor],
+) -> ScanSpec | Refusal:
+    by_output = {p.i: p for p in pairs}
+    used = [a for a in axes if a in by_output or any(depends_on(e, (a,)) for e in (*exprs, *inside))]
+    scans: list[Scan] = []
+    own: list[Axis] = []
+    moved: dict[Axis, Expr] = {}
+    for axis in used:
+        pair = by_output.get(axis)
+        if pair is None:
+            own.append(axis)
+            continue
+        placed = _place(pair, len(own))
+        if placed is None:
+            return Refusal(f"the range of {pair.j.name} against {pair.i.name} depends on sizes")
+        scan, part = placed
+        scans.append(scan)
+        own.append(part)
+        moved[pair.j] = part
+    values = list(exprs)
+    if inside:
+        test = conjunction(inside)
+        values = [call(SELECT, test, e, s) for e, s in zip(exprs, node.reducer.identity, strict=True)]
+    others = tuple(a for a in node.axes if a not in moved)
+    if others:
+        values = [Reduce(node.reducer, values, others, TRUE, n) for n in range(node.reducer.arity)]
+    whole = tuple(a.extent for a in axes)
+    missing = len(used) < len(axes)
+    return ScanSpec(
+        tuple(array(own, substitute(value, moved)) for value in values),
+        node.reducer,
+        node.position,
+        tuple(scans),
+        tuple(a.extent if among(a, used) else as_expr(1) for a in axes) if missing else None,
+        whole if missing else None,
+        array(axes, multiplied(outer)) if outer else None,
+        array(axes, conjunction(outside)) if outside else None,
+    )
+
+
+def _place(pair: Pair, position: int) -> tuple[Scan, Axis] | None:
+    """The scan of ``pair`` along dimension ``position`` and the part of ``j`` that it runs over.
+
+    The output at ``i`` is the cumulative value at ``i + c`` of positions counted from the start of ``j``.
+    """
+    i, j = pair.i, pair.j
+    length = i.extent
+    c = normal(pair.c - j.lo if pair.sign > 0 else pair.c - j.lo - (length - 1))
+    size = normal(j.extent)
+    first = _least(c, ZERO) if not pair.suffix else c
+    end = normal(c + length) if not pair.suffix else _most(size, normal(c + length))
+    if first is None or end is None:
+        return None
+    lo, hi = _most(first, ZERO), _least(end, size)
+    if lo is None or hi is None or (isinstance(empty := normal(hi - lo), Const) and int(empty) <= 0):
+        return None
+    part = Axis(i.name, normal(j.lo + lo), normal(j.lo + hi), reduction=True)
+    before, behind = normal(lo - first), normal(end - hi)
+    start = normal(c - first)
+    whole = start is ZERO and normal(end - first) is normal(length)
+    scan = Scan(position, (before, behind), None if whole else start, length, pair.suffix, pair.sign < 0)
+    return scan, part
+
+
+def _least(a: Expr, b: Expr) -> Expr | None:
+    """The smaller of two extents, where their difference is known now."""
+    difference = normal(a - b)
+    return None if not isinstance(difference, Const) else (a if int(difference) <= 0 else b)
+
+
+def _most(a: Expr, b: Expr) -> Expr | None:
+    least = _least(a, b)
+    return None if least is None else (b if least is a else a)

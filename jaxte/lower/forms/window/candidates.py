@@ -1,0 +1,191 @@
+"""The forms of a reduction over windows, with what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import ZERO, Axis, Read, Reduce
+from jaxte.lang.identity import identical
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.write_form import assigned, operands_text
+from jaxte.lower.code.python_text import name
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.forms.scan.candidates import scan_candidates
+from jaxte.lower.forms.scan.recognise import ScanSpec
+from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
+from jaxte.lower.forms.window.running_sums import cumulative_sums, differences, flattened
+from jaxte.lower.forms.window.text import (
+    DOUBLING,
+    PADDED_APART,
+    REDUCE_WINDOW,
+    SEPARABLE,
+    SLICES,
+    WINDOW_FUNCTIONS,
+    finished,
+    is_padded_apart,
+    window_source,
+)
+from jaxte.lower.forms.window.unrolled import unrolled
+from jaxte.lower.views.scope import Scope
+
+MOST_SLICES = 64  # slices in one statement
+_LARGE = 2**16  # elements of a result; smaller arrays keep the shorter text
+_FEW = 3  # positions of a window for which slices are always best
+RUNNING = "cumulative sums"
+CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
+
+
+def window_candidates(
+    body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """Shifted slices, all at once or one dimension after the other, doubling, and ``lax.reduce_window``."""
+
+    def write(form: str) -> Search:
+        texts = yield from operands_text(body, spec.operands)
+        body.note(form)
+        target = assigned(body, lambda names: window_source(spec, texts, names, form, body.sizes.text))
+        return Value(name(target), axes, (node.dtype, False))
+
+    sizes = [d.size for d in spec.dims]
+    own = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
+    if prod(sizes) <= MOST_SLICES:
+        yield Candidate(SLICES, own + slices_work(spec, node), lambda: write(SLICES))
+    if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
+        yield Candidate(SEPARABLE, own + separable_work(spec, node), lambda: write(SEPARABLE))
+        if body.policy.platform == "cpu" and points(axes) >= _LARGE and is_padded_apart(spec):
+            yield Candidate(PADDED_APART, own + separable_work(spec, node, True), lambda: write(PADDED_APART))
+    if max(sizes) > _FEW:
+        yield Candidate(DOUBLING, own + doubling_work(spec, node), lambda: write(DOUBLING))
+    yield from _running(body, spec, axes, node, own)
+    if spec.reducer.name in WINDOW_FUNCTIONS:
+        work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
+        yield Candidate(REDUCE_WINDOW, own + work, lambda: write(REDUCE_WINDOW))
+
+
+def _running(
+    body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce, own: Work
+) -> Iterator[Candidate]:
+    """Differences of cumulative sums, these in the way that takes least."""
+    sums = cumulative_sums(spec)
+    if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= _FEW:
+        return
+
+    def write(sums: ScanSpec = sums) -> Search:
+        ways = scan_candidates(body, sums, sums.arrays[0].axes, node)
+        way = min(ways, key=lambda c: c.work.seconds(body.policy.rates))
+        assert way.write is not None
+        body.note(RUNNING)
+        value = yield from way.write()
+        assert value is not None
+        texts = [] if spec.scale is None else (yield from operands_text(body, [spec.scale]))
+        writer = body.sizes.text
+
+        def lines(names: Callable[[], str]) -> list[str]:
+            target = names()
+            result = finished(spec, differences(spec, target, writer), ["", *texts], writer)
+            return [f"{target} = {flattened(spec, value.code.text, writer)}", f"{names()} = {result}"]
+
+        return Value(name(assigned(body, lines)), axes, (node.dtype, False))
+
+    caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
+    yield Candidate(RUNNING, own + running_work(spec, node), write, caution)
+
+
+def unrolled_candidates(
+    body: Body, spec: UnrollSpec, axes: tuple[Axis, ...], node: Reduce
+) -> Iterator[Candidate]:
+    """A copy of the body for each position, on slices."""
+    written = unrolled(node, spec)
+    if isinstance(written, Refusal):
+        body.refuse(SLICES, written.reason)
+        return
+
+    def write() -> Search:
+        body.note(SLICES)
+        value = yield written, Scope(axes)
+        return body.cast(value, node.dtype)
+
+    everywhere = float(points(axes)) * len(spec.taps)
+    calls = everywhere * expensive_calls([*node.exprs, node.where])
+    yield Candidate(SLICES, Work(tap=everywhere, transcendental=calls, kernel=1), write)
+
+
+def slices_work(spec: WindowSpec, node: Reduce) -> Work:
+    """Every position of every window, and the array with what is around it once."""
+    before, after = _points(spec)[0], _points(spec)[-1]
+    own = _made(spec, spec.dims, before, node)
+    return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
+
+
+def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
+    """The windows of each dimension over what those before have left, which is written and read.
+
+    Args:
+        spec: the windows.
+        node: the reduction.
+        apart: whether the first pass makes no padded copy.
+    """
+    total = Work()
+    counts = _points(spec)
+    for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
+        if d is not spec.dims[0]:
+            total += _copied(before, node)
+        elif not apart:
+            total += _made(spec, (d,), before, node)
+        total += Work(tap=float(after) * d.size, kernel=1)
+    return total
+
+
+def running_work(spec: WindowSpec, node: Reduce) -> Work:
+    """The array scanned along each dimension, and a corner of every window for each subset of the dimensions."""
+    counts = _points(spec)
+    scanned = Work(scan=float(counts[0]), kernel=2) * len(spec.dims)
+    return _copied(counts[0], node) + scanned + Work(tap=float(counts[-1]) * 2 ** len(spec.dims), kernel=1)
+
+
+def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
+    """An array written for each power of two, and the powers that the window is made of combined."""
+    total = Work()
+    counts = _points(spec)
+    for d, before, after in zip(spec.dims, counts[:-1], counts[1:], strict=True):
+        steps, pieces = d.size.bit_length() - 1, d.size.bit_count()
+        total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
+        moved = float(_width(node) * before * steps)
+        total += Work(tap=float(before) * 2 * steps + float(after) * pieces, stream=moved, kernel=steps + 1)
+    return total
+
+
+def _made(spec: WindowSpec, dims: Sequence[WindowDim], count: int, node: Reduce) -> Work:
+    """Writing and reading what is sliced, unless it is a tensor as it is."""
+    as_it_is = isinstance(spec.array.body, Read) and identical(spec.array.body.indices, spec.array.axes)
+    if as_it_is and all(identical(d.padding, (ZERO, ZERO)) and d.spacing == 1 for d in dims):
+        return Work()
+    return _copied(count, node)
+
+
+def _copied(count: int, node: Reduce) -> Work:
+    return Work(stream=2.0 * _width(node) * count, kernel=1)
+
+
+def _points(spec: WindowSpec) -> list[int]:
+    """How many elements the padded array has, and what is left of them after each dimension."""
+    extents = [extent_of(a.extent) for a in spec.array.axes]
+    for d in spec.dims:
+        reach = d.stride * (extent_of(d.length) - 1) + d.dilation * (d.size - 1) + 1
+        extents[d.axis] = max(extents[d.axis], reach)
+    found = [prod(extents)]
+    for d in spec.dims:
+        extents[d.axis] = extent_of(d.length)
+        found.append(prod(extents))
+    return found
+
+
+def _width(node: Reduce) -> int:
+    return np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize

@@ -1,0 +1,1 @@
+"""What recognisers share: products, index terms, relations between axes."""

@@ -1,0 +1,87 @@
+"""Sums without points: zero, also where a factor that has left the sum is infinite or NaN there.
+
+``sum of x[k] / y[i] over k where m[k, i]`` is computed as ``(sum of x[k] where m[k, i]) / y[i]``. At an ``i`` at which
+no ``k`` counts that is ``0 / y[i]``, which is NaN for ``y[i] == 0``. The adjoint of a maximum over no element
+divides by its zero ties in this way. So sums like these stand behind the condition that there is a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import ONE, Call, Const, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import ADD, GREATER, NEGATIVE, SUBTRACT
+from jaxte.lang.scalar_table import is_finite
+from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.lower.match.product import Factor, product_of
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.tensors.reductions import builtin_reducer
+
+_MOST_TERMS = 64
+
+
+def point_condition(node: Reduce, scope: Scope) -> Expr | None:
+    """Whether ``node`` has a point, as an expression; None where that does not matter or is known.
+
+    It matters for factors that do not depend on what a condition depends on. The points are counted, since whatever
+    form the sum has, the count of its points has too.
+    """
+    if node.reducer.name != "sum" or not dtypes.is_inexact(node.dtype):
+        return None
+    terms = list(_terms(node.exprs[0]))
+    for term in terms:
+        product = product_of(term, conjuncts(node.where))
+        # The choices in one of several terms leave the points of the other terms, and stay choices.
+        common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
+        tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
+        guards = [g for g in tests if depends_on(g, node.axes)]
+        if not guards or not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
+            continue
+        if not _has_points(node, guards, scope):
+            one = Const(1, "int32")
+            count = Reduce(builtin_reducer("sum", "int32"), (one,), node.axes, conjunction(guards))
+            return call(GREATER, count, 0)
+    return None
+
+
+def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:
+    """Whether there is a condition on reduced axes that the factor does not depend on."""
+    own = frozenset(node.axes).intersection(free_axes(factor.expr))
+    return any(not depends_on(guard, own) for guard in guards)
+
+
+def _terms(expr: Expr) -> Iterator[Expr]:
+    """The summands, the ones that share the guards and factors of the whole."""
+    stack, count = [expr], 0
+    while stack:
+        node = stack.pop()
+        count += 1
+        match node:
+            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and count < _MOST_TERMS:
+                stack += [b, a]
+            case Call(op, (a,)) if op is NEGATIVE:
+                stack.append(a)
+            case _:
+                yield node
+
+
+def may_be_infinite(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where its operands are finite."""
+    if factor.guard:
+        return False
+    if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
+        return True
+    return not is_finite(factor.expr)
+
+
+def _has_points(node: Reduce, guards: Sequence[Expr], scope: Scope) -> bool:
+    """Whether there surely is a point in the sum, whatever the other axes are."""
+    table = dict(scope.table)
+    conditions = [substitute(guard, table) for guard in guards]
+    if not all(is_decidable(c) for c in conditions):
+        return False
+    free = {axis for c in conditions for axis in free_axes(c)}
+    outer = tuple(d for d in scope.order if d in free)
+    return IntegerSet((*outer, *node.axes), conditions).covers(outer)

@@ -1,0 +1,97 @@
+"""A summand as a product of factors under guards.
+
+``sum of select(g, a, 0) * b / c`` adds up ``a * b / c`` at the points where ``g`` holds: guards that give zero
+leave the product, and what remains is a list of factors, some of them divided by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
+from jaxte.lang.walk import depends_on
+from jaxte.sets.domain import is_decidable
+
+_MOST_FACTORS = 64  # further ones stay together: shared subexpressions would make them exponentially many
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor of a product; ``inverse`` ones are divided by, ``guard`` ones are predicates: 1 or 0."""
+
+    expr: Expr
+    inverse: bool = False
+    guard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """``factors`` multiplied, at the points where the (affine) ``guards`` hold; zero elsewhere."""
+
+    factors: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+
+
+def product_of(body: Expr, conditions: Sequence[Expr] = ()) -> Product:
+    """``body`` under ``conditions`` as a product. Conditions on data become factors."""
+    found: list[Factor] = []
+    guards = [g for condition in conditions for g in conjuncts(condition)]
+    stack = [(body, False)]
+    while stack:
+        node, inverse = stack.pop()
+        if len(found) + len(stack) > _MOST_FACTORS:
+            found.append(Factor(node, inverse))
+            continue
+        match node:
+            case Call(op, (a, b)) if op is MULTIPLY:
+                stack += [(b, inverse), (a, inverse)]
+            case Call(op, (a, b)) if op is DIVIDE and not inverse:
+                stack += [(b, True), (a, False)]
+            case Call(op, (a,)) if op is NEGATIVE:
+                stack += [(a, inverse)]
+                found.append(Factor(as_expr(-1)))
+            case Call(op, (test, a, b)) if op is SELECT and is_zero(b) and not inverse:
+                guards += conjuncts(test)
+                stack.append((a, False))
+            case Call(op, (test, a, b)) if op is SELECT and is_zero(a) and not inverse:
+                guards += conjuncts(call(NOT, test))
+                stack.append((b, False))
+            case _:
+                found.append(Factor(node, inverse))
+    distinct = list(dict.fromkeys(guards))
+    found += [Factor(g, guard=True) for g in distinct if not is_decidable(g)]
+    return Product(tuple(found), tuple(g for g in distinct if is_decidable(g)))
+
+
+def is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and not expr.value
+
+
+def multiplied(factors: Sequence[Factor], guards: Sequence[Expr] = ()) -> Expr:
+    """The product of ``factors``, zero where a guard does not hold."""
+    above = [f.expr for f in factors if not f.inverse and not f.guard]
+    result = _times(above) if above else as_expr(1)
+    below = [f.expr for f in factors if f.inverse]
+    if below:
+        result = result / _times(below)
+    tests = [*guards, *(f.expr for f in factors if f.guard)]
+    return call(SELECT, conjunction(tests), result, ZERO) if tests else result
+
+
+def _times(exprs: Sequence[Expr]) -> Expr:
+    result, *others = exprs
+    if others and isinstance(result, Const) and result.value == -1 and is_inexact(others[0].dtype):
+        result = call(NEGATIVE, others.pop(0))
+    for other in others:
+        result = result * other
+    return result
+
+
+def split_outer(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list[Factor], list[Factor]]:
+    """The factors that do not depend on the reduced ``axes``, which leave the sum, and the others."""
+    outer = [f for f in factors if not f.guard and not depends_on(f.expr, axes)]
+    return outer, [f for f in factors if not among(f, outer)]

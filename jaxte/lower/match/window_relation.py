@@ -1,0 +1,143 @@
+"""The inequality that ties an output axis to the positions in its window.
+
+A windowed dimension holds the points ``(t, x)`` with ``alpha * x == gamma * t + d * k + c`` for one ``k`` in ``[0, size)``: a
+window of ``size`` positions, ``d`` apart, that moves by ``gamma`` over an array whose elements are ``alpha`` apart. A
+reduction over ``z`` with ``x = f(t, z)`` is such a dimension if ``f`` is linear in ``z`` (each point is met once) and the set
+of points that it meets is that of the window. As for convolutions, the coefficients are guesses from the slope of
+``f``, or of a condition that ties ``z`` to ``t`` where ``f`` does not, and isl compares the two sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Var, conjunction
+from jaxte.lang.identity import among
+from jaxte.lang.operators import NOT
+from jaxte.lang.text import text
+from jaxte.lang.walk import depends_on, substitute
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.match.affine_relation import Extents, hull, natural_range, shown, slope, solved, stand_in
+from jaxte.lower.match.index_terms import Form
+from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.domain import IntegerSet
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRelation:
+    """``alpha * (x - x_range.lo) == gamma * t + d * k + c`` for ``0 <= k < size``; ``alpha`` and ``d`` are positive."""
+
+    alpha: int
+    gamma: int
+    d: int
+    size: int
+    c: Expr
+    x_range: Extents
+
+
+def relate_window(t: Axis, z: Axis, x: Form, guards: Sequence[Expr]) -> WindowRelation | Refusal:
+    """The relation of a windowed dimension that is read at ``x``."""
+    if not x.terms.coefficient(z) or depends_on(from_linear(x.terms.without(z)), (z,)):
+        return Refusal(f"{shown(x)} is no line in {z.name}")
+    table = {t: stand_in("t", t.lo, t.hi), z: stand_in("z", z.lo, z.hi)}
+    index = substitute(from_linear(x.terms), table)
+    same_guards = tuple(substitute(guard, table) for guard in guards)
+    found = _relate(table[t], table[z], index, x.lo, x.hi, same_guards)
+    where = f" where {text(conjunction(guards))}" if guards else ""
+    return found or Refusal(
+        f"the points {shown(x)}{where} are not those of a window that moves with {t.name}"
+    )
+
+
+@lru_cache(maxsize=1024)
+def _relate(
+    t: Axis, z: Axis, index: Expr, lo: Expr | None, hi: Expr | None, guards: tuple[Expr, ...]
+) -> WindowRelation | None:
+    x = Form(linear(index), (), lo, hi)
+    rest = x.terms.without(z)
+    inclination = slope(rest, t)
+    own = bool(inclination)
+    if not own:
+        inclination = _slope_of_guards(t, z, x, guards)
+    if not inclination:
+        return None
+    points = IntegerSet((t, z), guards)
+    alpha, gamma = inclination.denominator, inclination.numerator
+    span = _span(x.terms * alpha - Linear({t: gamma}), z, points)
+    if span is None:
+        return None
+    straight = all(atom is t or isinstance(atom, Var) for atom in rest.terms)
+    step = alpha * abs(x.terms.coefficient(z))
+    natural = natural_range(x)
+    ranges = [natural] if natural is not None else []
+    width = normal(span.hi - 1 - span.lo)
+    if not isinstance(width, Const):
+        return None
+    for d in (step,) if straight else (1, step):
+        if int(width) % d:
+            continue
+        size = int(width) // d + 1
+        for extents in _with_hull(ranges, points, x):
+            c = normal(span.lo - alpha * extents.lo)
+            relation = WindowRelation(alpha, gamma, d, size, c, extents)
+            if not own and _covers(relation):
+                return None
+            if _same_points(t, z, x, guards, relation):
+                return relation
+    return None
+
+
+def _with_hull(ranges: Sequence[Extents], points: IntegerSet, x: Form) -> Iterator[Extents]:
+    yield from ranges
+    found = hull(points, x.terms)
+    if found is not None and not among(found, ranges):
+        yield found
+
+
+def _covers(relation: WindowRelation) -> bool:
+    """Whether a window is as wide as what it moves over: then it is a prefix, or the whole."""
+    size = relation.x_range.size
+    return not isinstance(size, Const) or relation.size >= int(size)
+
+
+def _span(form: Linear, z: Axis, points: IntegerSet) -> Extents | None:
+    """The values of ``form`` over the points: from the range of ``z`` where nothing else is in it."""
+    factor, rest = form.coefficient(z), form.without(z)
+    if all(isinstance(atom, Var) for atom in rest.terms):
+        ends = [from_linear(linear(end) * factor + rest) for end in (z.lo, z.hi - 1)]
+        low, high = ends if factor > 0 else reversed(ends)
+        return Extents(normal(low), normal(high + 1))
+    return hull(points, form)
+
+
+def _slope_of_guards(t: Axis, z: Axis, x: Form, guards: Sequence[Expr]) -> Fraction:
+    """How fast a bound of ``z`` moves with ``t``, times how fast ``x`` moves with ``z``."""
+    for guard in guards:
+        node = guard.args[0] if isinstance(guard, Call) and guard.op is NOT else guard
+        if isinstance(node, Call) and len(node.args) == 2 and all(map(is_index, node.args)):
+            difference = linear(node.args[0]) - linear(node.args[1])
+            if difference.coefficient(z) and slope(difference, t):
+                return -slope(difference, t) / difference.coefficient(z) * x.terms.coefficient(z)
+    return Fraction(0)
+
+
+def _same_points(t: Axis, z: Axis, x: Form, guards: Sequence[Expr], relation: WindowRelation) -> bool:
+    at = Axis("x", relation.x_range.lo, relation.x_range.hi)
+    inverse = solved(x, z, at)
+    reached = [
+        at == substitute(from_linear(x.terms), {z: inverse}),
+        z.lo <= inverse,
+        inverse < z.hi,
+        *(substitute(guard, {z: inverse}) for guard in guards),
+    ]
+    offset = normal(relation.alpha * (at - relation.x_range.lo) - relation.gamma * t - relation.c)
+    wanted = [offset >= 0, offset <= relation.d * (relation.size - 1)]
+    wanted.append(_divides(offset, relation.d))
+    return IntegerSet((t, at), reached).is_equal(IntegerSet((t, at), wanted))
+
+
+def _divides(offset: Expr, d: int) -> Expr:
+    return TRUE if d == 1 else offset % d == 0

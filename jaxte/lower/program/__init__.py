@@ -1,0 +1,1 @@
+"""Whole programs: plans, what is saved, the emitted module."""

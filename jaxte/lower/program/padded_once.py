@@ -1,0 +1,202 @@
+"""Tensors that one body reads at several places: ``X[i - 1, j] + X[i + 1, j]``, or ``X[i + k]`` inside of a sum over ``k``.
+
+Each such read is a slice, with zeros where it leaves the tensor. Two things make slices fast:
+
+- the zeros are put around the tensor once, so that all of the reads are slices of one array. XLA would otherwise test
+  each element of each of them for being inside, which costs more than a hundred times as much;
+- what is sliced exists. XLA fuses the computation of a tensor into its readers, and computes it again for each slice.
+  ``lax.optimization_barrier`` around it keeps the two apart.
+
+The widths of the zeros follow from the least and the greatest value of each index over the ranges of its axes. Reading
+behind a condition or not makes no difference: a read is treated as if its tensor were surrounded by zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
+from jaxte.lang.operators import NOT, SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.match.index_terms import decompose, is_injective
+from jaxte.lower.views.condition_box import box_of, positive
+from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest
+from jaxte.lower.views.scope import Scope, Widths
+from jaxte.sets.affine import is_index, linear
+from jaxte.tensors.tensor import Compute, Tensor
+
+_BY_THEMSELVES = (
+    "lax.conv_",
+    "lax.reduce",
+    "lax.map",
+    "lax.optimization_barrier",
+    "lax.dynamic_update",
+    "jnp.einsum",
+    "jnp.cum",
+)
+_MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
+_MOST_OF_AN_AXIS = 0.75
+_CHEAP_CALLS = 3  # operations that are as well computed again for each slice
+
+
+@lru_cache(maxsize=64)  # asked for by each tensor, and by all of them together
+def paddings(root: Expr) -> Mapping[Tensor, Widths]:
+    """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
+    found: dict[Tensor, Widths] = {}
+    reduced = _reduced(root)
+    pieces = _in_pieces(root)
+    for tensor, reads in _by_tensor(root).items():
+        if not _are_several(reads, reduced):
+            continue
+        widths = _widths(tensor, pieces[tensor])
+        if widths is not None and any(low or high for low, high in widths):
+            found[tensor] = widths
+    return found
+
+
+def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
+    """The tensors among those computed in ``order`` that are to exist in memory before they are read.
+
+    These are the ones that take more than a few operations and that another one reads at several places, unless it
+    surrounds them with zeros, which makes them exist.
+    """
+    found: set[Tensor] = set()
+    for reader in order:
+        if not isinstance(reader, Compute):
+            continue
+        padded, reduced = paddings(reader.body), _reduced(reader.body)
+        for tensor, reads in _by_tensor(reader.body).items():
+            if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, reduced):
+                found.add(tensor)
+    return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
+
+
+def keep_apart(statements: list[Statement], tensor: Tensor, target: str) -> None:
+    """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
+    if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
+        for n in range(len(statements) - 1, -1, -1):
+            if statements[n].target == target:
+                statements[n] = behind_barrier(statements[n])
+                return
+
+
+def _reduced(root: Expr) -> frozenset[Axis]:
+    return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
+
+
+def _are_several(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
+    """Whether ``reads`` of one tensor are more than one slice."""
+    if any(reads_of(index) for read in reads for index in read.indices):
+        return False
+    if len({read.indices for read in reads}) > 1:
+        return True
+    return any(_is_window(index, reduced) for read in reads for index in read.indices)
+
+
+def _is_window(index: Expr, reduced: frozenset[Axis]) -> bool:
+    """Whether an index is a sum of two axes, one of which a reduction runs over, that are no digits of one number."""
+    use = decompose(index) if is_index(index) else None
+    if use is None or len(use.form.axes) < 2 or is_injective(use.form):
+        return False
+    return not reduced.isdisjoint(use.form.axes)
+
+
+def _by_tensor(root: Expr) -> dict[Tensor, list[Read]]:
+    found: dict[Tensor, list[Read]] = {}
+    for node in postorder(root):
+        if isinstance(node, Read):
+            found.setdefault(node.tensor, []).append(node)
+    return found
+
+
+def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
+    """The reads of each tensor, over the part of an axis where a choice takes them, if that is no more than most of it.
+
+    A choice that leaves out some edges is met by zeros; one that takes an axis apart is met piece by piece.
+    """
+    found: dict[Tensor, list[Read]] = {}
+    seen: set[tuple[Expr, tuple[tuple[Expr, Expr], ...]]] = set()
+    stack: list[tuple[Expr, dict[Expr, Expr]]] = [(root, {})]
+    while stack and len(seen) < _MOST_PIECES:
+        node, table = stack.pop()
+        key = node, tuple(table.items())
+        if key in seen:
+            continue
+        seen.add(key)
+        if isinstance(node, Read):
+            own = Read(node.tensor, [substitute(i, table) for i in node.indices])
+            found.setdefault(node.tensor, []).append(own)
+        if isinstance(node, Call) and node.op is SELECT:
+            test, taken, other = node.args
+            stack += [
+                (test, table),
+                (taken, _narrowed(table, test)),
+                (other, _narrowed(table, call(NOT, test))),
+            ]
+        else:
+            stack += [(child, table) for child in node.children]
+    return found if len(seen) < _MOST_PIECES else _by_tensor(root)
+
+
+def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:
+    """``table`` with axes of their own for those that ``condition`` leaves a part of."""
+    result = dict(table)
+    for part in conjuncts(condition):
+        box = box_of(positive(part), Scope(tuple(free_axes(part))))
+        if box is None or box.step != 1 or not (box.start.is_constant and box.stop.is_constant):
+            continue
+        now = result.get(box.dim, box.dim)
+        assert isinstance(now, Axis)
+        ends = known(now.lo), known(now.hi)
+        if ends[0] is None or ends[1] is None:
+            continue
+        low, high = max(ends[0], box.start.constant), min(ends[1], box.stop.constant)
+        if low < high and (high - low) <= _MOST_OF_AN_AXIS * (ends[1] - ends[0]):
+            result[box.dim] = Axis(box.dim.name, low, high)
+    return result
+
+
+def _widths(tensor: Tensor, reads: Sequence[Read]) -> Widths | None:
+    """How far the reads leave each dimension; None where that is not known, or farther than the tensor is long."""
+    widths: list[tuple[int, int]] = []
+    for axis, extent in enumerate(tensor.shape):
+        before = after = 0
+        for read in reads:
+            index = read.indices[axis]
+            if not is_index(index) or not _is_affine(index):
+                return None
+            low, high = lowest(linear(index)), highest(linear(index))
+            if low is None or high is None:
+                return None
+            beyond = high + constant(1) - linear(as_expr(extent))
+            if not low.is_constant or not beyond.is_constant:
+                return None
+            before, after = max(before, -low.constant), max(after, beyond.constant)
+        size = known(as_expr(extent))
+        if size is not None and before + after > max(size, 2):
+            return None
+        widths.append((before, after))
+    return tuple(widths)
+
+
+def _is_affine(index: Expr) -> bool:
+    """Whether floors and remainders are of one axis each: others take apart what cannot be padded first."""
+    return all(isinstance(atom, Axis) or len(dims_of(atom)) < 2 for atom in linear(index).terms)
+
+
+def _is_cheap(body: Expr) -> bool:
+    nodes = list(postorder(body))
+    if any(isinstance(node, Reduce) for node in nodes) or expensive_calls([body]):
+        return False
+    return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
+
+
+def behind_barrier(statement: Statement) -> Statement:
+    """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself."""
+    if statement.source.startswith(_BY_THEMSELVES) or statement.source.isidentifier():
+        return statement
+    return replace(statement, source=f"lax.optimization_barrier({statement.source})")

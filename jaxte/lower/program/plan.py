@@ -1,0 +1,314 @@
+"""From tensors to a program: each tensor in turn, in the order in which they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxte.lang.errors import LoweringError
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.walk import postorder
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.identifiers import Names, docstring_text, identifier
+from jaxte.lower.code.python_text import Sizes, dtype_text
+from jaxte.lower.code.vocabulary import Choice, Code, Program, Statement
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.forms.data.scatter_chains import chained
+from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
+from jaxte.lower.program.first_hits import without_winners
+from jaxte.lower.program.padded_once import behind_barrier, keep_apart, materialised, paddings
+from jaxte.lower.program.shared_products import with_shared_products
+from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
+from jaxte.lower.rewrites.hoist_common_factors import signed_terms
+from jaxte.lower.rewrites.hoist_weights import with_weights_outside
+from jaxte.lower.rewrites.merge_sums import with_shared_calls
+from jaxte.lower.rewrites.split_short_axes import short_axes_apart
+from jaxte.lower.rewrites.stack_slices import with_stacked_terms
+from jaxte.lower.rewrites.unit_axes import at_unit_axes
+from jaxte.lower.rules.choose_form import recognised
+from jaxte.lower.rules.gather import gather_value
+from jaxte.lower.rules.reduce import reduce_value
+from jaxte.lower.rules.select import select_value
+from jaxte.lower.tiles.costs import with_costs
+from jaxte.lower.tiles.planner import tiling
+from jaxte.lower.tiles.sizes import TILES
+from jaxte.lower.tiles.text import Writer, Written, choice_of, tile_statements
+from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.views.intervals import known
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import linear
+from jaxte.tensors.tensor import Compute, Extern, Tensor
+
+_RULES: Mapping[str, Callable[..., Any]] = {
+    "select": select_value,
+    "reduce": reduce_value,
+    "gather": gather_value,
+    "recognise": recognised,
+    "sum": chained,
+}
+_LONGEST_FORMULA = 600
+_WIDE = ("float64", "complex128")
+
+
+def lower(
+    name: str, params: Sequence[Tensor], results: Sequence[Tensor], policy: Policy | None = None
+) -> Program:
+    """One function of ``params`` that computes ``results``.
+
+    Args:
+        name: what the function is called.
+        params: the tensors that are passed in; computed ones are not computed again.
+        results: the tensors that are returned.
+        policy: how forms are chosen; by default for the CPU.
+
+    Raises:
+        LoweringError: a result needs a placeholder, or a size, that no parameter gives.
+    """
+    policy = policy or Policy()
+    names = Names()
+    own = names.new(name)
+    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
+    order = _needed(results, idents)
+    sizes, reads = _sizes(params, idents, names, order)
+    returned = frozenset(results)
+    lowering = _Lowering(names, sizes, policy, name, params, returned)
+    planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
+    planned = with_shared_products(planned, returned, policy)
+    written = lowering.written(planned, idents)
+    idents |= written.names
+    return Program(
+        own,
+        tuple((idents[p], p) for p in params),
+        reads,
+        tuple(written.statements),
+        tuple(idents[r] for r in results),
+        tuple(_formula(t) for t in order if isinstance(t, Compute) and t not in given),
+        tuple(written.choices),
+        tuple(lowering.functions),
+        tuple(results),
+    )
+
+
+class _Lowering:
+    """What the parts of a program share: names, sizes, the policy, and the functions that it calls."""
+
+    def __init__(
+        self,
+        names: Names,
+        sizes: Sizes,
+        policy: Policy,
+        name: str,
+        params: Sequence[Tensor],
+        results: frozenset[Tensor],
+    ) -> None:
+        self.names = names
+        self.sizes = sizes
+        self.policy = policy
+        self.name = name
+        self.params = params
+        self.results = results
+        self.externs: dict[object, str] = {}
+        self.functions: list[tuple[str, Callable[..., Any]]] = []
+
+    def body(self, label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
+        return Body(label, target, self.names, self.sizes, known, _RULES, self.policy, tensor_name)
+
+    def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
+        """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
+        idents = dict(given)
+        statements: list[Statement] = []
+        choices: list[Choice] = []
+        shared: dict[str, str] = {}
+        shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
+        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
+        for tensor in planned.order:
+            if isinstance(tensor, Tiles):
+                writer = Writer(self.names, self.body, lower_tensor, self.written)
+                found = tile_statements(tensor, idents, writer, tile_of)
+                statements += found.statements
+                idents |= found.names
+                choices += found.choices if tile_of else with_costs(found.choices, tensor, self.policy)
+                continue
+            if isinstance(tensor, Extern):
+                statements += _extern(tensor, idents, self.names, self.externs, self.functions)
+                choices.append(Choice(tensor.name, "extern"))
+                continue
+            if not isinstance(tensor, Compute):
+                raise _missing(self.name, tensor, self.params)
+            target = self.names.new(tensor.name)
+            body = self.body(tile_of or target, target, tensor.name, idents)
+            body.in_tiles = bool(tile_of)
+            body.returned = tensor.body if tensor in self.results and not tile_of else None
+            body.written = shared
+            if tensor in planned.refused:
+                body.refuse(TILES, planned.refused[tensor])
+            statements += lower_tensor(body, tensor)
+            if tensor in shifted:
+                statements[-1] = behind_barrier(statements[-1])
+            for sliced in body.sliced:
+                keep_apart(statements, sliced, idents[sliced])
+            idents[original.get(tensor, tensor)] = target
+            choices.append(choice_of(tensor.name, body))
+        idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
+        return Written(statements, idents, choices)
+
+
+def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:
+    given = ", ".join(p.name for p in params)
+    return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
+
+
+def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
+    """The statements that compute ``tensor``; the last one assigns it."""
+    scope = Scope(tensor.axes)
+    if any(known(as_expr(e)) == 0 for e in tensor.shape):
+        shape = body.sizes.shape([a.hi for a in tensor.axes])
+        body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
+        return body.statements
+    root = at_unit_axes(tensor.body, tensor.axes)
+    if not body.in_tiles:
+        root = short_axes_apart(root, tensor.axes)
+        if any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(root)):
+            root = with_weights_outside(with_stacked_terms(root))
+    body.padded = paddings(root)
+    body.wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
+    while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
+        root = root.args[0]
+    root = with_shared_calls(without_disjoint_sums(root, tensor.axes, scope))
+    pieces = peeled(body, root, tensor.axes, scope)
+    if pieces:
+        write_pieces(body, root, tensor.axes, tensor.dtype, pieces)
+        return body.statements
+    value = body.evaluate(root, scope)
+    if not value.literal:
+        value = body.typed(value, tensor.dtype)
+    if value.literal:
+        code = _constant(body, tensor, value.code.text)
+    else:
+        code = body.full(value, tensor.axes)
+    last = body.statements[-1] if body.statements else None
+    if last is not None and last.target == code.text and not last.body:  # the last line is the tensor itself
+        body.statements.pop()
+        code = Code(last.source)
+        if last.source in body.written:
+            body.written[last.source] = body.target
+    body.assign(body.target, code)
+    return body.statements
+
+
+def _constant(body: Body, tensor: Compute, number: str) -> Code:
+    if not tensor.axes:
+        return Code(f"{dtype_text(tensor.dtype)}({number})")
+    shape = body.sizes.shape([a.hi for a in tensor.axes])
+    simple = {"0": "zeros", "0.0": "zeros", "False": "zeros", "1": "ones", "1.0": "ones", "True": "ones"}
+    if number in simple:
+        return Code(f"jnp.{simple[number]}({shape}, {dtype_text(tensor.dtype)})")
+    return Code(f"jnp.full({shape}, {number}, {dtype_text(tensor.dtype)})")
+
+
+def _needed(results: Sequence[Tensor], given: Mapping[Tensor, str]) -> list[Tensor]:
+    """The tensors to compute, each after what it reads, without what lies behind ``given`` tensors."""
+    done: dict[Tensor, None] = {}
+    entered: set[Tensor] = set()
+    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(results))]
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            done[tensor] = None
+        elif tensor not in entered:
+            entered.add(tensor)
+            stack.append((tensor, True))
+            if tensor not in given:
+                stack.extend((t, False) for t in reversed(tensor.inputs))
+    return list(done)
+
+
+# --- sizes
+
+
+def _sizes(
+    params: Sequence[Tensor], idents: Mapping[Tensor, str], names: Names, order: Sequence[Tensor]
+) -> tuple[Sizes, tuple[tuple[str, str], ...]]:
+    """The symbolic sizes, each read off the shape of a parameter."""
+    found: dict[Var, str] = {}
+    reads: list[tuple[str, str]] = []
+    used = _sizes_used(order, frozenset(params))
+    for exact in (True, False):
+        for param in params:
+            for axis, extent in enumerate(param.shape):
+                read = _size_read(extent, f"{idents[param]}.shape[{axis}]", exact)
+                if read is not None and read[0] not in found and read[0] in used:
+                    found[read[0]] = names.new(read[0].name)
+                    reads.append((found[read[0]], read[1]))
+    return Sizes(found), tuple(reads)
+
+
+def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
+    """The sizes that the definitions mention, or the shapes of what they read."""
+    found: set[Expr] = set()
+    for tensor in order:
+        exprs = [e for e in tensor.shape if isinstance(e, Expr)]
+        if isinstance(tensor, Compute) and tensor not in given:
+            exprs.append(tensor.body)
+            exprs += [e for n in postorder(tensor.body) for e in _extents_at(n)]
+        found |= {n for n in postorder(*exprs) if isinstance(n, Var)}
+    return found
+
+
+def _extents_at(node: Expr) -> list[Expr]:
+    if isinstance(node, Read):
+        return [e for e in node.tensor.shape if isinstance(e, Expr)]
+    axes = getattr(node, "axes", ())
+    return [e for axis in axes for e in (axis.lo, axis.hi)]
+
+
+def _size_read(extent: int | Expr, shape: str, exact: bool) -> tuple[Var, str] | None:
+    """The size that ``extent``, which is ``shape`` at run time, tells: ``n`` for ``2 * n + 1``."""
+    if isinstance(extent, (int, Const)):
+        return None
+    if isinstance(extent, Var):
+        return (extent, shape) if exact else None
+    form = linear(extent)
+    if exact or len(form.terms) != 1:
+        return None
+    ((size, factor),) = form.terms.items()
+    if not isinstance(size, Var):
+        return None
+    shifted = f"{shape} - {form.constant}" if form.constant > 0 else f"{shape} + {-form.constant}"
+    text = shape if not form.constant else shifted
+    if factor == 1:
+        return size, text
+    return size, f"{text} // {factor}" if not form.constant else f"({text}) // {factor}"
+
+
+# --- the rest
+
+
+def _extern(
+    tensor: Extern,
+    idents: dict[Tensor, str],
+    names: Names,
+    groups: dict[object, str],
+    functions: list[tuple[str, Callable[..., Any]]],
+) -> list[Statement]:
+    """A call of the function once for all its outputs, then the output that ``tensor`` is."""
+    statements: list[Statement] = []
+    scope = identifier(tensor.name)
+    if tensor.group not in groups:
+        function = names.new(f"{tensor.name}_fn")
+        functions.append((function, tensor.fn))
+        groups[tensor.group] = names.new(f"{tensor.name}_out")
+        arguments = ", ".join(idents[t] for t in tensor.inputs)
+        statements.append(Statement(scope, groups[tensor.group], f"{function}({arguments})"))
+    target = names.new(tensor.name)
+    outputs = groups[tensor.group]
+    source = f"{outputs}[{tensor.position}] if isinstance({outputs}, (tuple, list)) else {outputs}"
+    statements.append(Statement(scope, target, source))
+    idents[tensor] = target
+    return statements
+
+
+def _formula(tensor: Compute) -> str:
+    written = docstring_text(repr(tensor))
+    return written if len(written) <= _LONGEST_FORMULA else written[: _LONGEST_FORMULA - 1] + "…"

@@ -1,0 +1,165 @@
+"""What the forward pass keeps for the backward pass, and what the backward pass computes again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, Var
+from jaxte.lang.identity import among
+from jaxte.lang.walk import postorder
+from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.cost.work import extent_of
+from jaxte.lower.forms.data.permuted_rows import inverse_wanted
+from jaxte.lower.tiles.sizes import Large
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+
+
+def saved_tensors(
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    adjoints: Sequence[Tensor],
+    policy: Policy = DEFAULT,
+) -> list[Tensor]:
+    """The residuals: what the backward pass reads, less what it gets from the others at the price of a view.
+
+    A tensor that has no reduction and reads nothing but residuals, inputs and tensors computed again is itself
+    computed again: that costs no more than reading it from memory, and XLA fuses it into its readers. So is one
+    that would be so with residuals that are smaller than itself, such as the maximum of each row for the logits
+    less that maximum. Reads at positions that are data cost more than a stream, so what has them is kept. Outputs
+    of the function are in memory anyway, so they are kept.
+
+    So is a tensor that is too large to exist in whole (see ``lower.tile_sizes``), which both passes compute in tiles,
+    as long as computing it once more costs less than writing and reading it, or a budget asks for it.
+
+    The inverse of a permutation by which an adjoint takes rows is kept where rows are rather written to their places.
+    """
+    forward = topological_order([*inputs, *outputs])
+    read, own = _backward_part(forward, adjoints)
+    kept_anyway = {*inputs, *outputs}
+    available = set(inputs)
+    saved: dict[Tensor, None] = {}
+    again = dict.fromkeys(_made_again(forward, read, kept_anyway, policy))
+    for tensor in dict.fromkeys([t for t in forward if t in again or among(t, read)]):
+        if tensor in again:
+            own.append(tensor)
+            saved.update((t, None) for t in tensor.inputs if t not in again)
+        elif tensor in kept_anyway or (sources := _sources(tensor, available)) is None:
+            saved[tensor] = None
+        else:
+            own.append(tensor)
+            saved.update(dict.fromkeys(sources))
+            available.update(sources)
+        available.add(tensor)
+    wanted = {inverse_wanted(adjoint, policy) for adjoint in adjoints}
+    saved.update((t, None) for t in inputs if t in wanted)
+    _add_sizes(saved, own, [*inputs, *outputs], outputs)
+    return [t for t in forward if t in saved]
+
+
+def _backward_part(
+    forward: Sequence[Tensor], adjoints: Iterable[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors of ``forward`` that the computation of ``adjoints`` reads, and the tensors that are its own."""
+    known = set(forward)
+    entered: set[Tensor] = set()
+    own: list[Tensor] = []
+    stack = list(adjoints)
+    while stack:
+        tensor = stack.pop()
+        if tensor in entered:
+            continue
+        entered.add(tensor)
+        if tensor not in known:
+            own.append(tensor)
+            stack.extend(tensor.inputs)
+    return [t for t in forward if t in entered], own
+
+
+def _made_again(
+    forward: Sequence[Tensor], read: Sequence[Tensor], kept: set[Tensor], policy: Policy
+) -> list[Tensor]:
+    """The tensors that are too large to keep, with those of the same kind that they are made from."""
+    large = Large(forward, {t for t in forward if isinstance(t, Placeholder)}, policy)
+    found = {
+        t for t in large.tensors if t not in kept and (large.has_to_be_tiled(t) or large.again(t, 1) <= 0)
+    }
+    needed: set[Tensor] = set()
+    stack = [t for t in read if t in found]
+    while stack:
+        tensor = stack.pop()
+        if tensor not in needed:
+            needed.add(tensor)
+            stack.extend(t for t in tensor.inputs if t in found)
+    return [t for t in forward if t in needed]
+
+
+def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
+    """The residuals that ``tensor`` can be computed again from, None if that costs more than to keep it."""
+    if not isinstance(tensor, Compute) or not _is_stream(tensor):
+        return None
+    missing = [t for t in tensor.inputs if t not in available]
+    if missing and sum(map(_size, missing)) >= _size(tensor):
+        return None
+    return [t for t in tensor.inputs if among(t, missing) or isinstance(t, Placeholder)]
+
+
+def _is_stream(tensor: Compute) -> bool:
+    """Whether each element takes a few operations on elements at positions that are known beforehand."""
+    nodes = list(postorder(tensor.body))
+    positions = [i for node in nodes if isinstance(node, Read) for i in node.indices]
+    return not any(isinstance(node, Reduce) for node in nodes) and not any(
+        isinstance(node, Read) for node in postorder(*positions)
+    )
+
+
+def _size(tensor: Tensor) -> int:
+    """The bytes of ``tensor``, a guess where it depends on symbolic sizes."""
+    return prod(map(extent_of, tensor.shape)) * _width(tensor)
+
+
+def _add_sizes(
+    saved: dict[Tensor, None], own: Sequence[Tensor], sources: Sequence[Tensor], heads: Sequence[Tensor]
+) -> None:
+    """Adds what the symbolic sizes of the backward pass are read from, where neither residuals nor heads have them."""
+    needed = dict.fromkeys(size for tensor in own for size in _sizes_within(tensor))
+    known = {size for tensor in (*saved, *heads) for size in sizes_of(tensor)}
+    for tensor in sources:
+        if any(size in needed and size not in known for size in sizes_of(tensor)):
+            saved[tensor] = None
+            known.update(sizes_of(tensor))
+
+
+def sizes_of(tensor: Tensor) -> list[Var]:
+    """The symbolic sizes in the shape of ``tensor``."""
+    return _sizes_in([extent for extent in tensor.shape if isinstance(extent, Expr)])
+
+
+def _sizes_in(exprs: Sequence[Expr]) -> list[Var]:
+    return [node for node in postorder(*exprs) if isinstance(node, Var)]
+
+
+def _sizes_within(tensor: Tensor) -> list[Var]:
+    """The symbolic sizes in the shape and in the body of ``tensor``, in the ranges of its axes too."""
+    found = sizes_of(tensor)
+    if isinstance(tensor, Compute):
+        for node in postorder(tensor.body):
+            if isinstance(node, Var):
+                found.append(node)
+            axes: Sequence[Axis] = node.axes if isinstance(node, Reduce) else ()
+            found += _sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
+    return found
+
+
+def bytes_of(tensor: Tensor) -> int | None:
+    """The memory of ``tensor``; None where it depends on symbolic sizes."""
+    if sizes_of(tensor):
+        return None
+    return prod(e for e in tensor.shape if isinstance(e, int)) * _width(tensor)
+
+
+def _width(tensor: Tensor) -> int:
+    """The bytes of an element."""
+    return 2 if tensor.dtype == "bfloat16" else np.dtype(tensor.dtype).itemsize

@@ -1,0 +1,1 @@
+"""Expression to expression, the same value."""

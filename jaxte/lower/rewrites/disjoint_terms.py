@@ -1,0 +1,132 @@
+"""Sums whose terms never meet: ``select(i < 2, a, 0) + select(i == 2, b, 0)`` is one choice, written as a stack or side by side.
+
+The adjoint of a tensor that is read in several rows, ``W[0, k]``, ``W[1, k]``, is such a sum. Each term is zero outside of its own
+rows, so that nothing has to be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
+from jaxte.lang.operators import ADD, EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
+from jaxte.lower.match.product import is_zero
+from jaxte.lower.views.condition_box import Box, box_of, intersect, positive
+from jaxte.lower.views.intervals import constant, known
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import linear
+
+_FEWEST, _MOST = 2, 64
+Span = tuple[int, int]
+
+
+def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
+    """``root`` with terms that stand at different positions of one of ``axes`` as nested choices."""
+    terms = _addends(root)
+    if len(terms) < _FEWEST:
+        return root
+    for axis in axes:
+        placed = _apart([(_span(term, axis, scope), term) for term in terms])
+        own = {s: [t for r, t in placed if r == s] for s in sorted({s for s, _ in placed if s is not None})}
+        if len(own) < _FEWEST:
+            continue
+        others = [term for span, term in placed if span is None]
+        if others and any(not isinstance(t, Call) or t.op is not SELECT for t in others):
+            return root  # a term that is everywhere is added to everything anyway
+        return _sum([*others, _chosen(axis, own, scope)])
+    return root
+
+
+def _addends(root: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    stack = [root]
+    while stack and len(found) < _MOST:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op is ADD and node.dtype == root.dtype:
+            stack += [node.args[1], node.args[0]]
+        else:
+            found.append(node)
+    return found if not stack else [root]
+
+
+def _sum(terms: Sequence[Expr]) -> Expr:
+    total = terms[0]
+    for term in terms[1:]:
+        total = call(ADD, total, term)
+    return total
+
+
+def _apart(placed: list[tuple[Span | None, Expr]]) -> list[tuple[Span | None, Expr]]:
+    """``placed`` with no spans that overlap: those of a single position only, where there are others."""
+    spans = sorted({span for span, _ in placed if span is not None})
+    if all(before[1] <= after[0] for before, after in pairwise(spans)):
+        return placed
+    return [(span if span is not None and span[1] - span[0] == 1 else None, term) for span, term in placed]
+
+
+def _span(term: Expr, axis: Axis, scope: Scope) -> Span | None:
+    """The first position of ``axis`` at which a term may be other than zero, and the end; None if that is all or unknown."""
+    if not (isinstance(term, Call) and term.op is SELECT and is_zero(term.args[2])):
+        return None
+    box: Box | None = Box(axis, constant(0), linear(axis.hi))
+    parts = [positive(part) for part in conjuncts(term.args[0])]
+    for found in (_box(part, axis, scope) for part in parts):
+        box = intersect(box, found) if box is not None and found is not None else box
+    if box is None or not (box.start.is_constant and box.stop.is_constant):
+        return None
+    start, stop = box.start.constant, box.stop.constant
+    missing = {_missing(part, axis, scope) for part in parts}
+    while start in missing:
+        start += 1
+    while stop - 1 in missing:
+        stop -= 1
+    return (start, stop) if start < stop and (start, stop) != (0, known(axis.hi)) else None
+
+
+def _box(part: Expr, axis: Axis, scope: Scope) -> Box | None:
+    """The consecutive positions of ``axis`` at which a condition holds, if it is on no other axis."""
+    box = box_of(part, scope)
+    return box if box is not None and box.dim is axis and box.step == 1 else None
+
+
+def _missing(part: Expr, axis: Axis, scope: Scope) -> int | None:
+    """``k`` if a condition is ``axis != k``."""
+    if not (isinstance(part, Call) and part.op is NOT_EQUAL):
+        return None
+    box = _box(call(EQUAL, *part.args), axis, scope)
+    return box.start.constant if box is not None and known(box.count) == 1 else None
+
+
+def _chosen(axis: Axis, own: dict[Span, list[Expr]], scope: Scope) -> Expr:
+    """The terms at their positions, zero at the others."""
+    spans = sorted(own)
+    ends = [0, *(stop for _, stop in spans)]
+    whole = [start for start, _ in spans] == ends[:-1] and ends[-1] == known(axis.hi)
+    pieces = [(span, _sum([_inside(term, axis, span, scope) for term in own[span]])) for span in spans]
+    result: Expr = pieces.pop()[1] if whole else own[spans[0]][0].args[2]  # type: ignore[attr-defined]
+    for span, piece in reversed(pieces):
+        result = call(SELECT, _within(axis, span), piece, result)
+    return result
+
+
+def _within(axis: Axis, span: Span) -> Expr:
+    start, stop = span
+    if stop - start == 1:
+        return call(EQUAL, axis, start)
+    return conjunction(
+        [call(GREATER_EQUAL, axis, start), call(LESS, axis, stop)] if start else [call(LESS, axis, stop)]
+    )
+
+
+def _inside(term: Expr, axis: Axis, span: Span, scope: Scope) -> Expr:
+    """A term as it is at its own positions."""
+    assert isinstance(term, Call)
+    rest = []
+    for condition in conjuncts(term.args[0]):
+        part = positive(condition)
+        missing = _missing(part, axis, scope)
+        outside = missing is not None and not span[0] <= missing < span[1]
+        if _box(part, axis, scope) is None and not outside:
+            rest.append(condition)
+    return call(SELECT, conjunction(rest), term.args[1], term.args[2]) if rest else term.args[1]

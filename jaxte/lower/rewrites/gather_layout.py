@@ -1,0 +1,85 @@
+"""Tensors made of gathers have the dimensions in which a gather gives them: ``S[n, c, i] = f(X[n, c, I[n, i]])`` as ``S[n, i, c]``.
+
+What is gathered at positions in several dimensions that do not lie side by side, ``n`` and ``I[n, i]``, comes with these first and what is read
+in whole last. Otherwise each gather is transposed, and each adjoint of one is transposed back, and gathers read and write single
+elements in place of rows. Inputs and outputs stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Axis, Expr, Read, Reduce
+from jaxte.lang.identity import among
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.cost.work import points
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+
+_VECTOR = 8  # elements read in whole from which on rows are worth having
+
+
+def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """``outputs`` in terms of tensors with the dimensions of their gathers."""
+    order = topological_order(outputs)
+    if any(
+        type(t) not in (Compute, Placeholder) for t in order
+    ):  # adjoints and extern nodes know their tensors
+        return tuple(outputs)
+    fixed = set(outputs)
+    places: dict[Tensor, list[int]] = {}
+    for tensor in order:
+        if isinstance(tensor, Compute) and tensor not in fixed and not tensor.facts:
+            found = _places(tensor)
+            if found is not None:
+                places[tensor] = found
+    if not places:
+        return tuple(outputs)
+    new: dict[Tensor, Tensor] = {}
+    for tensor in order:
+        if isinstance(tensor, Compute):
+            body = _rewritten(tensor.body, places, new)
+            if tensor in places or body is not tensor.body:
+                axes = [tensor.axes[n] for n in places.get(tensor, range(tensor.ndim))]
+                new[tensor] = Compute(tensor.name, axes, body)
+                new[tensor].facts = tensor.facts
+    return tuple(new.get(t, t) for t in outputs)
+
+
+def _places(tensor: Compute) -> list[int] | None:
+    """The numbers of the axes in the order in which the gathers of ``tensor`` give them; None where that is theirs already."""
+    if any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+        return None
+    wholes = {_whole(r) for r in reads_of(tensor.body) if any(map(_is_data, r.indices))}
+    if len(wholes) != 1:
+        return None
+    (whole,) = wholes
+    if not whole or points(whole) < _VECTOR or not all(among(a, tensor.axes) for a in whole):
+        return None
+    last = [n for n, a in enumerate(tensor.axes) if among(a, whole)]
+    order = [n for n in range(tensor.ndim) if n not in last] + last
+    return order if order != sorted(order) else None
+
+
+def _is_data(index: Expr) -> bool:
+    return bool(reads_of(index))
+
+
+def _whole(read: Read) -> tuple[Axis, ...]:
+    """The axes over which a gather reads rows, if they lie between dimensions that are read at positions."""
+    data = {axis for index in read.indices if _is_data(index) for axis in free_axes(index)}
+    whole = [n for n, index in enumerate(read.indices) if isinstance(index, Axis) and index not in data]
+    chosen = [n for n in range(len(read.indices)) if n not in whole]
+    between = [n for n in whole if chosen[0] < n < chosen[-1]]
+    return tuple(read.indices[n] for n in whole) if between else ()  # type: ignore[misc]
+
+
+def _rewritten(body: Expr, places: dict[Tensor, list[int]], new: dict[Tensor, Tensor]) -> Expr:
+    """``body`` with the new tensors in place of the old ones."""
+    table: dict[Expr, Expr] = {}
+    for read in reads_of(body):
+        indices = [substitute(index, table) for index in read.indices]
+        if read.tensor in places:
+            indices = [indices[n] for n in places[read.tensor]]
+        if read.tensor in new or any(i is not j for i, j in zip(indices, read.indices, strict=True)):
+            table[read] = Read(new.get(read.tensor, read.tensor), indices)
+    return substitute(body, table)

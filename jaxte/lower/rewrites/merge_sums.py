@@ -1,0 +1,140 @@
+"""Expensive functions that the terms of sums have in common: ``sum of (k * a + k * b)``, ``(sum of k * a) - (sum of k * b)``.
+
+Sums over the same positions that share a factor like ``k = exp(...)`` become one sum of ``k`` times what is left of all terms. Adjoints
+of ``sum of k(x[i + p]) * x[i + p]`` are of this kind: ``k`` is differentiated to itself. XLA evaluates a function again for each
+loop that it stands in, and keeps what stands in one loop several times in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
+from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.walk import free_axes, substitute
+from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.match.product import Factor, Product, is_zero, multiplied, product_of
+from jaxte.lower.rewrites.hoist_common_factors import signed_terms, without
+
+_MOST_TERMS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """``sign`` times ``node`` where ``condition`` holds, zero elsewhere."""
+
+    sign: int
+    condition: Expr
+    node: Reduce
+
+
+def with_shared_calls(root: Expr) -> Expr:
+    """``root``, a sum of sums, with those that share an expensive factor as one."""
+    terms = signed_terms(root)
+    if len(terms) > _MOST_TERMS:
+        return root
+    found = [_sum_in(term, sign) for term, sign in terms]
+    if sum(len(signed_terms(own.node.exprs[0])) for own in found if own is not None) < 2:
+        return root
+    groups: dict[object, list[_Sum]] = {}
+    for own in found:
+        if own is not None:
+            groups.setdefault(_domain(own), []).append(own)
+    joined = {key: _joined(members) for key, members in groups.items()}
+    if all(expr is None for expr in joined.values()):
+        return root
+    kept: list[tuple[Expr, int]] = []
+    for (term, sign), own in zip(terms, found, strict=True):
+        whole = None if own is None else joined[_domain(own)]
+        if own is None or whole is None:
+            kept.append((term, sign))
+        elif own is groups[_domain(own)][0]:
+            kept.append((whole, 1))
+    return _added(kept)
+
+
+def _sum_in(term: Expr, sign: int) -> _Sum | None:
+    condition: Expr = TRUE
+    while True:
+        match term:
+            case Call(op, (inner,)) if op is NEGATIVE:
+                term, sign = inner, -sign
+            case Call(op, (test, inner, other)) if op is SELECT and is_zero(other) and condition is TRUE:
+                term, condition = inner, test
+            case Reduce() if term.reducer.name == "sum":
+                return _Sum(sign, condition, term)
+            case _:
+                return None
+
+
+def _domain(own: _Sum) -> object:
+    """What sums over the same positions have in common, whatever their axes are called."""
+    node = own.node
+    numbers = {axis: Const(n, "int32") for n, axis in enumerate(node.axes)}
+    guards = frozenset(substitute(guard, numbers) for guard in conjuncts(node.where))
+    return node.dtype, own.condition, tuple((a.lo, a.hi) for a in node.axes), guards
+
+
+def _joined(members: Sequence[_Sum]) -> Expr | None:
+    """The sums as one, positive; None where no expensive function is in all of their terms."""
+    first = members[0].node
+    products: list[tuple[Product, int]] = []
+    for own in members:
+        body = substitute(own.node.exprs[0], dict(zip(own.node.axes, first.axes, strict=True)))
+        products += [(product_of(term), own.sign * sign) for term, sign in signed_terms(body)]
+    if not 1 < len(products) <= _MOST_TERMS or any(_is_conditional(p) for p, _ in products):
+        return None
+    common = Counter(f for f in products[0][0].factors if not f.inverse and expensive_calls([f.expr]))
+    for product, _ in products[1:]:
+        common &= Counter(product.factors)
+    shared = list(common.elements())
+    if not shared:
+        return None
+    rests = [_with_number(without(p.factors, shared), sign) for p, sign in products]
+    axes = [frozenset(free_axes(rest)) for rest, _ in rests]
+    if frozenset().union(*axes) not in axes:  # their sum would be larger than each of them
+        return None
+    body = multiplied([*shared, Factor(_added(rests))])
+    if body.dtype != first.exprs[0].dtype or body.weak:
+        return None
+    result: Expr = Reduce(first.reducer, (body,), first.axes, first.where, first.position)
+    if members[0].condition is not TRUE:
+        result = call(SELECT, members[0].condition, result, Const(0.0))
+    return result
+
+
+def _is_conditional(product: Product) -> bool:
+    return bool(product.guards) or any(f.guard for f in product.factors)
+
+
+def _with_number(factors: Sequence[Factor], sign: int) -> tuple[Expr, int]:
+    """A product with its whole numbers multiplied, and its sign."""
+    number, others = sign, list[Factor]()
+    for factor in factors:
+        if isinstance(factor.expr, Const) and not factor.inverse and _is_whole(factor.expr):
+            number *= int(factor.expr.value)  # type: ignore[arg-type]
+        else:
+            others.append(factor)
+    if not others:
+        return Const(abs(number)), 1 if number >= 0 else -1
+    product = multiplied(others)
+    scaled = product if abs(number) == 1 else call(MULTIPLY, Const(abs(number)), product)
+    return scaled, 1 if number >= 0 else -1
+
+
+def _is_whole(expr: Const) -> bool:
+    value = expr.value
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value)
+
+
+def _added(terms: Sequence[tuple[Expr, int]]) -> Expr:
+    """The terms with their signs, positive ones first."""
+    ordered = sorted(terms, key=lambda term: -term[1])
+    total, sign = ordered[0]
+    if sign < 0:
+        total = call(NEGATIVE, total)
+    for term, own in ordered[1:]:
+        total = call(ADD if own > 0 else SUBTRACT, total, term)
+    return total

@@ -1,0 +1,341 @@
+"""What is left of a sum of products: one einsum, or a plain sum, over operands that are masked where they have to be."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
+from jaxte.lang.identity import among
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.code.python_text import product_text
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.cost.work import extent_of
+from jaxte.lower.match.product import Factor, multiplied
+from jaxte.lower.rules.flatten_dot import with_flat_vector
+from jaxte.lower.rules.select import keeps_in_range
+from jaxte.lower.views.condition_box import condition_dims
+from jaxte.lower.views.intervals import dims_of, known
+from jaxte.lower.views.scope import Scope
+
+_MOST_UNROLLED = 100
+_FEW = 4  # terms that a sum in tiles is written out into
+_LONG = 32  # terms from which on a product of vectors for each element of a tile is worth starting
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
+
+    ``budget`` is how many copies unrolling may still make; ``masked`` whether there are so many of them that conditions on the
+    output are masks.
+    """
+
+    factors: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+    reduced: tuple[Axis, ...]
+    zero: Const
+    budget: int = _MOST_UNROLLED
+    masked: bool = False
+
+    @property
+    def dtype(self) -> str:
+        return self.zero.dtype
+
+
+def dims_under(expr: Expr, scope: Scope) -> list[Axis]:
+    """The dimensions of ``scope`` that ``expr`` depends on."""
+    found: dict[Axis, None] = {}
+    for axis in free_axes(expr):
+        for dim in dims_of(scope.table[axis]) if axis in scope.table else (axis,):
+            found[dim] = None
+    return [d for d in scope.order if d in found]
+
+
+def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
+    """The dimensions that a condition depends on."""
+    return condition_dims(guard, scope) or dims_under(guard, scope)
+
+
+def contraction(body: Body, job: Job, scope: Scope) -> Task:
+    outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
+    inner = [f for f in job.factors if not among(f, outer)]
+    outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
+    groups = _groups(inner, scope)
+    if body.in_tiles and len(groups) == 1:
+        dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
+        if dim is not None:
+            return (yield from _written_out(body, job, scope, dim))
+        if prod(extent_of(d.hi) for d in job.reduced) >= _LONG:
+            groups = _halves(groups[0])
+    elif body.in_tiles and (dim := _widening(groups, job, scope)) is not None:
+        return (yield from _one_by_one(body, job, scope, dim))
+    values = yield from _operands(body, groups, job, scope)
+    total = _summed(body, values, job, scope)
+    return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
+    """Whether the sum is one of many terms that are no products: a loop over few of them is around the others."""
+    several = [f for f in members if not isinstance(f.expr, Const)]
+    return len(several) == 1 and prod(extent_of(d.hi) for d in job.reduced) >= _LONG
+
+
+def _short(job: Job, scope: Scope) -> Axis | None:
+    """A reduced dimension of few points beside a long one that is kept: a loop over it would be the inner one."""
+    kept = [extent_of(d.hi) for d in scope.order if not among(d, job.reduced)]
+    short = [d for d in job.reduced if (known(d.hi) or _FEW + 1) <= _FEW < max(kept, default=0)]
+    return short[0] if short else None
+
+
+def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """The sum over ``dim`` term by term."""
+    rest = replace(job, reduced=tuple(d for d in job.reduced if d is not dim))
+    total: Value | None = None
+    for position in range(known(dim.hi) or 0):
+        at = scope.replace(dim, as_expr(position), [], deeper=0)
+        value = yield from contraction(body, rest, at)
+        total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
+    assert total is not None
+    return total
+
+
+def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
+    """A kept dimension of few points that one computed operand has beyond all the others: they are in cache, it is not."""
+    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    every = set().union(*dims)
+    for own, members in zip(dims, groups, strict=True):
+        if own == every and not _is_plain(members):
+            alone = [d for d in own if not among(d, job.reduced) and sum(d in other for other in dims) == 1]
+            few = [d for d in scope.order if among(d, alone) and 1 < (known(d.hi) or 0) <= _FEW]
+            if few and any(other == own - {few[0]} for other in dims):
+                return few[0]
+    return None
+
+
+def _one_by_one(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """One sum for each position of ``dim``, stacked."""
+    values: list[Value] = []
+    for position in range(known(dim.hi) or 0):
+        at = scope.replace(dim, as_expr(position), [], deeper=0)
+        values.append(body.named((yield from contraction(body, job, at))))
+    return body.stack(values, dim, scope)
+
+
+def _halves(members: list[Factor]) -> list[list[Factor]]:
+    """A product as two operands, so that its sum is a product of vectors, which XLA computes several terms at a time."""
+    factors = [f for f in members if not isinstance(f.expr, Const)]
+    above = [f for f in factors if not f.inverse]
+    if len(above) < 2:
+        return [members]
+    return [above[:1], [f for f in members if f is not above[0]]]
+
+
+def _meets(expr: Expr, dims: Sequence[Axis], scope: Scope) -> bool:
+    return any(among(d, dims) for d in dims_under(expr, scope))
+
+
+def _groups(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
+    """Factors over the same dimensions together; divisors go to the factor that they fit best."""
+    groups: list[tuple[set[Axis], list[Factor]]] = []
+    for factor in sorted(factors, key=lambda f: f.inverse):
+        dims = set(dims_under(factor.expr, scope))
+        home = next((g for g in groups if g[0] == dims), None)
+        if home is None and factor.inverse:
+            home = next((g for g in groups if dims <= g[0]), None)
+        if home is None:
+            groups.append((dims, [factor]))
+        else:
+            home[1].append(factor)
+    return [members for _, members in groups]
+
+
+def _operands(
+    body: Body, groups: list[list[Factor]], job: Job, scope: Scope
+) -> Generator[tuple[Expr, Scope], Value, list[Value]]:
+    """The value of each group of factors, masked by the conditions that are left."""
+    if not groups and job.guards:
+        groups = [[Factor(cast(ONE, job.dtype))]]
+    masks: list[list[Expr]] = [[] for _ in groups]
+    for guard in job.guards:
+        for number in _masked_groups(body, guard, groups, scope):
+            masks[number].append(guard)
+    values: list[Value] = []
+    for members, tests in zip(groups, masks, strict=True):
+        expr = multiplied(members, tests)
+        values.append((yield expr, scope.arranged(_operand_order(body, expr, scope))))
+    return values
+
+
+def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions as the tensors have them; in tiles, which are in cache, with the longest one last."""
+    order = natural_order(expr, scope)
+    if not body.in_tiles or isinstance(expr, Read):
+        return order
+    return tuple(sorted(order, key=lambda d: extent_of(d.hi)))
+
+
+def _masked_groups(
+    body: Body, guard: Expr, groups: Sequence[Sequence[Factor]], scope: Scope
+) -> Sequence[int]:
+    """The operands to mask by ``guard``: one is enough for a zero, unless another one is infinite or NaN there.
+
+    That is so for functions of what is read out of range, and may be so for any function. Plain reads are masked only if
+    they are all there is; where a plain read is out of range, and thus zero, whenever ``guard`` fails, no mask is needed.
+    """
+    wanted = set(guard_dims(guard, scope))
+    own = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    chosen = [
+        n
+        for n, members in enumerate(groups)
+        if not _is_plain(members) and _may_mask(body, members, wanted, own[n])
+    ]
+    plain = [f.expr for members in groups if _is_plain(members) for f in members]
+    if chosen or any(isinstance(e, Read) and keeps_in_range(guard, e, scope) for e in plain):
+        return chosen
+    return [max(range(len(own)), key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))]
+
+
+def _is_plain(members: Sequence[Factor]) -> bool:
+    """Whether there are elements only: no function, and no position that is data, where NaN is read out of range."""
+    return all(
+        isinstance(f.expr, (Read, Const)) and not f.inverse and not reads_of(*f.expr.children)
+        for f in members
+    )
+
+
+def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:
+    """Whether a group can be infinite where the condition on ``wanted`` fails."""
+    return wanted <= own or (bool(wanted & own) and any(body.leaks(f.expr) for f in members))
+
+
+def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions in the order in which the largest read has them, so that it need not be transposed."""
+    best: tuple[Axis, ...] = ()
+    for read in reads_of(expr):
+        if any(reads_of(i) for i in read.indices):
+            continue
+        found = scope.view(read)
+        if not isinstance(found, Refusal) and len(found.dims) > len(best):
+            best = found.dims
+    return (*best, *(d for d in scope.order if not among(d, best)))
+
+
+def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Value:
+    """The values multiplied and summed over the reduced dimensions."""
+    used = [d for v in values for d in v.dims]
+    lost = [d for d in job.reduced if not among(d, used)]
+    values = [v for v in values if not (v.literal and v.code.text in ("1", "1.0"))]
+    out = tuple(d for d in scope.order if among(d, used) and not among(d, job.reduced))
+    kind = (job.dtype, False)
+    if not values:
+        result = Value(Code("1"), (), ("int32", True), literal=True)
+    elif len(values) == 1:
+        result = _plain_sum(body, values[0], job, scope)
+    else:
+        result = _einsum(body, values, out, job)
+    for dim in lost:
+        size = Value(body.sizes.code(dim.hi), (), ("int32", True), literal=True)
+        if result.literal:
+            result = size if result.code.text == "1" else _times_size(result, size)
+        elif dim.hi is not ONE:
+            result = body.combine(MULTIPLY, [result, size], kind, scope)
+    return result
+
+
+def _times_size(a: Value, b: Value) -> Value:
+    return Value(product_text([a.code, b.code]), (), a.kind, literal=True)
+
+
+def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
+    if not any(among(d, job.reduced) for d in value.dims):
+        return body.in_order(value, scope)
+    return reduced_call(body, "jnp.sum", value, job.reduced, scope, job.dtype)
+
+
+def reduced_call(
+    body: Body,
+    function: str,
+    value: Value,
+    reduced: Sequence[Axis],
+    scope: Scope,
+    dtype: str,
+    extra: str = "",
+) -> Value:
+    """A reducing function of jnp over some of the dimensions of ``value``."""
+    axes = [n for n, d in enumerate(value.dims) if among(d, reduced)]
+    left = tuple(d for d in value.dims if not among(d, reduced))
+    arguments = [value.code.text]
+    if left:
+        arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple(axes)}")
+    if function in ("jnp.sum", "jnp.prod") and not dtype.startswith(("f", "b", "c")):
+        arguments.append(f"dtype=jnp.{dtype}")  # under x64 JAX would widen integers
+    if extra:
+        arguments.append(extra)
+    body.note(function.removeprefix("jnp."))
+    text = f"{function}({', '.join(arguments)})"
+    kept = (f"{text[:-1]}, keepdims=True)", tuple(axes)) if left else ("", ())
+    result = Value(Code(text, kept=kept), left, (dtype, False))
+    result = body.in_order(result, scope)
+    return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
+
+
+def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
+    values = with_flat_vector(body, values, out)
+    letters = _letters([d for v in values for d in v.dims])
+    inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
+    result = "".join(letters[d] for d in out)
+    operands = ", ".join(v.code.text for v in values)
+    code = Code(f'jnp.einsum("{inputs}->{result}", {operands})')
+    while len(code.text) > 110:
+        longest = max(range(len(values)), key=lambda n: len(values[n].code.text))
+        if values[longest].code.is_name:
+            break
+        values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
+        code = Code(f'jnp.einsum("{inputs}->{result}", {", ".join(v.code.text for v in values)})')
+    body.note("einsum")
+    value = Value(code, out, (values[0].dtype, False))
+    return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
+
+
+def _letters(dims: Sequence[Axis]) -> dict[Axis, str]:
+    """One letter for each dimension: the axis's own name where that is a letter, each letter once."""
+    found: dict[Axis, str] = {}
+    distinct = list(dict.fromkeys(dims))
+    for dim in distinct:
+        first = dim.name[:1]
+        if len(dim.name) == 1 and first.isascii() and first.isalpha() and first not in found.values():
+            found[dim] = first
+    spare = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for dim in distinct:
+        if dim in found:
+            continue
+        first = dim.name[:1]
+        if first.isascii() and first.isalpha() and first not in found.values():
+            found[dim] = first
+        else:
+            found[dim] = next(letter for letter in spare if letter not in found.values())
+    return found
+
+
+def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: Scope) -> Task:
+    """The sum times the factors that do not depend on what is summed over."""
+    kind = (job.dtype, False)
+    above = [f.expr for f in outer if not f.inverse]
+    below = [f.expr for f in outer if f.inverse]
+    if total.literal and above and total.code.text == "1":
+        total = body.cast((yield above.pop(0), scope), job.dtype)
+    for expr in above:
+        factor = yield expr, scope
+        if factor.literal and factor.code.text == "-1":
+            total = body.combine(NEGATIVE, [total], kind, scope)
+        else:
+            total = body.combine(MULTIPLY, [factor, total], kind, scope)
+    for expr in below:
+        divisor = yield expr, scope
+        total = body.combine(DIVIDE, [total, divisor], kind, scope)
+    return body.cast(total, job.dtype) if total.literal else total

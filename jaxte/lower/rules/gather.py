@@ -1,0 +1,138 @@
+"""Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Expr, Read, Scalar, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.text import text
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.code.python_text import broadcast, number, typed_number
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
+from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, inverse_of, scatter_code
+from jaxte.lower.views.intervals import at_most, constant, dims_of, highest, known, lowest, nonnegative
+from jaxte.lower.views.scope import Scope
+from jaxte.lower.views.view import reorder
+from jaxte.sets.affine import linear
+from jaxte.tensors.facts import values_in
+
+
+def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
+    """``X[I[i], j]`` as an indexed read; dimensions read in order stay slices, the others become index arrays."""
+    assert isinstance(node, Read)
+    shape = [as_expr(e) for e in node.tensor.shape]
+    has_data = any(reads_of(i) for i in node.indices)
+    if any(known(extent) == 0 for extent in shape):  # JAX gathers no element from nothing
+        nothing = typed_number(_outside(node, has_data), node.dtype)
+        return Value(nothing, (), (node.dtype, False))
+    affine = [None if reads_of(i) else scope.index(i) for i in node.indices]
+    arrays: list[Value | None] = []
+    for index, own, extent in zip(node.indices, affine, shape, strict=True):
+        whole = own is not None and isinstance(own, Axis) and own.hi is extent
+        if whole and sum(a is not None and among(own, dims_of(a)) for a in affine) == 1:
+            arrays.append(None)
+        elif own is not None:
+            arrays.append(body.index_value(own, scope, None))
+        else:
+            arrays.append((yield index, scope))
+    taken = {d for a in arrays if a is not None for d in a.dims}
+    for n, own in enumerate(affine):
+        if arrays[n] is None and own in taken:
+            assert own is not None
+            arrays[n] = body.index_value(own, scope, None)
+            taken |= {own}  # type: ignore[arg-type]
+    if has_data:
+        body.reason = f"`{text(node)}` is read at positions that are data"
+    return _indexed(body, node, arrays, affine, scope)
+
+
+def _indexed(
+    body: Body, node: Read, arrays: list[Value | None], affine: list[Expr | None], scope: Scope
+) -> Value:
+    chosen = [n for n, a in enumerate(arrays) if a is not None]
+    dims = tuple(d for d in scope.order if any(a is not None and among(d, a.dims) for a in arrays))
+    entries = [":" if a is None else broadcast(a, dims).text for a in arrays]
+    kept: list[Axis] = [own for own, a in zip(affine, arrays, strict=True) if a is None]  # type: ignore[misc]
+    together = chosen == list(range(chosen[0], chosen[-1] + 1))
+    before = sum(arrays[n] is None for n in range(chosen[0])) if together else 0
+    found = (*kept[:before], *dims, *kept[before:])
+    while entries and entries[-1] == ":":
+        entries.pop()
+    base = body.tensors[node.tensor]
+    where = f"[{', '.join(entries)}]"
+    limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
+    wanted = tuple(d for d in scope.order if among(d, found))
+    modes = _modes(body, node, limits)
+    form = GATHER
+    if len(chosen) == 1 and affine[chosen[0]] is None:
+        position = Value(broadcast(arrays[chosen[0]], dims), dims, ("int32", False))  # type: ignore[arg-type]
+        form = form_of(body, node, position, chosen[0], scope)
+    body.note(form)
+    if form == ONE_HOT:
+        inside = not modes[0].startswith('mode="fill"')
+        value = one_hot_value(body, node, position, chosen[0], kept, inside)
+    elif form == BY_INVERSE:
+        inverse = inverse_of(substitute(node, dict(scope.table)))
+        assert inverse is not None
+        body.reason = f"`{text(node)}` is written to its place by {inverse.name}, each row once"
+        value = Value(scatter_code(base, body.tensors[inverse]), found, (node.dtype, False))
+    elif not modes:
+        value = Value(Code(f"{base}{where}"), found, (node.dtype, False))
+    else:
+        texts = [f"{base}.at{where}.get({mode}, wrap_negative_indices=False)" for mode in modes]
+        known = next((t for t in texts if t in body.written), texts[0])
+        value = Value(Code(known), found, (node.dtype, False))
+    if modes:
+        value = body.named_as(_name(base, entries), value)
+    return body.with_steps(value, reorder(found, wanted), wanted)
+
+
+def _name(base: str, entries: Sequence[str]) -> str:
+    """``X_I`` for X at the positions I, as far as they have names."""
+    return "_".join([base, *(e for e in entries if e.isidentifier())])
+
+
+def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
+    """What a gather may do out of range, the fastest first: anything where that is known not to happen, or does not count.
+
+    None at all where no position is data and all are in range: that is an index as Python has it.
+    """
+    if all(own is not None and _inside(own, extent) for _, own, extent in limits):
+        return []
+    if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
+        return ['mode="promise_in_bounds"']
+    has_data = any(own is None for _, own, _ in limits)
+    fill = f'mode="fill", fill_value={number(_outside(node, has_data)).text}'
+    return ['mode="clip"', fill] if node in body.guarded else [fill]
+
+
+def _known_inside(index: Expr, extent: Expr | int) -> bool:
+    """Whether facts keep a position that is data in range."""
+    stop = values_in(index.tensor) if isinstance(index, Read) else None
+    return stop is not None and at_most(linear(as_expr(stop)), as_expr(extent))
+
+
+def _outside(node: Read, has_data: bool) -> Scalar:
+    """The element that a read out of range gives; affine reads leave their tensor behind guards only."""
+    if node.dtype == "bool":
+        return False
+    return math.nan if has_data and dtypes.is_inexact(node.dtype) else 0
+
+
+def _inside(index: Expr | None, extent: Expr | int) -> bool:
+    """Whether an affine index is known to stay in range."""
+    if index is None:
+        return False
+    form = linear(index)
+    low, high = lowest(form), highest(form)
+    return (
+        low is not None
+        and high is not None
+        and nonnegative(low)
+        and at_most(high + constant(1), as_expr(extent))
+    )

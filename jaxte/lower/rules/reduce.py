@@ -1,0 +1,219 @@
+"""Reductions: sums of products, jnp's own reductions, and ``lax.reduce`` for any other combiner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
+from jaxte.lang.identity import among, place_of
+from jaxte.lang.operators import POWER, SELECT
+from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.code.combiner import combiner_source, identity_text
+from jaxte.lower.code.python_text import dtype_text, parenthesised, tuple_text
+from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.match.empty_sums import point_condition
+from jaxte.lower.rewrites.hoist_select import with_choice_outside
+from jaxte.lower.rewrites.unroll import OPS, few_positions
+from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
+from jaxte.lower.rules.select import guarded
+from jaxte.lower.rules.sum_of_products import sum_value
+from jaxte.lower.views.condition_box import box_of, condition_dims, is_empty, split_conditions, usable
+from jaxte.lower.views.intervals import constant, known, nonnegative
+from jaxte.lower.views.overlaps import overlapping
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.tensors.reductions import position_of
+
+FUNCTIONS = {name: f"jnp.{name}" for name in OPS if name != "sum"}
+
+
+def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
+    """The value of a reduction at every point of ``scope``."""
+    assert isinstance(node, Reduce)
+    chosen = with_choice_outside(node)
+    if chosen is not None:
+        body.survey(chosen)
+        return (yield chosen, scope)
+    some = point_condition(node, scope)
+    value = yield from _reduction(body, node, scope)
+    if some is None or value.literal:
+        return value
+    mask, zero = (yield some, scope), (yield Const(0.0), scope)
+    return body.combine(SELECT, [mask, value, zero], (node.dtype, False), scope)
+
+
+def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
+    inner, dims = scope.extend(node.axes)
+    identity = node.reducer.identity[node.position]
+    parts = split_conditions(node.where, inner)
+    if parts is None or any(known(d.hi) == 0 for d in dims):
+        return (yield identity, scope)
+    found = yield from body.rules["recognise"](body, node, scope)
+    if found is not None:
+        return found
+    if node.reducer.name == "sum":
+        assert isinstance(identity, Const)
+        return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity))
+    if node.reducer.name in FUNCTIONS:
+        return (yield from _simple(body, node, node.exprs[0], parts, inner, dims))
+    if node.reducer.name in ("argmax", "argmin") and not parts and _counts_row_major(node):
+        return (yield from _arg(body, node, inner, dims))
+    return (yield from _general(body, node, parts, inner, dims))
+
+
+# --- jnp's own
+
+
+def _simple(
+    body: Body, node: Reduce, expr: Expr, parts: Sequence[Expr], scope: Scope, dims: tuple[Axis, ...]
+) -> Task:
+    """prod, max, min, any, all: conditions on one dimension cut it, the others mask with the identity."""
+    identity = node.reducer.identity[0]
+    assert isinstance(identity, Const)
+    left = split_conditions(conjunction(list(parts)), scope)
+    if left is None:
+        return (yield identity, scope)
+    for part in left:
+        box = box_of(part, scope)
+        if box is None or not among(box.dim, dims) or not usable(box):
+            continue
+        if is_empty(box):
+            return (yield identity, scope)
+        inner, short = scope.restrict(box.dim, from_linear(box.start), box.step, box.count)
+        reduced = tuple(short if d is box.dim else d for d in dims)
+        rest = [p for p in left if p is not part]
+        return (yield from _simple(body, node, expr, rest, inner, reduced))
+    outer = [
+        p
+        for p in left
+        if condition_dims(p, scope) and not any(among(d, dims) for d in condition_dims(p, scope))
+    ]
+    if outer:
+        rest = [p for p in left if not among(p, outer)]
+        make = lambda part: _simple(body, node, expr, rest, part, dims)  # noqa: E731
+        return (yield from guarded(body, outer, identity, scope, make))
+    dim = overlapping([expr], dims, scope, 32)
+    if dim is not None:
+        body.note("shifted slices")
+        return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
+    dim = few_positions(expr, dims, lambda e: dims_under(e, scope))
+    if dim is not None:
+        return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
+    masked = call(SELECT, conjunction(left), expr, identity) if left else expr
+    value = yield masked, scope.arranged(natural_order(masked, scope))
+    return _reduced(body, node, value, scope, dims)
+
+
+def _unrolled(
+    body: Body,
+    node: Reduce,
+    expr: Expr,
+    parts: Sequence[Expr],
+    scope: Scope,
+    dims: tuple[Axis, ...],
+    dim: Axis,
+) -> Task:
+    """The reduction over a short dimension, one position after the other."""
+    op = OPS[node.reducer.name]
+    rest = tuple(d for d in dims if d is not dim)
+    total: Value | None = None
+    for position in range(known(dim.hi) or 0):
+        at = scope.replace(dim, ZERO + position, [], deeper=0)
+        value = yield from _simple(body, node, expr, parts, at, rest)
+        total = value if total is None else body.combine(op, [total, value], (node.dtype, False), scope)
+    assert total is not None
+    return total
+
+
+def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[Axis, ...]) -> Value:
+    function = FUNCTIONS[node.reducer.name]
+    if value.literal:
+        value = body.cast(value, node.dtype)
+    lost = [d for d in dims if not among(d, value.dims)]
+    if any(among(d, dims) for d in value.dims):
+        empty = not all(nonnegative(linear(d.hi) - constant(1)) for d in dims)
+        initial = (
+            f"initial={identity_text(node.reducer)}" if empty and function in ("jnp.max", "jnp.min") else ""
+        )
+        value = reduced_call(body, function, value, dims, scope, node.dtype, initial)
+    value = body.in_order(value, scope)
+    if node.reducer.name == "prod":
+        for dim in lost:
+            count = Value(body.sizes.code(dim.hi), (), ("int32", True), literal=True)
+            value = body.combine(POWER, [value, count], (node.dtype, False), scope)
+    return value
+
+
+# --- positions
+
+
+def _counts_row_major(node: Reduce) -> bool:
+    """Whether the first expression of an argmax is the position within its axes, as ``te.argmax`` makes it."""
+    own = node.exprs[0]
+    while isinstance(own, Call) and own.op.name == "cast":
+        own = own.args[0]
+    try:
+        return normal(own) is normal(position_of(node.axes))
+    except IndexExpressionError:
+        return False
+
+
+def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task:
+    value = yield node.exprs[1], scope
+    out = tuple(d for d in scope.order if not among(d, dims))
+    code = body.full(value, (*out, *dims))
+    if node.position == 1:
+        function = "jnp.max" if node.reducer.name == "argmax" else "jnp.min"
+        whole = Value(code, (*out, *dims), value.kind)
+        return reduced_call(body, function, whole, dims, scope, node.dtype)
+    if len(dims) > 1:
+        shape = ", ".join([*(body.sizes.text(d.hi) for d in out), "-1"])
+        code = Code(f"{parenthesised(code)}.reshape({shape})")
+    body.note(node.reducer.name)
+    written = f"lax.{node.reducer.name}({code.text}, axis={len(out)}, index_dtype=jnp.int32)"
+    return Value(Code(written), out, (node.dtype, False))
+
+
+# --- any combiner
+
+
+def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims: tuple[Axis, ...]) -> Task:
+    """``lax.reduce`` with the combiner as a function, masked with the identities; of a single position the element there.
+
+    (``jax.jvp`` of ``lax.reduce`` fails where one of several operands is a constant, as those of a single position often are.)
+    """
+    if all(d.hi is ONE for d in dims):
+        own, identity = node.exprs[node.position], node.reducer.identity[node.position]
+        for d in dims:
+            scope = scope.replace(d, ZERO, [], deeper=0)
+        value = yield (call(SELECT, conjunction(list(parts)), own, identity) if parts else own), scope
+        return body.cast(value, own.dtype)
+    order = scope.order
+    operands: list[str] = []
+    for expr, identity in zip(node.exprs, node.reducer.identity, strict=True):
+        masked = call(SELECT, conjunction(list(parts)), expr, identity) if parts else expr
+        value = yield masked, scope
+        value = body.cast(value, expr.dtype, always=value.kind[1])
+        operand = body.full(value, order).text
+        if is_inexact(expr.dtype) and not is_inexact(node.dtype):
+            operand = f"lax.stop_gradient({operand})"  # jax.jvp has no rule for integers beside tangents
+        operands.append(operand)
+    starts = [
+        f"{dtype_text(identity.dtype)}({identity_text(node.reducer, n)})"
+        for n, identity in enumerate(node.reducer.identity)
+    ]
+    axes = tuple_text([str(place_of(d, order)) for d in dims])
+    body.note("reduce")
+    combiner = combiner_source(node.reducer)
+    if node.reducer.arity == 1:
+        code = Code(f"lax.reduce({operands[0]}, {starts[0]}, {combiner}, {axes})")
+    else:
+        written = f"lax.reduce({tuple_text(operands)}, {tuple_text(starts)}, {combiner}, {axes})"
+        results = body.named(
+            Value(Code(written), (), (node.dtype, False))
+        )  # a tuple: all of them are asked for
+        code = Code(f"{results.code.text}[{node.position}]")
+    out = tuple(d for d in order if not among(d, dims))
+    return Value(code, out, (node.dtype, False))

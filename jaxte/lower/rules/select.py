@@ -1,0 +1,332 @@
+"""Choices: by slicing and padding or concatenating where a condition is about positions, else by ``jnp.where``.
+
+A branch that stands behind a condition on one dimension is evaluated for that part of the dimension only. So the branch that
+is not taken contributes nothing at all, and a read that is in range only behind its guard is a plain slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
+from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.code.python_text import broadcast, dtype_text
+from jaxte.lower.code.vocabulary import Code, Pad, Value
+from jaxte.lower.forms.pieces.interleaved import interleaved_value
+from jaxte.lower.match.empty_sums import point_condition
+from jaxte.lower.views.condition_box import (
+    Box,
+    box_of,
+    intersect,
+    is_empty,
+    nonnegative_forms,
+    split_conditions,
+    usable,
+)
+from jaxte.lower.views.intervals import constant, known, lowest, nonnegative, same
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import Linear, from_linear, linear
+
+_DEEPEST = 6
+Make = Callable[[Scope], Task]
+
+
+def select_value(body: Body, node: Expr, scope: Scope) -> Task:
+    """The value of ``select(condition, taken, other)``."""
+    assert isinstance(node, Call)
+    condition, taken, other = node.args
+    parts = split_conditions(condition, scope)
+    if parts is None or not parts:
+        value = yield (other if parts is None else taken), scope
+        return body.cast(value, node.dtype) if value.dtype != node.dtype else value
+    whole = isinstance(taken, Reduce) and isinstance(other, Const) and not other.value
+    if isinstance(taken, Reduce) and whole and point_condition(taken, scope) is None:
+        found = yield from body.rules["recognise"](body, taken, scope, parts)
+        if found is not None:
+            return found
+    if len(parts) == 1:
+        chosen = yield from interleaved_value(body, node, scope)
+        if chosen is not None:
+            return chosen
+    if isinstance(other, Const):
+        inside = _unguarded(taken, parts, scope) if not other.value else parts
+        if (_worth_cutting(body, taken, parts, scope) and scope.depth < _DEEPEST) or not identical(
+            inside, parts
+        ):
+            made = lambda part: _passed(taken, part)  # noqa: E731
+            value = yield from guarded(body, inside, other, scope, made)
+            return body.cast(value, node.dtype) if value.dtype != node.dtype else value
+    elif isinstance(taken, Const) and body.leaks(other):
+        opposite = call(SELECT, call(NOT, condition), other, taken)
+        if len(parts) == 1 and not identical(
+            split_conditions(call(NOT, condition), scope), [call(NOT, condition)]
+        ):
+            return (yield opposite, scope)
+    if scope.depth < _DEEPEST:
+        pieces = _pieces(node, scope)
+        apart = body.leaks(taken) or body.leaks(other) or _reduces(node)
+        if pieces is not None and (apart or all(known(box.count) == 1 for box, _ in pieces)):
+            return (yield from _concatenated(body, pieces, node, scope))
+    return (yield from _where(body, parts, taken, other, node, scope))
+
+
+def _worth_cutting(body: Body, taken: Expr, parts: Sequence[Expr], scope: Scope) -> bool:
+    """Whether the branch has reads that need its guard, or stands at one position in so many only."""
+    boxes = [box_of(part, scope) for part in parts]
+    return body.leaks(taken) or any(box is not None and box.step != 1 for box in boxes)
+
+
+def _passed(node: Expr, scope: Scope) -> Task:
+    return (yield node, scope)
+
+
+def _where(body: Body, parts: Sequence[Expr], taken: Expr, other: Expr, node: Expr, scope: Scope) -> Task:
+    mask = yield from mask_value(body, parts, scope)
+    first = yield taken, scope
+    second = yield other, scope
+    return body.combine(SELECT, [mask, first, second], node.kind, scope)
+
+
+def mask_value(body: Body, parts: Sequence[Expr], scope: Scope) -> Task:
+    """The conjunction of ``parts`` as an array of booleans."""
+    return (yield conjunction(list(parts)), scope)
+
+
+def _unguarded(taken: Expr, parts: list[Expr], scope: Scope) -> list[Expr]:
+    """``parts`` without those that only keep reads in range, where the reads' zeros make the zero that is wanted outside."""
+    return [part for part in parts if not _vanishes(taken, part, scope)]
+
+
+def _vanishes(node: Expr, condition: Expr, scope: Scope) -> bool:
+    """Whether ``node`` is 0 wherever ``condition`` does not hold: a sum of reads that are out of range, times numbers."""
+    match node:
+        case Read():
+            return keeps_in_range(condition, node, scope)
+        case Call(op, (a, b)) if op is ADD or op is SUBTRACT:
+            return _vanishes(a, condition, scope) and _vanishes(b, condition, scope)
+        case Call(op, (a, Const(value))) if op is MULTIPLY or (op is DIVIDE and value):
+            return _is_finite(value) and _vanishes(a, condition, scope)
+        case Call(op, (Const(value), a)) if op is MULTIPLY:
+            return _is_finite(value) and _vanishes(a, condition, scope)
+        case Call(op, (a,)) if op is NEGATIVE:
+            return _vanishes(a, condition, scope)
+    return False
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, (float, complex)) or isfinite(abs(value))
+
+
+def keeps_in_range(condition: Expr, read: Read, scope: Scope) -> bool:
+    """Whether ``read`` is out of range, and thus zero, wherever ``condition`` does not hold."""
+    forms = nonnegative_forms(condition, scope)
+    if forms is None or any(reads_of(i) for i in read.indices):
+        return False
+    limits: list[Linear] = []
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        form = linear(scope.index(index))
+        limits += [form, linear(ZERO + extent) - form - constant(1)]
+    return all(any(_implied(limit, form) for limit in limits) for form in forms)
+
+
+def _implied(limit: Linear, form: Linear) -> bool:
+    """Whether ``form < 0`` makes ``limit < 0``."""
+    difference = lowest(form - limit)
+    return difference is not None and nonnegative(difference)
+
+
+# --- restriction
+
+
+def guarded(body: Body, parts: Sequence[Expr], other: Const, scope: Scope, make: Make) -> Task:
+    """What ``make`` returns where all of ``parts`` hold, and the number ``other`` elsewhere."""
+    boxes, masks = _boxes_of(parts, scope)
+    if any(is_empty(box) for box, _ in boxes):
+        return (yield other, scope)
+    inner = scope
+    new: list[tuple[Box, Axis, Expr]] = []
+    for box, condition in boxes:
+        inner, part = inner.restrict(box.dim, from_linear(box.start), box.step, box.count)
+        new.append((box, part, condition))
+    if masks:
+        mask = yield from mask_value(body, masks, inner)
+        value = yield from make(inner)
+        fill = yield other, inner
+        value = body.combine(SELECT, [mask, value, fill], (value.dtype, False), inner)
+    else:
+        value = yield from make(inner)
+    return (yield from _spread(body, value, new, other, scope))
+
+
+def _boxes_of(parts: Sequence[Expr], scope: Scope) -> tuple[list[tuple[Box, Expr]], list[Expr]]:
+    """One slice for each dimension that conditions cut, with the conditions, and the conditions that are left."""
+    boxes: dict[Axis, tuple[Box, Expr]] = {}
+    masks: list[Expr] = []
+    for part in parts:
+        box = box_of(part, scope)
+        if box is None or not usable(box):
+            masks.append(part)
+            continue
+        if box.dim in boxes:
+            met = intersect(boxes[box.dim][0], box)
+            if met is None or not usable(met):
+                masks.append(part)
+                continue
+            boxes[box.dim] = met, conjunction([boxes[box.dim][1], part])
+        else:
+            boxes[box.dim] = box, part
+    return list(boxes.values()), masks
+
+
+def _spread(
+    body: Body, value: Value, cuts: Sequence[tuple[Box, Axis, Expr]], other: Const, scope: Scope
+) -> Task:
+    """``value`` over parts of dimensions, as an array over the whole dimensions that holds ``other`` elsewhere."""
+    missing = [condition for _, part, condition in cuts if not among(part, value.dims)]
+    placed = {part: box for box, part, _ in cuts if among(part, value.dims)}
+    if placed:
+        value = _padded(body, value, placed, other)
+    if not missing:
+        return value
+    mask = yield from mask_value(body, missing, scope)
+    if mask.literal:
+        return value
+    fill = yield other, scope
+    return body.combine(SELECT, [mask, value, fill], (value.dtype, False), scope)
+
+
+def _padded(body: Body, value: Value, placed: dict[Axis, Box], other: Const) -> Value:
+    dims = tuple(placed[d].dim if d in placed else d for d in value.dims)
+    plain = not other.value and all(box.step == 1 for box in placed.values())
+    if plain:
+        widths = tuple(_widths(placed.get(d)) for d in value.dims)
+        return body.with_steps(value, [Pad(widths)], dims)
+    if value.kind[1]:
+        value = body.cast(value, value.dtype, always=True)
+    entries = []
+    for dim in value.dims:
+        box = placed.get(dim)
+        low, high = _widths(box, dim)
+        entries.append(f"({body.sizes.text(low)}, {body.sizes.text(high)}, {box.step - 1 if box else 0})")
+    fill = f"{dtype_text(value.dtype)}({_plain_number(other)})"
+    shown = f"[{', '.join(entries)}]"
+    return Value(Code(f"lax.pad({value.code.text}, {fill}, {shown})"), dims, value.kind)
+
+
+def _plain_number(other: Const) -> str:
+    return (
+        str(other.value)
+        if other.value in (0, 1)
+        else repr(other.value).replace("inf", "jnp.inf").replace("nan", "jnp.nan")
+    )
+
+
+def _widths(box: Box | None, part: Axis | None = None) -> tuple[Expr, Expr]:
+    """The elements missing before and after the slice ``box`` of its dimension."""
+    if box is None:
+        return ZERO, ZERO
+    covered = box.start + (linear(box.count) - constant(1)) * box.step + constant(1)
+    return from_linear(box.start), from_linear(linear(box.dim.hi) - covered)
+
+
+# --- pieces
+
+
+def _reduces(node: Expr) -> bool:
+    """Whether a branch is a reduction, which costs much where it is not taken."""
+    return any(isinstance(n, Reduce) for n in postorder(node))
+
+
+def _pieces(node: Call, scope: Scope) -> list[tuple[Box, Expr]] | None:
+    """A chain of selects on one dimension as consecutive slices of it, each with its branch."""
+    current: Expr = node
+    dim: Axis | None = None
+    left: list[Box] = []
+    found: list[tuple[Box, Expr]] = []
+    while isinstance(current, Call) and current.op is SELECT:
+        parts = split_conditions(current.args[0], scope)
+        if parts is None:
+            current = current.args[2]
+            continue
+        boxes, masks = _boxes_of(parts, scope)
+        if (
+            masks
+            or len(boxes) != 1
+            or boxes[0][0].step != 1
+            or (dim is not None and boxes[0][0].dim is not dim)
+        ):
+            break
+        box = boxes[0][0]
+        if dim is None:
+            dim = box.dim
+            left = [Box(dim, constant(0), linear(dim.hi))]
+        divided = _divide(left, box)
+        if divided is None:
+            return None
+        taken, left = divided
+        found += [(piece, current.args[1]) for piece in taken]
+        current = current.args[2]
+    if dim is None:
+        return None
+    found += [(piece, current) for piece in left]
+    return _in_sequence(found, dim)
+
+
+def _divide(left: Sequence[Box], box: Box) -> tuple[list[Box], list[Box]] | None:
+    """The parts of ``left`` inside ``box`` and outside of it; None where the sizes leave it open."""
+    inside: list[Box] = []
+    outside: list[Box] = []
+    for piece in left:
+        met = intersect(piece, box)
+        if met is None:
+            return None
+        if is_empty(met):
+            outside.append(piece)
+            continue
+        inside.append(met)
+        for rest in (Box(piece.dim, piece.start, met.start), Box(piece.dim, met.stop, piece.stop)):
+            if not is_empty(rest):
+                outside.append(rest)
+    return inside, outside
+
+
+def _in_sequence(found: list[tuple[Box, Expr]], dim: Axis) -> list[tuple[Box, Expr]] | None:
+    """The pieces from the first to the last; None where the sizes do not say which follows which."""
+    ordered: list[tuple[Box, Expr]] = []
+    start = constant(0)
+    remaining = list(found)
+    while remaining:
+        following = [entry for entry in remaining if same(entry[0].start, start)]
+        if len(following) != 1:
+            return None
+        ordered += following
+        remaining = [entry for entry in remaining if entry is not following[0]]
+        start = following[0][0].stop
+    return ordered if same(start, dim.hi) else None
+
+
+def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, scope: Scope) -> Task:
+    dim = pieces[0][0].dim
+    values: list[tuple[Value, Scope, Axis]] = []
+    for box, branch in pieces:
+        inner, part = scope.restrict(dim, from_linear(box.start), 1, box.count)
+        value = yield branch, inner
+        values.append((body.cast(value, node.dtype), inner, part))
+    dims = tuple(d for d in scope.order if d is dim or any(among(d, v.dims) for v, _, _ in values))
+    if all(not among(part, v.dims) and known(part.hi) == 1 for v, _, part in values):
+        rows = [body.named(v) if v.code.text.startswith("jnp.stack(") else v for v, _, _ in values]
+        return body.stack(rows, dim, scope)
+    texts = []
+    for value, _, part in values:
+        own = tuple(part if d is dim else d for d in dims)
+        code = broadcast(value, own)
+        if not value.dims or any(known(d.hi) != 1 for d in own if not among(d, value.dims)):
+            code = Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in own])})")
+        texts.append(code.text)
+    body.note("concatenate")
+    written = f"jnp.concatenate([{', '.join(texts)}], axis={place_of(dim, dims)})"
+    return Value(Code(written), dims, (node.dtype, False))

@@ -1,0 +1,296 @@
+"""Sums of products: one einsum over operands that are each evaluated on their own dimensions.
+
+The steps, each of which hands a smaller sum to the next: sums of products become sums; conditions on one dimension
+shorten it; conditions without reduced dimensions leave the sum; a dimension that is divided by a stride is taken
+apart into digits; overlapping indices (``i + k``) are unrolled over their short dimension; what is left is an einsum, with
+triangular and other remaining conditions as a mask on one operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.code.python_text import number
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.match.product import Factor
+from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
+from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
+from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
+from jaxte.lower.views.condition_box import box_of, is_empty, split_conditions, usable
+from jaxte.lower.views.intervals import dims_of, known
+from jaxte.lower.views.mixed_radix import digits_of, joined
+from jaxte.lower.views.overlaps import overlapping
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import from_linear, linear
+
+FEW = 4  # positions of a sum that are written out
+_MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
+
+
+def sum_value(
+    body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
+) -> Task:
+    """The sum of ``expr`` over the dimensions ``reduced``, the last ones of ``scope``."""
+    terms = _addends(expr)
+    if len(terms) == 1 or not any(_is_contraction(term, scope) for term, _ in terms):
+        return (yield from _product(body, expr, conditions, scope, reduced, zero))
+    total: Value | None = None
+    for term, sign in terms:
+        value = yield from _product(body, term, conditions, scope, reduced, zero)
+        if total is None:
+            total = value if sign > 0 else body.combine(NEGATIVE, [value], (zero.dtype, False), scope)
+        else:
+            total = body.combine(ADD if sign > 0 else SUBTRACT, [total, value], (zero.dtype, False), scope)
+    assert total is not None
+    return total
+
+
+def _addends(expr: Expr) -> list[tuple[Expr, int]]:
+    found: list[tuple[Expr, int]] = []
+    stack = [(expr, 1)]
+    while stack:
+        node, sign = stack.pop()
+        if len(found) + len(stack) > _MOST_PARTS:
+            found.append((node, sign))
+            continue
+        match node:
+            case Call(op, (a, b)) if op is ADD and node.dtype == expr.dtype:
+                stack += [(b, sign), (a, sign)]
+            case Call(op, (a, b)) if op is SUBTRACT and node.dtype == expr.dtype:
+                stack += [(b, -sign), (a, sign)]
+            case _:
+                found.append((node, sign))
+    return found
+
+
+def _is_contraction(term: Expr, scope: Scope) -> bool:
+    """Whether a product has no factor over all of its dimensions, so that it would be larger than its operands."""
+    factors = _factors(term)
+    dims = [set(dims_under(f.expr, scope)) for f in factors]
+    return len(factors) > 1 and all(d != set().union(*dims) for d in dims)
+
+
+def _product(
+    body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
+) -> Task:
+    guards = tuple(g for condition in conditions for g in conjuncts(condition))
+    job = Job(tuple(_factors(expr)), guards, tuple(reduced), zero)
+    return (yield from _conditions(body, job, scope))
+
+
+def _factors(expr: Expr) -> list[Factor]:
+    """``expr`` as a product. Choices stay whole: what they exclude may be infinite."""
+    found: list[Factor] = []
+    stack = [(expr, False)]
+    while stack:
+        node, inverse = stack.pop()
+        if len(found) + len(stack) > _MOST_PARTS:
+            found.append(Factor(node, inverse))
+            continue
+        match node:
+            case Call(op, (a, b)) if op is MULTIPLY:
+                stack += [(b, inverse), (a, inverse)]
+            case Call(op, (a, b)) if op is DIVIDE and not inverse:
+                stack += [(b, True), (a, False)]
+            case Call(op, (a,)) if op is NEGATIVE:
+                stack.append((a, inverse))
+                found.append(Factor(as_expr(-1)))
+            case _:
+                found.append(Factor(node, inverse))
+    return found
+
+
+# --- conditions
+
+
+def _conditions(body: Body, job: Job, scope: Scope) -> Task:
+    """Shortens reduced dimensions and moves conditions without them out of the sum."""
+    guards = split_conditions(conjunction(job.guards), scope)
+    if guards is None or any(known(d.hi) == 0 for d in job.reduced):
+        return (yield job.zero, scope)
+    single = next((d for d in job.reduced if known(d.hi) == 1), None)
+    if single is not None:
+        reduced = tuple(d for d in job.reduced if d is not single)
+        inner = scope.replace(single, as_expr(0), [], deeper=0)
+        return (yield from _conditions(body, replace(job, reduced=reduced), inner))
+    guards = [g for g in guards if not _is_met_by_zeros(body, g, job, scope)]
+    for guard in guards:
+        box = box_of(guard, scope)
+        if box is None or not among(box.dim, job.reduced) or not usable(box):
+            continue
+        if is_empty(box):
+            return (yield job.zero, scope)
+        inner, part = scope.restrict(box.dim, from_linear(box.start), box.step, box.count)
+        reduced = tuple(part if d is box.dim else d for d in job.reduced)
+        rest = tuple(g for g in guards if g is not guard)
+        return (yield from _conditions(body, replace(job, guards=rest, reduced=reduced), inner))
+    outer = [g for g in guards if not any(among(d, job.reduced) for d in guard_dims(g, scope))]
+    inside = replace(job, guards=tuple(g for g in guards if not among(g, outer)))
+    if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
+        return (yield from _masked(body, inside, outer, scope))
+    if outer:
+        return (
+            yield from guarded(body, outer, job.zero, scope, lambda part: _conditions(body, inside, part))
+        )
+    return (yield from _strides(body, inside, scope))
+
+
+def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
+    """The sum at every point, and zero chosen where ``guards`` do not hold."""
+    mask = body.named((yield from mask_value(body, guards, scope)))
+    value, zero = (yield from _conditions(body, job, scope)), (yield job.zero, scope)
+    return (
+        value
+        if identical(value, zero)
+        else body.combine(SELECT, [mask, value, zero], (job.dtype, False), scope)
+    )
+
+
+def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
+    """Whether a tensor that is read with zeros around it makes the product zero wherever ``guard`` does not hold.
+
+    The other factors are plain reads as well, so that none of them is infinite only because it is out of range.
+    """
+    reads = [f.expr for f in job.factors if isinstance(f.expr, Read) and not f.inverse]
+    if len(reads) + sum(isinstance(f.expr, Const) for f in job.factors) < len(job.factors):
+        return False
+    return any(r.tensor in body.padded and keeps_in_range(guard, r, scope) for r in reads)
+
+
+# --- strides
+
+
+def _strides(body: Body, job: Job, scope: Scope) -> Task:
+    """Takes an output dimension apart into digits where an index mixes its quotient with other dimensions."""
+    found = _divided(job, scope)
+    if found is None:
+        return (yield from _overlaps(body, job, scope))
+    dim, base, shift = found
+    q, r, meaning = digits_of(dim, base, shift)
+    value = yield from _conditions(body, job, scope.replace(dim, meaning, [q, r]))
+    steps, dims = joined(value.dims, dim, (q, r), shift)
+    return body.with_steps(value, steps, dims)
+
+
+def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
+    """An output dimension that stands divided in an index together with another dimension.
+
+    Or of which one factor reads the quotient (or the remainder) alone and another the other digit or both: over the
+    digits none of them is repeated.
+    """
+    for factor in job.factors:
+        for key, digit in _digits_read(factor, job, scope).items():
+            others = [f for f in job.factors if f is not factor]
+            if any(_digits_read(f, job, scope).get(key) not in (None, digit) for f in others):
+                return key
+            if job.reduced and any(_reads_whole(f, key[0], scope) for f in others):
+                return key
+    for factor in job.factors:
+        for read in reads_of(factor.expr):
+            for index in read.indices:
+                if reads_of(index):
+                    continue
+                form = scope.index(index)
+                if len(dims_of(form)) < 2:
+                    continue
+                for node in postorder(form):
+                    found = _division(node, job)
+                    if found is not None:
+                        return found
+    return None
+
+
+def _digits_read(factor: Factor, job: Job, scope: Scope) -> dict[tuple[Axis, int, int], str]:
+    """For each output dimension that one factor reads divided, whether only its quotient or its remainder is read."""
+    found: dict[tuple[Axis, int, int], set[str]] = {}
+    others: set[Axis] = set()
+    for read in reads_of(factor.expr):
+        for index in read.indices:
+            if reads_of(index):
+                return {}
+            form = scope.index(index)
+            for node in postorder(form):
+                key = _division(node, job)
+                if key is not None and isinstance(node, Call):
+                    found.setdefault(key, set()).add(node.op.name)
+            others |= {a for a in linear(form).terms if isinstance(a, Axis)}
+    return {k: next(iter(ops)) for k, ops in found.items() if len(ops) == 1 and k[0] not in others}
+
+
+def _reads_whole(factor: Factor, dim: Axis, scope: Scope) -> bool:
+    """Whether ``dim`` stands undivided in an index of ``factor``."""
+    indices = [i for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
+    return any(dim in linear(scope.index(index)).terms for index in indices)
+
+
+def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
+    match node:
+        case Call(op, (numerator, Const(int() as base))) if op.name in ("floor_divide", "mod"):
+            form = linear(numerator)
+            if len(form.terms) == 1:
+                ((dim, coefficient),) = form.terms.items()
+                if isinstance(dim, Axis) and coefficient == 1 and not among(dim, job.reduced):
+                    return dim, int(base), form.constant % int(base)
+    return None
+
+
+# --- overlaps
+
+
+def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
+    """Unrolls a short reduced dimension that shares an index with another one without being a digit of it."""
+    dim = overlapping([f.expr for f in job.factors], job.reduced, scope, job.budget)
+    dim = _short(job, scope) if dim is None else dim
+    if dim is None:
+        outer = [d for d in scope.order if not among(d, job.reduced)]
+        small = overlapping([f.expr for f in job.factors], outer, scope, job.budget) if job.reduced else None
+        if small is None:
+            return (yield from contraction(body, job, scope))
+        return (yield from _stacked(body, job, scope, small))
+    body.note("shift-and-add")
+    count = known(dim.hi) or 0
+    rest = tuple(d for d in job.reduced if d is not dim)
+    masked = job.masked or has_many_positions(job.factors, job.reduced, scope, job.budget)
+    smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked)
+    total: Value | None = None
+    for position in range(count):
+        value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
+        if value.literal and value.code == number(job.zero.value):
+            continue
+        total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
+    return total if total is not None else (yield job.zero, scope)
+
+
+def _short(job: Job, scope: Scope) -> Axis | None:
+    """A reduced dimension of a few positions in a product that is as large as one of its factors.
+
+    Such a product is no matrix product: added up position by position it is one fused loop.
+    """
+    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    every = frozenset().union(*dims)
+    if every not in dims:
+        return None
+    for dim in job.reduced:
+        count = known(dim.hi)
+        shared = any(dim in own and own != every for own in dims)
+        if shared and count is not None and 1 < count <= min(FEW, job.budget):
+            return dim
+    return None
+
+
+def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """One sum for each position of a short output dimension, stacked."""
+    count = known(dim.hi) or 0
+    smaller = replace(job, budget=job.budget // count)
+    values: list[Value] = []
+    for position in range(count):
+        value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
+        values.append(body.cast(value, job.dtype) if value.literal else value)
+    body.note("stacked sums")
+    return body.stack(values, dim, scope)

@@ -1,0 +1,1 @@
+"""What is too large to exist in whole: block by block."""

@@ -1,0 +1,126 @@
+"""A pass over an axis that is being put together, and how many positions its blocks have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isqrt
+
+from jaxte.lower.tiles.blocks import Blocks
+from jaxte.lower.tiles.carried_sums import Running, Update, updates
+from jaxte.lower.tiles.sizes import FEW, bytes_of, inner_bytes
+from jaxte.tensors.tensor import Compute, Tensor
+
+_TRIED = 64  # positions of a block while passes are sought
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pass as far as it is known.
+
+    Attributes:
+        inside: the large tensors that exist by blocks only.
+        members: the tensors that it makes block by block, with the position of the axis in each.
+        sums: the reductions that are carried through it.
+        extent: of its axis.
+        blocks, updates: what a tile computes.
+        of_parts: bytes of a position of the largest tensor of the passes that it was put together from, 0 for none.
+    """
+
+    inside: Collection[Tensor]
+    members: tuple[tuple[Compute, int], ...]
+    sums: tuple[Running, ...]
+    extent: int
+    blocks: Blocks
+    updates: tuple[Update, ...]
+    of_parts: int = 0
+
+    @property
+    def wholes(self) -> list[Compute]:
+        return [*(m for m, _ in self.members), *(w for s in self.sums for w in s.wholes)]
+
+    @cached_property
+    def largest(self) -> int:
+        """Bytes of a single position of the largest tensor."""
+        return self.of_parts or largest_block(self.blocks, self.updates)[0] // self.blocks.size
+
+    def of_size(self, size: int) -> Pass:
+        """The same with other blocks."""
+        return make_pass(self.inside, self.members, self.sums, self.extent, size)
+
+    def square(self, limit: float) -> Pass:
+        """The same with blocks that are to be computed in tiles of another axis, too, of about as many positions."""
+        return self.of_size(_even(self.extent, min(_TRIED, isqrt(int(limit) // 8))))
+
+    def with_others(self, other: Pass) -> Pass:
+        """The pass that makes what ``other`` makes too.
+
+        Raises:
+            NoBlock: one of them reads more than a block of what the other one makes.
+        """
+        members, sums = (*self.members, *other.members), (*self.sums, *other.sums)
+        both = make_pass(self.inside, members, sums, self.extent)
+        return replace(both, of_parts=max(self.largest, other.largest))
+
+    def reached(self, start: Iterable[Tensor]) -> set[tuple[Compute, int]]:
+        """The blocks that tensors of a tile read, directly or through others."""
+        keys: dict[Tensor, tuple[Compute, int]] = {b: key for key, b in self.blocks.tensors.items()}
+        own: set[Tensor] = {*self.blocks.computed}
+        seen: set[Tensor] = set()
+        stack = [t for tensor in start for t in tensor.inputs]
+        while stack:
+            tensor = stack.pop()
+            if tensor not in seen and tensor in own:
+                seen.add(tensor)
+                stack.extend(tensor.inputs)
+        return {keys[t] for t in seen if t in keys}
+
+
+def make_pass(
+    inside: Collection[Tensor],
+    members: Sequence[tuple[Compute, int]],
+    sums: Sequence[Running],
+    extent: int,
+    size: int = 0,
+) -> Pass:
+    """A pass in blocks of ``size`` positions that makes ``members`` and ``sums``.
+
+    Raises:
+        NoBlock: one of them reads more than a block of what is computed inside.
+    """
+    results = {m for m, _ in members}
+    blocks = Blocks({*inside, *results}, extent, size or min(_TRIED, -(-extent // 2)), results)
+    for member, position in members:
+        blocks.block(member, position)
+    found = tuple(u for s in sums for u in updates(blocks, s))
+    return Pass(inside, tuple(members), tuple(sums), extent, blocks, found)
+
+
+def sized(known: Pass, limit: float) -> Pass:
+    """``known`` with as many positions in a block as ``limit`` bytes for each tensor allow."""
+    size = _even(known.extent, int(limit // max(1, known.largest)))
+    found = known.of_size(size)
+    while size > 1 and largest_block(found.blocks, found.updates)[0] > limit:
+        size = _even(known.extent, size // 2)
+        found = known.of_size(size)
+    return found
+
+
+def _even(extent: int, most: int) -> int:
+    """A number of positions, at most half of them and at most ``most``: one that divides, if it is above half of that."""
+    most = max(1, min(most, -(-extent // 2)))
+    divisor = next((d for d in range(most, most // 2, -1) if extent % d == 0), 0)
+    return divisor or (most // 8 * 8 if most >= 16 else most)
+
+
+def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compute]:
+    """Bytes of the largest tensor of a tile, or of what it evaluates, and what that is. Results exist in whole anyway."""
+    sizes = [
+        (max(bytes_of(block) or 0, inner_bytes(block.body, FEW)), tensor)
+        for (tensor, _), block in blocks.tensors.items()
+    ]
+    sizes += [
+        (max((bytes_of(u.new) or 0) if u.slab else 0, inner_bytes(u.new.body, FEW)), u.whole) for u in updates
+    ]
+    return max(sizes, key=lambda s: s[0])

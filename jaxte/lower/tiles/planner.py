@@ -1,0 +1,348 @@
+"""Which tensors are computed in tiles: for a block of positions of an axis at a time, with all that only these need.
+
+The tensors that are too large to exist in whole are left out of the program. Each tensor that reads them, a *reader*, is
+computed block by block along an axis, with the blocks of the large tensors inside: memory is that of a block. Either each
+position of the reader needs one position of each large tensor (see ``tile_blocks``), or the reader is a reduction to which
+each block adds its part (see ``tile_sums``):
+
+    K[i] = sum over j of exp(-D[i, j]) * b[j]           tiles of i make blocks of K
+    db[j] = sum over i of h[i] * exp(-D[i, j])          the same tiles of i add to all of db
+
+Readers that need the same blocks share one pass, in the order in which they read each other. What several passes need is
+computed again in each, as long as that costs less than to write it to memory and to read it back, or where a budget asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from jaxte.lang.errors import LoweringError
+from jaxte.lang.expr import Axis, Const
+from jaxte.lang.identity import Members, among
+from jaxte.lang.walk import depends_on, reads_of
+from jaxte.lower.cost.default_work import is_contraction
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.cost.work import points
+from jaxte.lower.tiles.band_matrices import with_matrices
+from jaxte.lower.tiles.blocks import NoBlock
+from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
+from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized
+from jaxte.lower.tiles.sizes import (
+    FEW,
+    GENERAL,
+    RATIO,
+    TILES,
+    Large,
+    bytes_of,
+    inner_bytes,
+    overlaps,
+    wanted,
+)
+from jaxte.lower.tiles.split_products import split_products
+from jaxte.lower.tiles.split_short_axes import split_positions
+from jaxte.lower.tiles.tiling import Tiles, Tiling, inputs_of, ordered
+from jaxte.tensors.tensor import Compute, Tensor
+
+_LONG = 32  # terms of a block from which on it is worth carrying a sum through a pass that exists anyway
+_LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
+
+
+def tiling(
+    order: Sequence[Tensor],
+    given: Members[Tensor],
+    results: Members[Tensor],
+    policy: Policy,
+    tiled: frozenset[Axis] = frozenset(),
+) -> Tiling:
+    """``order`` with what is too large to exist computed in tiles.
+
+    Args:
+        order: all tensors, each after what it reads.
+        given: those that exist already.
+        results: those that have to exist in the end.
+        policy: the budget, the rates, and the forms that the user named.
+        tiled: axes that are those of a block already.
+
+    Raises:
+        LoweringError: a tensor above the memory budget has no tiles, or one position of it is above the budget and has none.
+    """
+    own = [t for t in order if t not in given]
+    large = Large(own, given, policy)
+    own, divided, pieces = split_positions(own, _free(large, results))
+    if pieces:
+        results = {divided.get(t, t) for t in order if t in results}
+        large = Large(own, given, policy)
+    before = own
+    own, renewed = split_products(own, _free(large, results))
+    if renewed:
+        results = {renewed.get(t, t) for t in before if t in results}
+        large = Large(own, given, policy)
+    planner = _Planner(own, results, large, tiled, pieces)
+    while not planner.attempt():
+        pass
+    return replace(planner.finished(), renewed={t: renewed.get(n, n) for t, n in divided.items()} | renewed)
+
+
+def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
+    """The large tensors that need not exist as they are defined."""
+    return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in (None, TILES)]
+
+
+class _Planner:
+    """Attributes:
+    inside: the large tensors that are to exist by blocks only.
+    passes: those found so far.
+    pieces: of the tensors that were divided by positions of an axis, how many of the same tensor there are.
+    stand_ins: tensors in terms of reductions that a pass makes.
+    """
+
+    def __init__(
+        self,
+        order: Sequence[Tensor],
+        results: Members[Tensor],
+        large: Large,
+        tiled: frozenset[Axis],
+        pieces: Mapping[Tensor, int],
+    ) -> None:
+        self.order = order
+        self.tiled = tiled
+        self.pieces = pieces
+        self.large = large
+        self.policy = large.policy
+        self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
+        self.refused: dict[Tensor, str] = {}
+        self.passes: list[Pass] = []
+        self.stand_ins: dict[Tensor, Compute] = {}
+
+    def attempt(self) -> bool:
+        """Finds passes for all readers; False where a large tensor has to exist after all."""
+        self.passes, self.stand_ins = [], {}
+        for tensor in self.order:
+            if not isinstance(tensor, Compute) or tensor in self.inside:
+                continue
+            read = [t for t in tensor.inputs if t in self.inside]
+            if not read and not self._has_large_operand(tensor):
+                continue
+            reason = self._add(tensor)
+            if reason is None:
+                continue
+            for source in read:
+                self._keep(source, f"{tensor.name} needs all of it ({reason})")
+            if read:
+                return False
+        return self._each_worth_it()
+
+    def _has_large_operand(self, tensor: Compute) -> bool:
+        """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
+        form = wanted(self.policy, [tensor.name])
+        size = inner_bytes(tensor.body, FEW if self.tiled else 1)
+        budget = self.policy.max_memory
+        if overlaps(tensor):
+            return False
+        if budget is not None and size > budget:
+            return True
+        if form == GENERAL or TILES in self.policy.without:
+            return False
+        if form == TILES:
+            return bool(tensor.axes)
+        sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
+        return size > self.policy.rates.cache and size >= RATIO * sources
+
+    def _keep(self, tensor: Tensor, reason: str) -> None:
+        if self.large.is_over_budget(tensor):
+            size = bytes_of(tensor)
+            raise LoweringError(
+                f"{tensor.name} takes {size:,} bytes, more than max_memory={self.policy.max_memory:,}, and cannot be "
+                f"computed in tiles: {reason}; give max_memory={size} or more, or define what reads {tensor.name} so "
+                "that each of its elements needs one row"
+            )
+        self.inside.pop(tensor, None)
+        self.refused[tensor] = reason
+
+    # --- passes
+
+    def _add(self, tensor: Compute) -> str | None:
+        """Puts ``tensor`` into a pass; or says why it has none."""
+        rows, reason = self._row_passes(tensor)
+        if self._joined(rows):
+            return None
+        split = self._split(tensor)
+        if split is not None and self._with_sums(tensor, *split, new=False):
+            return None  # in blocks of some length: what is carried is read and written once for each
+        small = [p for p in rows if p.largest <= self._limit]
+        if not small and split is not None and self._with_sums(tensor, *split, new=True):
+            return None
+        if not rows:
+            return reason
+        self.passes.append(small[0] if small else min(rows, key=lambda p: p.largest))
+        return None
+
+    def _row_passes(self, tensor: Compute) -> tuple[list[Pass], str]:
+        """A pass of its own for each axis of which ``tensor`` has blocks; or why there is none."""
+        reason = "it has no axis"
+        found: list[Pass] = []
+        for position, axis in enumerate(tensor.axes):
+            if not isinstance(axis.extent, Const) or int(axis.hi) < 2 or axis in self.tiled:
+                continue
+            try:
+                own = make_pass(self.inside, [(tensor, position)], [], int(axis.hi))
+            except NoBlock as refusal:
+                reason = str(refusal)
+                continue
+            if any(s.windows for s in own.blocks.slices.values()) or own.blocks.start in {
+                t for b in own.blocks.tensors.values() for t in b.inputs
+            }:
+                found.append(own)
+            else:
+                reason = f"it is the same for each {axis.name}"
+        return found, reason
+
+    def _split(self, tensor: Compute) -> tuple[Compute, list[tuple[Compute, ...]]] | None:
+        """``tensor`` in terms of its reductions, each a tensor of its own, that read what is inside."""
+        whole, reductions = tensor, []
+        for node in outermost(tensor.body):
+            if any(r.tensor in self.inside for r in reads_of(node)) or self._has_large_operand(tensor):
+                wholes, whole = apart(whole, node)
+                reductions.append(wholes)
+        if not reductions or (whole is not tensor and any(t in self.inside for t in whole.inputs)):
+            return None
+        return whole, reductions
+
+    def _with_sums(
+        self, tensor: Compute, whole: Compute, reductions: Sequence[tuple[Compute, ...]], new: bool
+    ) -> bool:
+        """Puts each of ``reductions`` into a pass: one that is known, or, if ``new``, one of its own."""
+        before = list(self.passes)
+        for wholes in reductions:
+            options: list[Pass] = []
+            for running in runnings(wholes, self.inside):
+                if running.axis in self.tiled or depends_on(running.position, [*self.tiled]):
+                    continue
+                try:
+                    options.append(make_pass(self.inside, [], [running], running.extent))
+                except NoBlock:
+                    continue
+            if self._joined(options, carried=not new):
+                continue
+            small = [p for p in options if p.largest <= self._limit] or options
+            if not new or not small:
+                self.passes = before
+                return False
+            self.passes.append(small[0])
+        if whole is not tensor:
+            self.stand_ins[tensor] = whole
+        return True
+
+    def _joined(self, options: Sequence[Pass], carried: bool = False) -> bool:
+        """Puts a pass of one tensor into one that has blocks in common with it, long ones if it is ``carried``."""
+        for own in options:
+            least = max(map(_least_positions, own.sums)) if carried else 0
+            for number, known in reversed(list(enumerate(self.passes))):
+                both = self._both(known, own)
+                if both is not None and self._limit_of(both) >= least * both.largest:
+                    self.passes[number] = both
+                    return True
+        return False
+
+    def _both(self, known: Pass, own: Pass) -> Pass | None:
+        if known.extent != own.extent:
+            return None
+        try:
+            both = known.with_others(own)
+        except NoBlock:
+            return None
+        made = [both.blocks.tensors[m] for m in own.members]
+        made += [u.new for u in both.updates if among(u.whole, own.wholes)]
+        if not any(key in known.blocks.tensors for key in both.reached(made)):
+            return None
+        needed = self._above(inputs_of(both.blocks, both.updates))
+        return None if any(w in needed for w in both.wholes) else both
+
+    def _above(self, tensors: Iterable[Tensor]) -> set[Tensor]:
+        """All that ``tensors`` need, themselves too. A pass makes its members all at once, so it needs what any needs."""
+        together: dict[Tensor, list[Compute]] = {w: p.wholes for p in self.passes for w in p.wholes}
+        found: set[Tensor] = set()
+        stack = list(tensors)
+        while stack:
+            tensor = stack.pop()
+            if tensor not in found:
+                found.add(tensor)
+                stack.extend((*self.stand_ins.get(tensor, tensor).inputs, *together.get(tensor, ())))
+        return found
+
+    # --- sizes
+
+    @property
+    def _limit(self) -> float:
+        """Bytes that one tensor of a tile may take: little enough for the cache, enough to be worth starting the operations."""
+        rates = self.policy.rates
+        limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
+        return limit if self.policy.max_memory is None else min(limit, self.policy.max_memory)
+
+    def _limit_of(self, known: Pass) -> float:
+        """The same where the pieces of a tensor exist side by side."""
+        return self._limit / max([self.pieces.get(t, 1) for t, _ in known.blocks.tensors], default=1)
+
+    def _each_worth_it(self) -> bool:
+        """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
+        for tensor in list(self.inside):
+            passes = sum(any(t is tensor for t, _ in p.blocks.tensors) for p in self.passes)
+            forced = self.large.has_to_be_tiled(tensor)
+            if passes == 0 or (passes > 1 and not forced and self.large.again(tensor, passes - 1) > 0):
+                self._keep(tensor, f"{passes} passes would each compute it")
+                return False
+        return True
+
+    # --- the end
+
+    def finished(self) -> Tiling:
+        tiles = [self._tiles(p) for p in self.passes]
+        return Tiling(ordered(self.order, self.inside, tiles, self.stand_ins), self.stand_ins, self.refused)
+
+    def _tiles(self, known: Pass) -> Tiles:
+        budget = self.policy.max_memory
+        chosen = sized(known, self._limit_of(known))
+        inner, reason = self._inner(chosen, budget)
+        if reason or (
+            chosen.blocks.size == 1 and known.extent > 1
+        ):  # a row alone is 10 times as slow as squares
+            square = known.square(self._limit)
+            parts, missing = self._inner(square, int(self._limit))
+            if not missing and any(isinstance(t, Tiles) for t in parts.order):
+                chosen, inner, reason = square, parts, ""
+        if reason:
+            size, tensor = largest_block(chosen.blocks, chosen.updates)
+            raise LoweringError(
+                f"{' and '.join(w.name for w in chosen.wholes)}: one row of {tensor.name} takes {size:,} bytes, more than "
+                f"max_memory={self.policy.max_memory:,}, and cannot be computed in parts: {reason}; give max_memory={size} or more"
+            )
+        inside = tuple(dict.fromkeys(t for t, _ in chosen.blocks.tensors if t in self.inside))
+        axis = known.members[0][0].axes[known.members[0][1]] if known.members else known.sums[0].axis
+        return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner)
+
+    def _inner(self, known: Pass, budget: int | None) -> tuple[Tiling, str]:
+        """What a block consists of, in tiles again where a budget asks for it; and why it stays above the budget."""
+        blocks, updates = known.blocks, known.updates
+        own: list[Tensor] = [*blocks.computed, *(u.new for u in updates)]
+        whole = Tiling(tuple(own), {}, {})
+        results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
+        if budget is None:
+            return with_matrices(whole, results) if self.policy.platform == "cpu" else whole, ""
+        forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
+        policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
+        try:
+            found = tiling(own, frozenset(), results, policy, self.tiled | blocks.axes)
+        except LoweringError as error:
+            return whole, str(error)
+        for tensor in found.order:
+            if isinstance(tensor, Compute) and (size := inner_bytes(tensor.body, FEW)) > budget:
+                return whole, f"the operands of {tensor.name} take {size:,} bytes"
+        return found, ""
+
+
+def _least_positions(running: Running) -> int:
+    """How many positions a block has to have so that a part of ``running`` is worth reading and writing what is carried."""
+    node = running.node
+    terms = points(a for a in node.axes if a is not running.axis)
+    return -(-(_LONG_PRODUCT if is_contraction(node) else _LONG) // max(1, terms))

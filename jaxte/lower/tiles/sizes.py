@@ -1,0 +1,183 @@
+"""How large the tensors of a graph and the intermediates of a body are, and what it costs to compute one again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.identity import Members
+from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.cost.default_work import expensive_calls, general_work
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.cost.work import Work, points
+from jaxte.lower.forms.band.candidates import band_work
+from jaxte.lower.forms.band.recognise import recognise_band
+from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.match.product import product_of, split_outer
+from jaxte.lower.rewrites.unroll import is_written_out
+from jaxte.tensors.tensor import Compute, Tensor
+
+TILES = "tiles"
+GENERAL = "general"
+FEW = 4  # positions of a dimension that a sum in tiles is written out for
+MEMORY_WORTH = 3
+RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
+
+
+def width_of(dtype: str) -> int:
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
+def bytes_of(tensor: Tensor) -> int | None:
+    """The memory of ``tensor``; None where it depends on symbolic sizes."""
+    count = width_of(tensor.dtype)
+    for extent in tensor.shape:
+        if not isinstance(extent, int):
+            return None
+        count *= extent
+    return count
+
+
+def work_of(tensor: Compute) -> Work:
+    """The work of all of ``tensor``: that of a band, where it is one, else that of the general path."""
+    reduces = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
+    total = Work(
+        stream=2 * width_of(tensor.dtype) * points(tensor.axes),
+        transcendental=expensive_calls([tensor.body]) * points(tensor.axes) if not reduces else 0,
+        kernel=1,
+    )
+    for node in reduces:
+        band = recognise_band(tensor.axes, node)
+        total = total + (band_work(band) if isinstance(band, BandSpec) else general_work(tensor.axes, node))
+    return total
+
+
+def inner_bytes(body: Expr, few: int = 1) -> int:
+    """The largest array that the reductions of ``body`` evaluate before they reduce it.
+
+    That are the operands of a sum of products, and what an expression uses more than once; the rest is fused. Dimensions of at
+    most ``few`` points do not count in operands: those are evaluated one after the other.
+    """
+    largest = 0
+    for node in postorder(body):
+        if not isinstance(node, Reduce):
+            continue
+        sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in _used_twice(node)]
+        if node.reducer.name == "sum":
+            _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+            if len({frozenset(free_axes(f.expr)) for f in inner}) > 1:
+                made = [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
+                sizes += [_bytes_over([a for a in free_axes(e) if points([a]) > few], e.dtype) for e in made]
+        largest = max([largest, *sizes])
+    return largest
+
+
+def _used_twice(node: Reduce) -> list[Expr]:
+    """The operations below a reduction that several others use."""
+    uses: dict[Expr, int] = {}
+    for below in postorder(*node.exprs):
+        for child in below.children:
+            uses[child] = uses.get(child, 0) + 1
+    return [e for e, count in uses.items() if count > 1 and isinstance(e, Call) and not e.weak]
+
+
+def reduced_bytes(body: Expr) -> int:
+    """The largest array that ``body`` reduces, whether it exists or is fused."""
+    nodes = [n for n in postorder(body) if isinstance(n, Reduce) and not is_written_out(n)]
+    sizes = [_bytes_over({**free_axes(n), **dict.fromkeys(n.axes)}, n.dtype) for n in nodes]
+    return max(sizes, default=0)
+
+
+def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:
+    own = list(axes)
+    return width_of(dtype) * points(own) if all(isinstance(a.extent, Const) for a in own) else 0
+
+
+def overlaps(tensor: Compute) -> bool:
+    """Whether an index mixes a reduced axis with another one, as windows and convolutions do."""
+    for node in postorder(tensor.body):
+        if isinstance(node, Reduce):
+            for read in reads_of(*node.exprs):
+                for index in read.indices:
+                    free = free_axes(index)
+                    if len(free) > 1 and any(a in free for a in node.axes):
+                        return True
+    return False
+
+
+def wanted(policy: Policy, names: Iterable[str]) -> str | None:
+    """The form that the user named for a tensor of one of these names."""
+    for name in names:
+        if name in policy.forms:
+            return policy.forms[name]
+    return policy.forms.get(ANY)
+
+
+class Large:
+    """Which intermediates are too large to exist in whole.
+
+    A tensor is large if it is above the memory budget, or above the cache and ``RATIO`` times as large as each tensor
+    that it is made from (through other large ones). Windows and convolutions are large for a budget only: their rows overlap.
+    """
+
+    def __init__(self, order: Sequence[Tensor], given: Members[Tensor], policy: Policy) -> None:
+        self.policy = policy
+        self.sources: dict[Tensor, frozenset[Tensor]] = {}
+        self.tensors: dict[Compute, None] = {}
+        readers = _names_of_readers(order)
+        for tensor in order:
+            if tensor in given:
+                continue
+            own: set[Tensor] = set()
+            for source in tensor.inputs:
+                own |= self.sources[source] if source in self.tensors else {source}
+            self.sources[tensor] = frozenset(own)
+            if isinstance(tensor, Compute) and self._is_large(tensor, [tensor.name, *readers[tensor]]):
+                self.tensors[tensor] = None
+
+    def _is_large(self, tensor: Compute, names: Sequence[str]) -> bool:
+        size, policy = bytes_of(tensor), self.policy
+        if size is None or not tensor.axes:
+            return False
+        if self.is_over_budget(tensor):
+            return True
+        form = wanted(policy, names)
+        if form == TILES:
+            return True
+        if form == GENERAL or TILES in policy.without:
+            return False
+        small = size <= policy.rates.cache or size < RATIO * self.largest_source(tensor)
+        return not small and not overlaps(tensor)
+
+    def is_over_budget(self, tensor: Tensor) -> bool:
+        size, budget = bytes_of(tensor), self.policy.max_memory
+        return size is not None and budget is not None and size > budget
+
+    def has_to_be_tiled(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` must not exist in whole, whatever it costs to compute it again."""
+        return self.is_over_budget(tensor) or wanted(self.policy, [tensor.name]) == TILES
+
+    def largest_source(self, tensor: Tensor) -> int:
+        return max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)
+
+    def again(self, tensor: Tensor, times: int) -> float:
+        """Seconds to compute ``tensor`` so many times more, less what its memory is worth.
+
+        That is ``MEMORY_WORTH`` times as long as it takes to write it and to read it back.
+        """
+        rates = self.policy.rates
+        if not isinstance(tensor, Compute):
+            return 0.0
+        work = replace(work_of(tensor), stream=0, temporaries=0)  # in a tile it stays in the cache
+        return times * work.seconds(rates) - 2 * MEMORY_WORTH * (bytes_of(tensor) or 0) / rates.spill
+
+
+def _names_of_readers(order: Sequence[Tensor]) -> dict[Tensor, list[str]]:
+    found: dict[Tensor, list[str]] = {t: [] for t in order}
+    for tensor in order:
+        for source in tensor.inputs:
+            found.setdefault(source, []).append(tensor.name)
+    return found

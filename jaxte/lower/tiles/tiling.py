@@ -1,0 +1,116 @@
+"""Passes over an axis, and the order of tensors and passes in a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from jaxte.lang.identity import Members
+from jaxte.lang.walk import reads_of
+from jaxte.lower.tiles.blocks import Blocks
+from jaxte.lower.tiles.carried_sums import Update
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """One pass over an axis.
+
+    Attributes:
+        members: the tensors that it computes block by block, and the position of the axis in each.
+        updates: what each block does to the tensors that are carried through the pass.
+        blocks: the slices that a block is handed, and its own tensors.
+        inside: the large tensors that exist by blocks only.
+        axis: name of the axis.
+        inner: how a single block is computed: what its tensors are, in order, in tiles again where they are too large.
+    """
+
+    members: tuple[tuple[Compute, int], ...]
+    updates: tuple[Update, ...]
+    blocks: Blocks
+    inside: tuple[Compute, ...]
+    axis: str
+    inner: Tiling
+
+    @property
+    def wholes(self) -> tuple[Compute, ...]:
+        """All that the pass makes."""
+        return (*(m for m, _ in self.members), *(u.whole for u in self.updates))
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The tensors that have to exist in whole before."""
+        return inputs_of(self.blocks, self.updates)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """A program in tiles.
+
+    Attributes:
+        order: what to compute, in order.
+        stand_ins: tensors that are computed under another definition.
+        refused: large tensors that exist in whole, with the reason.
+        renewed: what stands for tensors whose definitions read others, in this order and in all that it holds.
+    """
+
+    order: tuple[Tensor | Tiles, ...]
+    stand_ins: dict[Tensor, Compute]
+    refused: dict[Tensor, str]
+    renewed: dict[Tensor, Tensor] = field(default_factory=dict)
+
+
+def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:
+    """What a pass reads that it does not make."""
+    rows = [*blocks.computed, *(u.new for u in updates)]
+    own: set[Tensor] = {*rows, blocks.start, blocks.first}
+    own |= {*(s.part for s in blocks.slices.values()), *(u.old for u in updates)}
+    read = [t for row in rows for t in row.inputs if t not in own]
+    for piece in blocks.slices.values():
+        source = piece.source
+        read += [source] if isinstance(source, Tensor) else [r.tensor for r in reads_of(source.body)]
+    return list(dict.fromkeys(read))
+
+
+def ordered(
+    order: Sequence[Tensor],
+    inside: Members[Tensor],
+    tiles: Sequence[Tiles],
+    stand_ins: dict[Tensor, Compute],
+) -> tuple[Tensor | Tiles, ...]:
+    """Tensors and passes, each after what it needs, as near to ``order`` as can be."""
+    if not tiles:
+        return tuple(order)
+    maker: dict[Tensor, Tiles] = {member: t for t in tiles for member in t.wholes}
+    items: list[Tensor | Tiles] = []
+    seen: set[int] = set()
+    for tensor in order:
+        own = stand_ins.get(tensor, tensor)
+        sources = [maker[s] for s in own.inputs if s in maker] if own is not tensor else []
+        for item in (*sources, maker.get(tensor, own)):
+            if item not in inside and id(item) not in seen:
+                seen.add(id(item))
+                items.append(item)
+    numbers = {id(item): n for n, item in enumerate(items)}
+    original: dict[Tensor, Tensor] = {stand_in: tensor for tensor, stand_in in stand_ins.items()}
+    at: dict[Tensor, int] = {}
+    for item in items:
+        for made in item.wholes if isinstance(item, Tiles) else [original.get(item, item)]:
+            at[made] = numbers[id(item)]
+    waits = [{at[s] for s in item.inputs if s in at} - {n} for n, item in enumerate(items)]
+    readers: list[list[int]] = [[] for _ in items]
+    for n, needed in enumerate(waits):
+        for source in needed:
+            readers[source].append(n)
+    ready = [n for n, needed in enumerate(waits) if not needed]
+    heapify(ready)
+    done: list[Tensor | Tiles] = []
+    while ready:
+        n = heappop(ready)
+        done.append(items[n])
+        for reader in readers[n]:
+            waits[reader].discard(n)
+            if not waits[reader]:
+                heappush(ready, reader)
+    return tuple(done)

@@ -1,0 +1,1 @@
+"""Indices as slices, pads and reshapes; scopes; boxes."""

@@ -1,0 +1,216 @@
+"""Affine indices on one dimension of a tensor: slices with pads, digits by reshape, overlaps by a sheared reshape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.text import text
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import (
+    ALL,
+    Index,
+    Only,
+    Pad,
+    Range,
+    Repeat,
+    Reshape,
+    Step,
+    Tile,
+    Transpose,
+    View,
+)
+from jaxte.lower.views.intervals import at_most, constant, known, nonnegative, plus, same, times
+from jaxte.sets.affine import Linear, from_linear, linear
+
+
+def affine_view(extent: Expr, form: Linear) -> View | Refusal:
+    terms = [(a, c) for a, c in form.terms.items() if isinstance(a, Axis)]
+    offset = Linear({a: c for a, c in form.terms.items() if not isinstance(a, Axis)}, form.constant)
+    if not terms:
+        return _element(extent, offset)
+    if len(terms) == 1:
+        ((dim, stride),) = terms
+        steps = fetch(extent, offset, stride, dim.hi)
+        return steps if isinstance(steps, Refusal) else View(steps, (dim,))
+    return _several(extent, offset, terms)
+
+
+def _element(extent: Expr, offset: Linear) -> View | Refusal:
+    if extent is ONE and from_linear(offset) is ZERO:
+        return View((Index((Only(),)),), ())
+    if nonnegative(offset) and at_most(offset + constant(1), extent):
+        return View((Index((from_linear(offset),)),), ())
+    steps = fetch(extent, offset, 1, ONE)
+    return steps if isinstance(steps, Refusal) else View((*steps, Index((ZERO,))), ())
+
+
+def fetch(extent: Expr, start: Linear, stride: int, count: Expr) -> tuple[Step, ...] | Refusal:
+    """The elements ``start + stride * p`` for p below ``count``; zeros outside."""
+    last = start + (linear(count) - constant(1)) * stride
+    low, high = (start, last) if stride > 0 else (last, start)
+    if nonnegative(low) and at_most(high + constant(1), extent):
+        return slice_steps(extent, start, last, stride)
+    numbers = [known(from_linear(f)) for f in (start, linear(count), linear(extent))]
+    if None not in numbers:
+        return _fetch_known(numbers[2] or 0, numbers[0] or 0, stride, numbers[1] or 0)
+    return _fetch_symbolic(extent, low, high, stride)
+
+
+def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple[Step, ...]:
+    """``T[start : last + 1 : stride]``, all of it in range; nothing where that is the whole of T in order."""
+    if stride > 0:
+        # A stop within one stride of the end takes the same elements as no stop.
+        near_end = at_most(extent, last + constant(stride))
+        stop = None if near_end else from_linear(last + constant(1))
+        begin = None if same(start, ZERO) else from_linear(start)
+    else:
+        begin = None if same(start + constant(1), extent) else from_linear(start)
+        stop = None if at_most(last - constant(-stride), -ONE) else from_linear(last - constant(1))
+    if begin is None and stop is None and stride == 1:
+        return ()
+    return (Index((Range(begin, stop, stride),)),)
+
+
+def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step, ...]:
+    """Slices what is in range, then pads what is not."""
+    inside = _ends_inside(extent, start, stride, count)
+    if not inside:
+        return (
+            Index((Range(ZERO, ZERO),)),
+            Pad(((as_expr(count), ZERO),)),
+        )
+    first, last = inside
+    steps = slice_steps(
+        as_expr(extent), constant(start + stride * first), constant(start + stride * last), stride
+    )
+    return (*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),)))
+
+
+def _ends_inside(extent: int, start: int, stride: int, count: int) -> tuple[int, int] | tuple[()]:
+    """The first and last p below ``count`` with ``start + stride * p`` in range; nothing if there is none."""
+    if stride > 0:
+        first, last = -(start // stride), (extent - 1 - start) // stride
+    else:
+        first, last = -((extent - 1 - start) // -stride), start // -stride
+    first, last = max(first, 0), min(last, count - 1)
+    return (first, last) if first <= last else ()
+
+
+def _fetch_symbolic(extent: Expr, low: Linear, high: Linear, stride: int) -> tuple[Step, ...] | Refusal:
+    """Pads first, where it is known on which sides the read leaves the tensor."""
+    before = low * -1
+    after = high + constant(1) - linear(extent)
+    widths: list[Linear] = []
+    for missing in (before, after):
+        if nonnegative(missing):
+            widths.append(missing)
+        elif nonnegative(missing * -1):
+            widths.append(constant(0))
+        else:
+            return Refusal(
+                f"it depends on the sizes whether `{text(from_linear(missing))}` elements are missing"
+            )
+    if stride in (
+        1,
+        -1,
+    ):  # slice first: the pad is the last step, and nothing is padded that is cut off again
+        begin = low + widths[0]
+        end = high - widths[1]
+        order = (begin, end) if stride > 0 else (end, begin)
+        steps = slice_steps(extent, *order, stride)
+        ends = widths if stride > 0 else widths[::-1]
+        return (*steps, Pad(((from_linear(ends[0]), from_linear(ends[1])),)))
+    padded = from_linear(linear(extent) + widths[0] + widths[1])
+    pad = Pad(((from_linear(widths[0]), from_linear(widths[1])),))
+    first, last = (low, high) if stride > 0 else (high, low)
+    return (pad, *slice_steps(padded, first + widths[0], last + widths[0], stride))
+
+
+def _several(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> View | Refusal:
+    """Two or more dimensions on one dimension of the tensor."""
+    flipped = [dim for dim, c in terms if c < 0]
+    for dim, c in terms:
+        if c < 0:
+            offset = offset + (linear(dim.hi) - constant(1)) * c
+    ordered = sorted(((dim, abs(c)) for dim, c in terms), key=lambda term: -term[1])
+    view = _digits(extent, offset, ordered)
+    if isinstance(view, Refusal) or not flipped:
+        return view
+    turned = tuple(Range(step=-1) if among(dim, flipped) else ALL for dim in view.dims)
+    return View((*view.steps, Index(turned)), view.dims)
+
+
+def _digits(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> View | Refusal:
+    """``offset`` plus positive multiples of dimensions, the largest multiple first."""
+    if len(terms) == 1:
+        ((dim, stride),) = terms
+        steps = fetch(extent, offset, stride, dim.hi)
+        return steps if isinstance(steps, Refusal) else View(steps, (dim,))
+    (dim, stride), rest = terms[0], terms[1:]
+    if at_most(_span(rest), constant(stride)):
+        length = from_linear(linear(dim.hi) * stride)
+        steps = fetch(extent, offset, 1, length)
+        inner = _digits(as_expr(stride), constant(0), rest)
+        if isinstance(steps, Refusal) or isinstance(inner, Refusal):
+            return steps if isinstance(steps, Refusal) else inner  # type: ignore[return-value]
+        split = Reshape((dim.hi, as_expr(stride)))
+        return View((*steps, split, *(lift(s, 1, 0, (dim.hi,)) for s in inner.steps)), (dim, *inner.dims))
+    return _sheared(extent, offset, terms)
+
+
+def _span(terms: Sequence[tuple[Axis, int]]) -> Linear:
+    """How many positions the combination of ``terms`` spans."""
+    total = constant(1)
+    for dim, stride in terms:
+        total = total + (linear(dim.hi) - constant(1)) * stride
+    return total
+
+
+def _sheared(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> View | Refusal:
+    """Overlapping dimensions: one row for each value of the shortest, each shifted by its multiple.
+
+    Rows of ``length`` elements, read as rows of ``length + stride``, begin ``stride`` further on in each row. Where the
+    extents are known, ``length`` is a power of two: XLA finds the place of each element by division and remainder.
+    """
+    number = min(
+        range(len(terms)), key=lambda n: (known(terms[n][0].hi) is None, known(terms[n][0].hi) or 0, -n)
+    )
+    dim, stride = terms[number]
+    rest = [term for n, term in enumerate(terms) if n != number]
+    length = _row_length(from_linear(_span(terms)))
+    total, wide = times(dim.hi, length), plus(length, stride)
+    if total is None:
+        return Refusal("overlapping dimensions whose sizes are both symbolic")
+    steps = fetch(extent, offset, 1, length)
+    inner = _digits(wide, constant(0), rest)
+    if isinstance(steps, Refusal) or isinstance(inner, Refusal):
+        return steps if isinstance(steps, Refusal) else inner  # type: ignore[return-value]
+    shear = (Tile(0, dim.hi), Pad(((ZERO, from_linear(linear(dim.hi) * stride)),)), Reshape((dim.hi, wide)))
+    lifted = (lift(s, 1, 0, (dim.hi,)) for s in inner.steps)
+    return View((*steps, *shear, *lifted), (dim, *inner.dims))
+
+
+def _row_length(least: Expr) -> Expr:
+    number = known(least)
+    return least if number is None else as_expr(1 << (number - 1).bit_length())
+
+
+def lift(step: Step, before: int, after: int, leading: tuple[Expr, ...] = ()) -> Step:
+    """``step`` on an array that has further dimensions before (of extents ``leading``) and after."""
+    match step:
+        case Index(entries):
+            return Index((ALL,) * before + entries + (ALL,) * after)
+        case Pad(widths, mode):
+            return Pad(((ZERO, ZERO),) * before + widths + ((ZERO, ZERO),) * after, mode)
+        case Reshape(shape):
+            assert after == 0
+            return Reshape((*leading, *shape))
+        case Transpose(order):
+            kept = tuple(range(before))
+            return Transpose((*kept, *(before + n for n in order)))
+        case Repeat(axis, count):
+            return Repeat(axis + before, count)
+        case Tile(axis, count, ndim):
+            return Tile(axis + before, count, before + ndim + after)

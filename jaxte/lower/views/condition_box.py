@@ -1,0 +1,222 @@
+"""Conditions on one dimension: the slice of the dimension at which they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjuncts
+from jaxte.lang.operators import (
+    COMPARISONS,
+    EQUAL,
+    FLOOR_DIVIDE,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    MOD,
+    NOT,
+    NOT_EQUAL,
+)
+from jaxte.lower.views.intervals import at_most, constant, decide, dims_of, known, nonnegative
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import Linear, floor_divide, from_linear, is_index, linear
+
+_NEGATED = {
+    EQUAL: NOT_EQUAL,
+    NOT_EQUAL: EQUAL,
+    LESS: GREATER_EQUAL,
+    GREATER_EQUAL: LESS,
+    GREATER: LESS_EQUAL,
+    LESS_EQUAL: GREATER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The values ``start + step * p`` of ``dim`` below ``stop``."""
+
+    dim: Axis
+    start: Linear
+    stop: Linear
+    step: int = 1
+
+    @property
+    def count(self) -> Expr:
+        return from_linear(floor_divide(self.stop - self.start + constant(self.step - 1), self.step))
+
+
+def split_conditions(condition: Expr, scope: Scope) -> list[Expr] | None:
+    """The conjuncts of ``condition`` that are not the same at every point of ``scope``; None if one never holds."""
+    kept: list[Expr] = []
+    for part in conjuncts(condition):
+        part = positive(part)
+        truth = truth_of(part, scope)
+        if truth is False:
+            return None
+        if truth is None:
+            kept.append(part)
+    return kept
+
+
+def positive(condition: Expr) -> Expr:
+    """A negated comparison as the opposite comparison."""
+    match condition:
+        case Call(op, (Call(inner, args),)) if op is NOT and inner in COMPARISONS:
+            if all(a.weak and is_index(a) for a in args):
+                return call(_NEGATED[inner], *args)
+    return condition
+
+
+def truth_of(condition: Expr, scope: Scope) -> bool | None:
+    """Whether a condition on indices holds everywhere, or nowhere; None where it varies or depends on data."""
+    if isinstance(condition, Const):
+        return bool(condition.value)
+    sides = _sides(condition, scope)
+    return None if sides is None else decide(condition.op, *sides)  # type: ignore[attr-defined]
+
+
+def _sides(condition: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
+    match condition:
+        case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
+            return scope.index(a), scope.index(b)
+    return None
+
+
+def condition_dims(condition: Expr, scope: Scope) -> list[Axis]:
+    """The dimensions that a condition on indices depends on."""
+    sides = _sides(condition, scope)
+    return [] if sides is None else list(dict.fromkeys(dims_of(sides[0]) + dims_of(sides[1])))
+
+
+def nonnegative_forms(condition: Expr, scope: Scope) -> list[Linear] | None:
+    """Forms whose being at least 0 is the condition; None for conditions of another kind."""
+    sides = _sides(condition, scope)
+    if sides is None:
+        return None
+    difference = linear(sides[0]) - linear(sides[1])
+    match condition.op.name:  # type: ignore[attr-defined]
+        case "greater_equal":
+            return [difference]
+        case "greater":
+            return [difference - constant(1)]
+        case "less_equal":
+            return [difference * -1]
+        case "less":
+            return [difference * -1 - constant(1)]
+        case "equal":
+            return [difference, difference * -1]
+    return None
+
+
+def box_of(condition: Expr, scope: Scope) -> Box | None:
+    """The slice of one dimension at which ``condition`` holds; None where it is no such condition."""
+    sides = _sides(condition, scope)
+    if sides is None:
+        return None
+    difference = linear(sides[0]) - linear(sides[1])
+    dims = [a for a in difference.terms if dims_of(a)]
+    if len(dims) != 1:
+        return None
+    forms = nonnegative_forms(condition, scope)
+    if not isinstance(dims[0], Axis):
+        found = _quotients(dims[0], forms) if forms is not None else None
+        return found or _congruence(condition, dims[0], difference)
+    return None if forms is None else _interval(dims[0], forms)
+
+
+def _quotients(atom: Expr, forms: list[Linear]) -> Box | None:
+    """Bounds on ``(dim + s) // c`` as bounds on ``dim``."""
+    match atom:
+        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+            inner = linear(numerator)
+        case _:
+            return None
+    dims = [a for a in inner.terms if isinstance(a, Axis)]
+    if len(dims) != 1 or abs(inner.coefficient(dims[0])) != 1:
+        return None
+    whole: list[Linear] = []
+    for form in forms:
+        # q >= m where c * q + c - 1 >= n >= c * q means n >= c * m; q <= m means n <= c * m + c - 1
+        coefficient, rest = form.coefficient(atom), form.without(atom)
+        if coefficient == 1:
+            whole.append(inner + rest * int(divisor))
+        elif coefficient == -1:
+            whole.append(rest * int(divisor) + constant(int(divisor) - 1) - inner)
+        else:
+            return None
+    return _interval(dims[0], whole)
+
+
+def _interval(dim: Axis, forms: list[Linear]) -> Box | None:
+    box = Box(dim, constant(0), linear(dim.hi))
+    for form in forms:
+        coefficient, rest = form.coefficient(dim), form.without(dim)
+        if coefficient > 0:  # dim >= ceil(-rest / coefficient)
+            start = floor_divide(rest * -1 + constant(coefficient - 1), coefficient)
+            tight = Box(dim, start, linear(dim.hi))
+        else:
+            tight = Box(dim, constant(0), floor_divide(rest, -coefficient) + constant(1))
+        met = intersect(box, tight)
+        if met is None:
+            return None
+        box = met
+    return box
+
+
+def _congruence(condition: Expr, atom: Expr, difference: Linear) -> Box | None:
+    """``(u * dim + s) % m == r`` for numbers: one value in every so many."""
+    match condition, atom:
+        case Call(op, _), Call(division, (numerator, Const(int() as modulus))) if (
+            op is EQUAL and division is MOD
+        ):
+            pass
+        case _:
+            return None
+    form, factor = linear(numerator), difference.coefficient(atom)
+    dims = list(form.terms)
+    if (
+        len(dims) != 1
+        or not isinstance(dims[0], Axis)
+        or abs(factor) != 1
+        or not difference.without(atom).is_constant
+    ):
+        return None
+    dim, wanted = dims[0], -difference.constant * factor
+    period = int(modulus) // gcd(int(modulus), form.coefficient(dim))
+    hits = [p for p in range(period) if (form.coefficient(dim) * p + form.constant) % int(modulus) == wanted]
+    return Box(dim, constant(hits[0]), linear(dim.hi), period) if len(hits) == 1 else None
+
+
+def intersect(a: Box, b: Box) -> Box | None:
+    """Both of two conditions on one dimension; None where the sizes leave it open."""
+    if a.step != 1 and b.step != 1:
+        return None
+    start = _larger(a.start, b.start)
+    stop = _larger(a.stop * -1, b.stop * -1)
+    if start is None or stop is None:
+        return None
+    step = max(a.step, b.step)
+    if step != 1:
+        strided = a if a.step != 1 else b
+        ahead = start - strided.start
+        if not ahead.is_constant:
+            return None
+        start = start + constant(-ahead.constant % step)
+    return Box(a.dim, start, stop * -1, step)
+
+
+def _larger(a: Linear, b: Linear) -> Linear | None:
+    return a if at_most(b, a) else b if at_most(a, b) else None
+
+
+def is_empty(box: Box) -> bool:
+    return nonnegative(box.start - box.stop)
+
+
+def usable(box: Box) -> bool:
+    """Whether it is known, whatever the sizes are, that the slice lies within the dimension."""
+    count = known(box.count)
+    return count is not None or (
+        nonnegative(box.start) and nonnegative(box.stop - box.start) and at_most(box.stop, box.dim.hi)
+    )

@@ -1,0 +1,148 @@
+"""Where the interior of a tensor is: the part of its axes at which no read leaves its tensor or wraps around.
+
+``u[i - 1] + u[(i + 1) % n]`` has an interior from 1 up to ``n - 1``, ``u[max((i - 1) // 2, 0)]`` one from 1 on. It ends where an index of one
+axis becomes negative or too large, wraps around or meets another end of a minimum, and where a condition on one axis changes. A
+quotient that takes its next value all the time has no end there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, SELECT
+from jaxte.lang.walk import postorder
+from jaxte.lower.views.condition_box import box_of, split_conditions
+from jaxte.lower.views.intervals import constant, known
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import Linear, linear
+
+_LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
+_REPEATED = (2, 4)
+
+Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
+Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
+
+
+def interior_cuts(root: Expr, reads: Sequence[Read], axes: Sequence[Axis], scope: Scope) -> Cuts:
+    """What to take off each axis so that reads are in range and conditions the same throughout; empty where that is much."""
+    found: dict[Axis, tuple[int, int]] = {}
+    for axis, first, last in (*_of_reads(reads), *_of_conditions(root, scope)):
+        extent = known(axis.hi) or 0
+        if not among(axis, axes) or last - first + 1 < _LEAST_INTERIOR * extent:
+            return {}
+        before, after = found.get(axis, (0, 0))
+        found[axis] = max(before, first), max(after, extent - 1 - last)
+    for axis, (before, after) in found.items():
+        if before + after > (1 - _LEAST_INTERIOR) * (known(axis.hi) or 0):
+            return {}
+    return {axis: found[axis] for axis in axes if axis in found and any(found[axis])}
+
+
+def _of_reads(reads: Sequence[Read]) -> Iterator[Interval]:
+    """Where each index of one axis is in range, and where it is a plain multiple of the axis: does not wrap, is not held at an end."""
+    for read in reads:
+        for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+            forms: list[Linear] = []
+            form, size = _straight(index, forms), known(as_expr(extent))
+            if form is not None and size is not None:
+                yield from filter(None, map(_interval, (*forms, form, constant(size - 1) - form)))
+
+
+def _straight(index: Expr, forms: list[Linear]) -> Linear | None:
+    """``index`` as it is in the middle of its axis, and ``forms`` that are at least 0 where it is so; None for other indices."""
+    total = constant(linear(index).constant)
+    for atom, factor in linear(index).terms.items():
+        own = linear(atom) if isinstance(atom, Axis) else _in_the_middle(atom, forms)
+        if own is None:
+            return None
+        total = total + own * factor
+    return total if len(total.terms) < 2 else None
+
+
+def _in_the_middle(atom: Expr, forms: list[Linear]) -> Linear | None:
+    match atom:
+        case Call(op, (number, Const(int() as divisor))) if op is FLOOR_DIVIDE and _takes_steps(
+            number, divisor
+        ):
+            return Linear({atom: 1})
+        case Call(op, (number, Const(int() as divisor))) if op is MOD or op is FLOOR_DIVIDE:
+            inner = _straight(number, forms)
+            if inner is None or (middle := _value(inner)) is None:
+                return None
+            quotient = middle // int(divisor)
+            rest = inner - constant(quotient * int(divisor))
+            forms += [rest, constant(int(divisor) - 1) - rest]
+            return rest if op is MOD else constant(quotient)
+        case Call(op, (a, b)) if op is MINIMUM or op is MAXIMUM:
+            first, second = _straight(a, forms), _straight(b, forms)
+            if first is None or second is None or (middle := _value(first - second)) is None:
+                return None
+            if (middle < 0) == (op is MINIMUM):
+                first, second = second, first
+            forms.append((first - second) * (1 if op is MINIMUM else -1))
+            return second
+    return None
+
+
+def _takes_steps(number: Expr, divisor: int) -> bool:
+    """Whether the quotient of ``number``, a multiple of one axis, is the same on no half of the axis.
+
+    Only those by 2 and 4: slices repeated three times, or eight, are written no faster without their ends.
+    """
+    match list(linear(number).terms.items()):
+        case [(Axis() as axis, factor)] if (extent := known(axis.hi)) is not None:
+            return abs(factor) * extent > 2 * divisor and divisor in _REPEATED
+    return False
+
+
+def _value(form: Linear) -> int | None:
+    """``form`` in the middle of its axes."""
+    total = form.constant
+    for atom, factor in form.terms.items():
+        match atom:
+            case Axis() if (extent := known(atom.hi)) is not None:
+                total += factor * (extent // 2)
+            case Call(op, (number, Const(int() as divisor))) if (
+                op is FLOOR_DIVIDE and (middle := _value(linear(number))) is not None
+            ):
+                total += factor * (middle // int(divisor))
+            case _:
+                return None
+    return total
+
+
+def _interval(form: Linear) -> Interval | None:
+    """The positions of its axis at which ``form`` is at least 0; None where that is everywhere."""
+    match list(form.terms.items()):
+        case [(Call(op, (number, Const(int() as divisor))), factor)] if op is FLOOR_DIVIDE:
+            # q >= m where the number is at least d * m, q <= m where it is at most d * m + d - 1
+            least = -(form.constant // factor) if factor > 0 else form.constant // -factor
+            own = linear(number) - constant(least * int(divisor))
+            return _interval(own if factor > 0 else constant(int(divisor) - 1) - own)
+        case [(Axis() as axis, factor)] if (extent := known(axis.hi)) is not None:
+            first = max(-(form.constant // factor), 0) if factor > 0 else 0
+            last = min(form.constant // -factor, extent - 1) if factor < 0 else extent - 1
+            return None if (first, last) == (0, extent - 1) else (axis, first, last)
+    return None
+
+
+def _of_conditions(root: Expr, scope: Scope) -> Iterator[Interval]:
+    """Where each condition on one axis holds, if that is most of it, or fails."""
+    for node in postorder(root):
+        if isinstance(node, Call) and node.op is SELECT:
+            for part in split_conditions(node.args[0], scope) or ():
+                box = box_of(part, scope)
+                if box is None or box.step != 1:
+                    continue
+                first, last = box.start, box.stop - constant(1)
+                if first.is_constant and last.is_constant and known(box.dim.hi) is not None:
+                    yield _larger_part(box.dim, first.constant, last.constant)
+
+
+def _larger_part(axis: Axis, first: int, last: int) -> Interval:
+    """The interval itself, or what is before or after it, whichever is the longest."""
+    extent = known(axis.hi) or 0
+    parts = [(first, last), (0, first - 1), (last + 1, extent - 1)]
+    return (axis, *max(parts, key=lambda part: part[1] - part[0]))

@@ -1,0 +1,216 @@
+"""One index expression on one dimension of a tensor as slices, pads and reshapes.
+
+``axis_view(extent, index)`` gives steps on a one-dimensional array of ``extent`` elements that bring about the
+array ``V[dims] = T[index]``. Positions outside of the tensor hold zeros. The forms, in order:
+
+- one dimension, ``o + s * i``: a slice, with a stride or reversed, padded where it leaves the tensor;
+- several dimensions that count like digits, ``12 * i + 4 * j + k``: a slice and a reshape;
+- several dimensions that overlap, ``i + k``: the slice laid out once for each ``k`` and sheared by a reshape of rows that
+  are one element longer than the slice;
+- ``//`` and ``%`` of one dimension: that dimension in two digits, put together again by repeat, tile or reshape;
+- ``//``, ``%``, ``minimum``, ``maximum`` of several dimensions: the same over their affine combination, then the forms above.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
+from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
+from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
+from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
+from jaxte.sets.affine import Linear, from_linear, linear
+
+_DEEPEST = 6  # digits of digits
+
+
+def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
+    """The array ``T[index]`` over the dimensions in ``index``, for a ``T`` with ``extent`` elements."""
+    form = linear(index)
+    atoms = [a for a in form.terms if isinstance(a, Call) and dims_of(a)]
+    if not atoms:
+        return affine_view(extent, form)
+    if depth >= _DEEPEST:
+        return Refusal(f"`{text(index)}` divides too often")
+    division = _single_division(index)
+    if division is not None:
+        return _in_digits(extent, index, division, depth)
+    dims = dims_of(index)
+    if len(dims) == 1 and any(_is_extremum(n) for n in postorder(index)):
+        return _clamped(extent, index, dims[0])
+    return _through_combination(extent, index, atoms[0], depth)
+
+
+# --- quasi-affine
+
+
+def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | Refusal:
+    """An index with a division of one dimension: ``dim + shift == base * q + r``."""
+    numerator = linear(division.args[0])
+    divisor = known(division.args[1]) or 1
+    (dim,) = dims_of(from_linear(numerator))
+    base = divisor // gcd(divisor, numerator.coefficient(dim))
+    factor = numerator.coefficient(dim) * base // divisor
+    shift = 0
+    if base == divisor and factor in (1, -1):  # so that r, or base - 1 - r, is the remainder
+        shift = (numerator.constant if factor == 1 else -1 - numerator.constant) % base
+    total = plus(dim.hi, shift)
+    count = from_linear(linear((total + (base - 1)) // base))
+    q, r = Axis(dim.name, 0, count), Axis(dim.name, 0, base)
+    inner = axis_view(extent, simplify(index, {dim: base * q + r - shift}), depth + 1)
+    if isinstance(inner, Refusal):
+        return inner
+    others = tuple(d for d in inner.dims if not among(d, (q, r)))
+    digits = tuple(d for d in inner.dims if among(d, (q, r)))
+    if not digits:
+        return inner
+    order = tuple(place_of(d, inner.dims) for d in (*others, *digits))
+    turned = (Transpose(order),) if order != tuple(range(len(order))) else ()
+    length = times(count, as_expr(base))
+    assert length is not None
+    joined = _rotation(digits, r, dim, shift) or (
+        *join_digits(digits, q, r),
+        *slice_steps(length, constant(shift), linear(total) - constant(1), 1),
+    )
+    lifted = (lift(step, len(others), 0, tuple(d.hi for d in others)) for step in joined)
+    return View((*inner.steps, *turned, *lifted), (*others, dim))
+
+
+def _rotation(digits: tuple[Axis, ...], r: Axis, dim: Axis, shift: int) -> tuple[Step, ...]:
+    """``(dim + shift) % n`` over ``n`` elements, from the nearer end; nothing where it is no rotation."""
+    size = known(dim.hi)
+    if not identical(digits, (r,)) or r.hi is not dim.hi or size is None or not 0 < shift < size:
+        return ()
+    if 2 * shift <= size:
+        return (Pad(((ZERO, as_expr(shift)),), "wrap"), Index((Range(as_expr(shift), None),)))
+    return (Pad(((as_expr(size - shift), ZERO),), "wrap"), Index((Range(None, dim.hi),)))
+
+
+def _single_division(index: Expr) -> Call | None:
+    """The first division in an index whose numerator is one dimension, with a coefficient and a number."""
+    for node in postorder(index):
+        if isinstance(node, Call) and _is_division(node):
+            terms = list(linear(node.args[0]).terms)
+            if len(terms) == 1 and isinstance(terms[0], Axis):
+                return node
+    return None
+
+
+def join_digits(dims: tuple[Axis, ...], q: Axis, r: Axis) -> tuple[Step, ...]:
+    """The array over ``dims``, a selection of ``q`` and ``r``, as one over the number with these digits."""
+    match dims:
+        case (first, second):
+            swap = (Transpose((1, 0)),) if identical((first, second), (r, q)) else ()
+            whole = times(q.hi, r.hi)
+            return (*swap, Reshape((whole if whole is not None else -ONE,)))
+        case (only,) if only is q:
+            return (Repeat(0, r.hi),)
+        case _:
+            return (Tile(0, q.hi),)
+
+
+def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
+    """``minimum`` and ``maximum`` of one dimension with bounds known now: a slice with its ends repeated."""
+    form = linear(index)
+    limits = [_clamp_limits(node, dim) for node in postorder(index) if _is_extremum(node)]
+    if len(form.terms) != 1 or len(limits) > 2 or any(limit is None for limit in limits):
+        return Refusal(f"`{text(index)}` is no clamp of one dimension between numbers")
+    count = known(dim.hi)
+    if count is None or known(extent) is None:
+        return Refusal(f"`{text(index)}` clamps a dimension of symbolic size")
+    values = [_value(index, dim, p) for p in range(count)]
+    if not values:
+        return Refusal("an empty dimension")
+    first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
+    last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
+    if first >= last:
+        taken = fetch(extent, constant(values[0]), 1, ONE)
+        return (
+            Refusal("out of range")
+            if isinstance(taken, Refusal)
+            else View((*taken, Repeat(0, dim.hi)), (dim,))
+        )
+    strides = {values[p + 1] - values[p] for p in range(first, last)}
+    if len(strides) != 1:
+        return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
+    steps = fetch(extent, constant(values[first]), strides.pop(), as_expr(last - first + 1))
+    if isinstance(steps, Refusal):
+        return steps
+    return View((*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),), "edge")), (dim,))
+
+
+def _clamp_limits(node: Expr, dim: Axis) -> Expr | None:
+    """The number that a minimum or maximum bounds its operand by."""
+    assert isinstance(node, Call)
+    return next((a for a in node.args if isinstance(a, Const)), None)
+
+
+def _value(index: Expr, dim: Axis, position: int) -> int:
+    value = simplify(index, {dim: as_expr(position)})
+    number = known(value)
+    assert number is not None
+    return number
+
+
+def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> View | Refusal:
+    """An index that depends on its dimensions through one affine combination: first a view over its values."""
+    combination = _combination(atom)
+    if combination is None:
+        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
+    low, high = lowest(combination), highest(combination)
+    if low is None or high is None:
+        return Refusal(f"`{text(index)}` has no bounds")
+    count = from_linear(high - low + constant(1))
+    whole = Axis("m", 0, count)
+    pivot = next(iter(combination.terms))
+    if combination.coefficient(pivot) not in (1, -1):
+        pivot = next((d for d, c in combination.terms.items() if c in (1, -1)), pivot)
+    unit = combination.coefficient(pivot)
+    if unit not in (1, -1):
+        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
+    # combination == low + whole, solved for the pivot
+    solved = (low + Linear({whole: 1}) - combination.without(pivot)) * unit
+    outer = simplify(index, {_axis(pivot): from_linear(solved)})
+    if not identical(dims_of(outer), [whole]):
+        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
+    first = axis_view(extent, outer, depth + 1)
+    second = affine_view(count, combination - low)
+    if isinstance(first, Refusal) or isinstance(second, Refusal):
+        return first if isinstance(first, Refusal) else second
+    if not first.dims:  # (m % 2 + 1) // 2 - m % 2 is 0 for every m
+        return first
+    return View((*first.steps, *second.steps), second.dims)
+
+
+def _axis(atom: Expr) -> Axis:
+    assert isinstance(atom, Axis)
+    return atom
+
+
+def _combination(atom: Expr) -> Linear | None:
+    """The innermost affine combination of several dimensions that a quasi-affine atom is made of."""
+    for node in postorder(atom):
+        if isinstance(node, Call) and (_is_division(node) or _is_extremum(node)):
+            form = linear(node.args[0])
+            if any(isinstance(a, Call) for a in form.terms):
+                continue
+            if isinstance(node.args[1], Const) or not _is_extremum(node):
+                inner = form
+            else:
+                inner = form - linear(node.args[1])
+            dims = {a: c for a, c in inner.terms.items() if isinstance(a, Axis)}
+            if len(dims) > 1 and all(isinstance(a, (Axis, Var)) for a in inner.terms):
+                return Linear(dict(dims.items()), 0)
+    return None
+
+
+def _is_division(node: Expr) -> bool:
+    return isinstance(node, Call) and node.op.name in ("floor_divide", "mod")
+
+
+def _is_extremum(node: Expr) -> bool:
+    return isinstance(node, Call) and node.op.name in ("minimum", "maximum")

@@ -1,0 +1,68 @@
+"""Overlaps: two dimensions on one index that are not digits of one number, as in ``X[i + k]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Axis, Expr, Read
+from jaxte.lang.identity import among
+from jaxte.lang.walk import reads_of
+from jaxte.lower.code.vocabulary import Tile, View
+from jaxte.lower.views.intervals import at_most, constant, dims_of, known
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import linear
+
+_LONGEST_UNROLLED = 32
+
+
+def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> Axis | None:
+    """The shortest reduced dimension among those that overlap with another one in an index."""
+    found = overlaps(exprs, reduced, scope, budget)
+    return min(found, key=lambda d: found[d]) if found else None
+
+
+def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> dict[Axis, int]:
+    """The reduced dimensions that overlap with another one in an index, each with its extent."""
+    found: dict[Axis, int] = {}
+    for expr in exprs:
+        for read in reads_of(expr):
+            for index in read.indices:
+                if reads_of(index):
+                    continue
+                form = scope.index(index)
+                if _is_digits(form):
+                    continue
+                if _has_view(read, scope):
+                    break
+                for dim in dims_of(form):
+                    count = known(dim.hi)
+                    if (
+                        among(dim, reduced)
+                        and count is not None
+                        and 0 < count <= min(_LONGEST_UNROLLED, budget)
+                    ):
+                        found[dim] = count
+    return found
+
+
+def _has_view(read: Read, scope: Scope) -> bool:
+    """Whether the indices of a read together are digits, as those of a reshape are."""
+    if any(reads_of(index) for index in read.indices):
+        return False
+    found = scope.view(read)
+    return isinstance(found, View) and not any(isinstance(step, Tile) for step in found.steps)
+
+
+def _is_digits(index: Expr) -> bool:
+    """Whether the dimensions of an index do not overlap."""
+    form = linear(index)
+    if any(dims_of(a) and not isinstance(a, Axis) for a in form.terms):
+        return len(dims_of(index)) < 2
+    terms = sorted(((a, abs(c)) for a, c in form.terms.items() if isinstance(a, Axis)), key=lambda t: -t[1])
+    span = constant(1)
+    for dim, stride in reversed(terms):
+        if span.constant != 1 or span.terms:
+            if not at_most(span, constant(stride)):
+                return False
+        span = span + (linear(dim.hi) - constant(1)) * stride
+    return True

@@ -1,0 +1,140 @@
+"""Scopes: what each axis of a body stands for, over the dimensions of the arrays that are being made.
+
+A dimension is an axis from 0. Where a body is evaluated for a part of an axis only, or for an axis in two digits, the
+scope maps the axis to an expression of new dimensions; the body itself is never rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.lang.identity import identical, place_of
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import View
+from jaxte.lower.views.intervals import at_most, constant, highest, lowest, nonnegative, plus, simplify
+from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_roundabout, together
+from jaxte.lower.views.view import view
+from jaxte.sets.affine import from_linear, is_index, linear, normal
+
+Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
+_MOST_DIGITS = 8  # dimensions of one read that are taken apart
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Attributes:
+    order: the dimensions, in the order in which arrays have them.
+    table: axes of the body in terms of dimensions; an axis that is missing stands for itself.
+    depth: how many restrictions lie between this scope and the body's own.
+    """
+
+    order: tuple[Axis, ...]
+    table: Mapping[Axis, Expr] = field(default_factory=dict)
+    depth: int = 0
+    _derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def index(self, expr: Expr) -> Expr:
+        """An index expression of the body in terms of dimensions, as simple as the box allows."""
+        if expr not in self._derived:
+            self._derived[expr] = simplify(expr, self.table)
+        return self._derived[expr]
+
+    def view(self, read: Read, widths: Widths = ()) -> View | Refusal:
+        """An affine read as a view of its tensor, or of the tensor with zeros of ``widths`` around it.
+
+        See :func:`jaxte.lower.views.view`.
+        """
+        key = (read, widths) if widths else read
+        if key not in self._derived:
+            shape = [as_expr(extent) for extent in read.tensor.shape]
+            indices = [self.index(i) for i in read.indices]
+            if widths:
+                shape = [plus(e, low, high) for e, (low, high) in zip(shape, widths, strict=True)]
+                indices = [plus(i, low) for i, (low, _) in zip(indices, widths, strict=True)]
+            found = view(shape, indices)
+            self._derived[key] = (
+                self._in_digits(read, widths, indices, found) if is_roundabout(found) else found
+            )
+        return self._derived[key]
+
+    def _in_digits(
+        self, read: Read, widths: Widths, indices: Sequence[Expr], found: View | Refusal
+    ) -> View | Refusal:
+        """The view over the digits of some dimensions, put together again, if that is more direct than ``found``."""
+        scope, splits = self, list[Digits]()
+        while (wanted := digits_wanted(indices)) is not None and len(splits) < _MOST_DIGITS:
+            dim, base = wanted
+            q, r, meaning = digits_of(dim, base)
+            splits.append(Digits(dim, q, r))
+            scope = scope.replace(dim, meaning, [q, r], deeper=0)
+            indices = [scope.index(i) for i in read.indices]
+        if not splits:
+            return found
+        other = scope.view(read, widths)
+        if isinstance(other, Refusal) or is_roundabout(other):
+            return found
+        return together(other, scope.order, splits)
+
+    def replace(self, dim: Axis, meaning: Expr, new: Sequence[Axis], deeper: int = 1) -> Scope:
+        """The scope in which ``dim`` stands for ``meaning``, over the dimensions ``new`` in its place."""
+        key = (dim, meaning, tuple(new))
+        if key not in self._derived:
+            position = place_of(dim, self.order)
+            order = (*self.order[:position], *new, *self.order[position + 1 :])
+            table = {axis: normal(substitute(value, {dim: meaning})) for axis, value in self.table.items()}
+            table[dim] = meaning
+            self._derived[key] = Scope(order, table, self.depth + deeper)
+        return self._derived[key]
+
+    def restrict(self, dim: Axis, start: Expr, step: int, count: Expr) -> tuple[Scope, Axis]:
+        """The scope in which ``dim`` takes only the values ``start + step * p``, p below ``count``."""
+        key = (dim, start, step, count)
+        if key not in self._derived:
+            part = Axis(dim.name, 0, count)
+            meaning = from_linear(linear(step * part) + linear(start))
+            self._derived[key] = self.replace(dim, meaning, [part])
+        scope = self._derived[key]
+        return scope, scope.order[place_of(dim, self.order)]
+
+    def extend(self, axes: Sequence[Axis]) -> tuple[Scope, tuple[Axis, ...]]:
+        """The scope with the axes of a reduction, which become the last dimensions."""
+        key = ("extend", *axes)
+        own: list[Axis] = []
+        if key not in self._derived:
+            table = dict(self.table)
+            for axis in axes:
+                if axis.lo is ZERO:
+                    own.append(axis)
+                else:
+                    own.append(Axis(axis.name, 0, normal(axis.extent)))
+                    table[axis] = own[-1] + axis.lo
+            self._derived[key] = Scope((*self.order, *own), table, self.depth)
+        scope = self._derived[key]
+        return scope, scope.order[len(self.order) :]
+
+    def arranged(self, order: Sequence[Axis]) -> Scope:
+        """The same scope with its dimensions in another order."""
+        key = ("order", *order)
+        if identical(tuple(order), self.order):
+            return self
+        if key not in self._derived:
+            self._derived[key] = Scope(tuple(order), self.table, self.depth)
+        return self._derived[key]
+
+
+def is_inside(read: Read, scope: Scope) -> bool:
+    """Whether ``read`` is in range at every point of ``scope``."""
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        if not is_index(index) or reads_of(index):
+            return False
+        form = linear(scope.index(index))
+        low, high = lowest(form), highest(form)
+        if low is None or high is None or not nonnegative(low):
+            return False
+        if not at_most(high + constant(1), as_expr(extent)):
+            return False
+    return True

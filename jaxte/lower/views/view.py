@@ -1,0 +1,265 @@
+"""A read as a view: slices, pads, reshapes and transposes of the tensor, never an index array.
+
+First the dimensions of the tensor that are read as digits of one number (``X[f // 4, f % 4]``) are merged by a
+reshape. Then each dimension has steps of its own (``axis_views``), which are carried out side by side. Last, a
+dimension read twice (``X[i, i]``) is a stride over the flattened pair: ``jnp.diagonal`` gathers, a slice does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr
+from jaxte.lang.identity import among, place_of
+from jaxte.lang.walk import postorder
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import (
+    ALL,
+    Index,
+    Only,
+    Pad,
+    Range,
+    Repeat,
+    Reshape,
+    Step,
+    Tile,
+    Transpose,
+    View,
+)
+from jaxte.lower.views.affine import fetch
+from jaxte.lower.views.coupled import flat_views, is_worth_making, shares_axes
+from jaxte.lower.views.intervals import (
+    at_most,
+    constant,
+    dims_of,
+    highest,
+    known,
+    lowest,
+    nonnegative,
+    same,
+    simplify,
+    times,
+)
+from jaxte.lower.views.one_axis import axis_view
+from jaxte.lower.views.steps import elements_made, shape_after
+from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
+
+
+def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
+    """The array ``T[indices]`` over the dimensions in ``indices``, for a tensor of ``shape``; zeros out of range."""
+    indices = [simplify(i, {}) for i in indices]
+    found = _by_dimensions(shape, indices)
+    if isinstance(found, Refusal) or not any(isinstance(step, (Tile, Repeat)) for step in found.steps):
+        return found
+    return _least_copied(shape, indices, found)
+
+
+def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
+    """The view that takes the dimensions of the tensor each by itself, and axes that stand in two of them last."""
+    merged = _merge_digits(list(shape), list(indices))
+    if isinstance(merged, Refusal):
+        return merged
+    first, extents, indices = merged
+    parts: list[View] = []
+    for extent, index in zip(extents, indices, strict=True):
+        part = axis_view(extent, index)
+        if isinstance(part, Refusal):
+            return part
+        parts.append(part)
+    joined = View((*first, *_side_by_side(parts, extents)), tuple(d for part in parts for d in part.dims))
+    return _take_diagonals(joined)
+
+
+def _least_copied(shape: Sequence[Expr], indices: Sequence[Expr], found: View) -> View | Refusal:
+    """``found``, or one of the flat tensor that copies less; none where that is many times what is read and returned."""
+    others = flat_views(shape, indices) if shares_axes(indices) else []
+    best = min((found, *others), key=lambda f: elements_made(f.steps, shape))
+    made = elements_made(best.steps, shape)
+    if not is_worth_making(best, shape, made):
+        return Refusal(f"its view would copy {made:,} elements")
+    return best
+
+
+# --- merging
+
+
+def _merge_digits(
+    shape: list[Expr], indices: list[Expr]
+) -> tuple[list[Step], list[Expr], list[Expr]] | Refusal:
+    steps: list[Step] = []
+    position = 0
+    while position + 1 < len(indices):
+        merged = _merged(indices[position], indices[position + 1], shape[position + 1])
+        if merged is None:
+            position += 1
+            continue
+        index, base, top = merged
+        for axis, wanted in ((position, top), (position + 1, base)):
+            if wanted is None or same(shape[axis], wanted):
+                continue
+            taken = fetch(shape[axis], constant(0), 1, wanted)
+            if isinstance(taken, Refusal):
+                return taken
+            steps += [_at(s, axis, len(shape)) for s in taken]
+            shape[axis] = wanted
+        whole = times(shape[position], shape[position + 1])
+        if whole is None:
+            position += 1
+            continue
+        shape[position : position + 2] = [whole]
+        indices[position : position + 2] = [simplify(index, {})]
+        steps.append(Reshape(tuple(shape)))
+        position = max(position - 1, 0)
+    return steps, shape, indices
+
+
+def _at(step: Step, axis: int, ndim: int) -> Step:
+    """A step of one dimension at dimension ``axis`` of an array."""
+    before, after = axis, ndim - axis - 1
+    match step:
+        case Index(entries):
+            return Index((ALL,) * before + entries + (ALL,) * after)
+        case Pad(widths, mode):
+            return Pad(((ZERO, ZERO),) * before + widths + ((ZERO, ZERO),) * after, mode)
+    raise AssertionError(step)
+
+
+def _merged(upper: Expr, lower: Expr, extent: Expr) -> tuple[Expr, Expr, Expr | None] | None:
+    """``base * upper + lower`` where that is simpler than the two, with the extents that both have then."""
+    if not _divisions(lower):
+        return None
+    match lower:
+        case Call(op, (_, Const(int() as divisor))) if op.name == "mod":
+            base: Expr = lower.args[1]
+        case _ if known(extent) is not None:
+            base, divisor = extent, known(extent) or 1
+        case _:
+            return None
+    joined = normal(from_linear(linear(upper) * int(divisor) + linear(lower)))
+    if _divisions(joined) < _divisions(upper) + _divisions(lower) and _fits(lower, base):
+        return joined, base, None
+    match upper, lower:  # (f // c) % m * c + f % c == f % (m * c)
+        case Call(up, (quotient, Const(int() as modulus))), Call(low, (number, _)) if (
+            up.name == "mod" and low.name == "mod"
+        ):
+            if from_linear(floor_divide(linear(number), int(divisor))) is quotient:
+                whole = from_linear(mod(linear(number), int(divisor) * int(modulus)))
+                return whole, base, upper.args[1]
+    return None
+
+
+def _fits(index: Expr, base: Expr) -> bool:
+    """Whether ``index`` stays in ``[0, base)``."""
+    low, high = lowest(linear(index)), highest(linear(index))
+    return low is not None and high is not None and nonnegative(low) and at_most(high + constant(1), base)
+
+
+def _divisions(index: Expr) -> int:
+    return sum(
+        isinstance(n, Call) and n.op.name in ("floor_divide", "mod") and bool(dims_of(n))
+        for n in postorder(index)
+    )
+
+
+# --- side by side
+
+
+def _side_by_side(parts: Sequence[View], extents: Sequence[Expr]) -> list[Step]:
+    """The steps of each dimension carried out together: all that can be one slice is one slice, and so on."""
+    queues = [list(part.steps) for part in parts]
+    shapes: list[tuple[Expr, ...]] = [(extent,) for extent in extents]
+    steps: list[Step] = []
+    while any(queues):
+        heads = [queue[0] if queue else None for queue in queues]
+        first = next(h for h in (_most_urgent(heads)) if h is not None)
+        chosen = [h if h is not None and _together(h, first) else None for h in heads]
+        if isinstance(first, (Repeat, Tile)):
+            number = next(n for n, h in enumerate(heads) if h is first)
+            chosen = [h if n == number else None for n, h in enumerate(chosen)]
+        steps.append(_combined(chosen, shapes))
+        for n, step in enumerate(chosen):
+            if step is not None:
+                shapes[n] = shape_after(step, shapes[n])
+                queues[n].pop(0)
+    return steps
+
+
+_ORDER = (Index, Pad, Tile, Repeat, Transpose, Reshape)
+
+
+def _most_urgent(heads: Sequence[Step | None]) -> list[Step | None]:
+    """Slices before pads before reshapes, so that steps of several dimensions meet."""
+    return sorted((h for h in heads if h is not None), key=lambda h: _ORDER.index(type(h)))
+
+
+def _together(a: Step, b: Step) -> bool:
+    return type(a) is type(b) and (not isinstance(a, Pad) or (isinstance(b, Pad) and a.mode == b.mode))
+
+
+def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]]) -> Step:
+    """One step on the whole array that does ``chosen[n]`` on its n-th part."""
+    first = next(step for step in chosen if step is not None)
+    match first:
+        case Index():
+            entries: list[Range | Expr | Only] = []
+            for step, shape in zip(chosen, shapes, strict=True):
+                entries += step.entries if isinstance(step, Index) else (ALL,) * len(shape)
+            return Index(tuple(entries))
+        case Pad():
+            widths: list[tuple[Expr, Expr]] = []
+            for step, shape in zip(chosen, shapes, strict=True):
+                widths += step.widths if isinstance(step, Pad) else ((ZERO, ZERO),) * len(shape)
+            return Pad(tuple(widths), first.mode)
+        case Reshape():
+            extents: list[Expr] = []
+            for step, shape in zip(chosen, shapes, strict=True):
+                extents += step.shape if isinstance(step, Reshape) else shape
+            return Reshape(tuple(extents))
+        case Transpose():
+            order: list[int] = []
+            for step, shape in zip(chosen, shapes, strict=True):
+                own = step.order if isinstance(step, Transpose) else range(len(shape))
+                order += [n + len(order) for n in own] if not order else _shifted(own, len(order))
+            return Transpose(tuple(order))
+        case Repeat(axis, count) | Tile(axis, count):
+            number = next(n for n, step in enumerate(chosen) if step is first)
+            before = sum(len(shape) for shape in shapes[:number])
+            ndim = sum(len(shape) for shape in shapes)
+            return (
+                Tile(axis + before, count, ndim) if isinstance(first, Tile) else Repeat(axis + before, count)
+            )
+    raise AssertionError(first)
+
+
+def _shifted(own: Sequence[int], by: int) -> list[int]:
+    return [n + by for n in own]
+
+
+# --- diagonals
+
+
+def _take_diagonals(whole: View) -> View | Refusal:
+    """Every dimension once: pairs of one dimension are flattened and read with a stride."""
+    dims, steps = list(whole.dims), list(whole.steps)
+    while len(set(dims)) < len(dims):
+        dim = next(d for n, d in enumerate(dims) if among(d, dims[n + 1 :]))
+        first = place_of(dim, dims)
+        second = first + 1 + place_of(dim, dims[first + 1 :])
+        if second != first + 1:
+            order = [n for n in range(len(dims)) if n != second]
+            order.insert(first + 1, second)
+            steps.append(Transpose(tuple(order)))
+        dims.pop(second)
+        extent = known(dim.hi)
+        if extent is None:
+            return Refusal(f"the diagonal over {dim.name} has a symbolic stride")
+        shape = [d.hi for d in dims]
+        steps.append(Reshape((*shape[:first], ZERO + extent * extent, *shape[first + 1 :])))
+        steps.append(Index((ALL,) * first + (Range(step=extent + 1),) + (ALL,) * (len(dims) - first - 1)))
+    return View(tuple(steps), tuple(dims))
+
+
+def reorder(own: Sequence[Axis], wanted: Sequence[Axis]) -> tuple[Step, ...]:
+    """The step that brings the dimensions ``own`` into the order ``wanted``."""
+    order = tuple(place_of(d, list(own)) for d in wanted)
+    return () if order == tuple(range(len(order))) else (Transpose(order),)

@@ -1,0 +1,1 @@
+"""What definitions mean and cost: the interpreter in plain NumPy, and the counts."""

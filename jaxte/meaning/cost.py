@@ -1,0 +1,195 @@
+"""Cost of a definition before any lowering: counts, not clocks, so that tests can assert on them.
+
+For an element of a body, let a *scope* be the body outside its reductions, or the operands and condition of one
+reduction outside the reductions within. A scope is evaluated once per element, respectively once per point
+of its reduction, and every node of the expression graph once in each scope that it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
+from jaxte.lang.errors import ArgumentError, ShapeError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr
+from jaxte.lang.operators import (
+    ADD,
+    AND,
+    BIT_AND,
+    BIT_NOT,
+    BIT_OR,
+    BIT_XOR,
+    COMPARISONS,
+    LEFT_SHIFT,
+    MAXIMUM,
+    MINIMUM,
+    NEGATIVE,
+    NOT,
+    OR,
+    RIGHT_SHIFT,
+    SELECT,
+    SUBTRACT,
+)
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder, substitute
+from jaxte.sets.affine import linear
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
+
+# What a processor does beside the multiplications: sums, choices, comparisons and changes of type.
+_FREE = frozenset(
+    op.name
+    for op in (
+        *(ADD, SUBTRACT, NEGATIVE, MAXIMUM, MINIMUM, SELECT, AND, OR, NOT),
+        *(BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, LEFT_SHIFT, RIGHT_SHIFT, *COMPARISONS),
+    )
+) | {"cast"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What definitions cost.
+
+    Attributes:
+        iterations: points at which bodies are evaluated.
+        multiplications: multiplications, divisions, modulos and function calls over all of them.
+        memory: elements of the computed tensors.
+    """
+
+    iterations: int = 0
+    multiplications: int = 0
+    memory: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.iterations + other.iterations,
+            self.multiplications + other.multiplications,
+            self.memory + other.memory,
+        )
+
+
+@wants_arguments
+def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | None = None) -> Cost:
+    """The cost of everything that ``tensors`` need, each tensor once.
+
+    Args:
+        tensors: one Tensor, or several of them (a result of :func:`differentiate`, too).
+        sizes: values of the symbolic sizes, by ``te.var`` or by name.
+
+    Returns:
+        Iterations: output elements times reduced points; several reductions in one body add up, nested ones
+        multiply, and an element takes at least one. Multiplications: every ``*``, ``/``, ``//``, ``%`` and
+        function call in bodies, conditions and indices, as often as it is evaluated. Memory: elements of
+        every computed tensor.
+
+    Raises:
+        ShapeError: a size that is not known.
+
+    Example:
+        >>> A, x = te.placeholder((4, 8), name="A"), te.placeholder((8,), name="x")
+        >>> k = te.reduce_axis((0, 8), "k")
+        >>> te.cost(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k)))
+        Cost(iterations=32, multiplications=32, memory=4)
+    """
+    listed = several(tensors, Tensor, "the argument of te.cost", "a Tensor or several")
+    extents = _Extents({} if sizes is None else sizes)
+    total = Cost()
+    for tensor in topological_order(listed):
+        if isinstance(tensor, Compute):
+            total += _cost_of(tensor, extents)
+    return total
+
+
+class _Extents:
+    """The extents of axes as integers."""
+
+    def __init__(self, sizes: Mapping[Var | str, int]) -> None:
+        given = a_mapping(sizes, "sizes of te.cost", "{te.var: number}").items()
+        self._sizes = {_size(size): as_expr(_number(n, size)) for size, n in given}
+
+    def of(self, axes: Sequence[Axis], name: str) -> int:
+        """The number of points of ``axes``, in the tensor called ``name``."""
+        return prod(self._extent(axis, name) for axis in axes)
+
+    def _extent(self, axis: Axis, name: str) -> int:
+        match axis.lo, axis.hi:
+            case Const(int() as lo), Const(int() as hi):
+                return max(int(hi) - int(lo), 0)
+        form = linear(substitute(axis.hi - axis.lo, self._sizes))
+        for atom in form.terms:
+            unknown = [node.name for node in postorder(atom) if isinstance(node, Var)]
+            if unknown:
+                raise ShapeError(
+                    f"cost of {name}: axis {axis.name} has `{text(axis.extent)}` points, and the size {unknown[0]} is "
+                    f"symbolic; give it a value, as in te.cost(tensors, sizes={{{unknown[0]!r}: 8}})"
+                )
+            raise ShapeError(
+                f"cost of {name}: the range of axis {axis.name} depends on `{text(atom)}`, which has no value"
+            )
+        return max(form.constant, 0)
+
+
+def _size(size: Any) -> Var:
+    return (
+        Var(size)
+        if isinstance(size, str)
+        else one_of_type(size, Var, "a key of the sizes of te.cost", "a te.var or its name")
+    )
+
+
+def _number(value: Any, size: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"the size {size} of te.cost is {described(value)}; give an integer")
+    return int(value)
+
+
+def _cost_of(tensor: Compute, extents: _Extents) -> Cost:
+    elements = extents.of(tensor.axes, tensor.name)
+    # What one evaluation of each reduction takes; inner reductions come before outer ones.
+    known: dict[Reduce, Cost] = {}
+    for node in postorder(tensor.body):
+        if isinstance(node, Reduce):
+            points = extents.of(node.axes, tensor.name)
+            inner = _scope(node.children, known)
+            combining = _combining(node)
+            known[node] = Cost(
+                points * max(inner.iterations, 1), points * (inner.multiplications + combining)
+            )
+    element = _scope((tensor.body,), known)
+    return Cost(elements * max(element.iterations, 1), elements * element.multiplications, elements)
+
+
+def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
+    """One evaluation of a scope with the reductions in it."""
+    total = Cost()
+    seen: set[tuple[object, ...]] = set()
+    for node in _nodes_of_scope(roots):
+        if isinstance(node, Reduce):
+            # the results of a tuple reduction are found in one pass
+            one_pass = (node.reducer, node.exprs, node.axes, node.where)
+            if one_pass not in seen:
+                seen.add(one_pass)
+                total += known[node]
+        elif isinstance(node, Call) and node.op.name not in _FREE:
+            total += Cost(multiplications=1)
+    return total
+
+
+def _nodes_of_scope(roots: Sequence[Expr]) -> Iterator[Expr]:
+    """Every node below ``roots`` once, not looking into reductions."""
+    seen: set[Expr] = set(roots)
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Reduce):
+            fresh = [child for child in dict.fromkeys(node.children) if child not in seen]
+            seen.update(fresh)
+            stack.extend(reversed(fresh))
+
+
+def _combining(node: Reduce) -> int:
+    """Multiplications and calls in combining two values."""
+    return _scope(node.reducer.results, {}).multiplications

@@ -1,0 +1,156 @@
+"""Arrays given to a graph: whether they fit its placeholders, and the sizes that they determine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxte.lang.checks import described
+from jaxte.lang.dtypes import dtype_name, promote
+from jaxte.lang.errors import DtypeError, FeedError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
+from jaxte.lang.functions import TABLE
+from jaxte.lang.identity import among
+from jaxte.lang.text import text
+from jaxte.lang.walk import fold, postorder
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+Sizes = dict[Var, int]
+
+
+def check_feeds(order: Iterable[Tensor], feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
+    """The array of each placeholder in ``order``, with the rank and the dtype that it should have.
+
+    Arrays are returned as they are; Python numbers and lists become NumPy arrays of the placeholder's dtype.
+    """
+    needed = [tensor for tensor in order if isinstance(tensor, Placeholder)]
+    names = ", ".join(p.name for p in needed) or "none"
+    if not isinstance(feeds, Mapping):
+        raise FeedError(f"feeds is {described(feeds)}; give {{placeholder: array}} (inputs: {names})")
+    for key in feeds:
+        if not isinstance(key, Tensor):
+            raise FeedError(
+                f"the key {key!r} of feeds is a {type(key).__name__}; give {{placeholder: array}}"
+            )
+        if not among(key, needed):
+            raise FeedError(
+                f"feeds has {key!r}, which is no input of these tensors (inputs: {names}); leave it out"
+            )
+    missing = [repr(p) for p in needed if p not in feeds]
+    if missing:
+        raise FeedError(
+            f"no array for {', '.join(missing)}; give feeds an array for each input (inputs: {names})"
+        )
+    return {p: _check_array(p, feeds[p]) for p in needed}
+
+
+def _check_array(placeholder: Placeholder, value: Any) -> Any:
+    array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _from_python(placeholder, value)
+    try:
+        dtype = dtype_name(array.dtype)
+    except DtypeError:
+        dtype = str(array.dtype)
+    if dtype != placeholder.dtype:
+        raise FeedError(
+            f"{placeholder!r} is fed an array of dtype {dtype}; convert it with .astype({placeholder.dtype!r}), "
+            f"or declare te.placeholder(..., dtype={dtype!r})"
+        )
+    if len(array.shape) != placeholder.ndim:
+        raise FeedError(
+            f"{placeholder!r} has {placeholder.ndim} axes, but is fed an array of shape {tuple(array.shape)} "
+            f"with {len(array.shape)}; reshape it"
+        )
+    return array
+
+
+def _from_python(placeholder: Placeholder, value: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+        fits = promote([(dtype_name(array.dtype), True), (placeholder.dtype, False)])[0] == placeholder.dtype
+    except (ValueError, DtypeError):
+        raise FeedError(f"{placeholder!r} is fed {value!r}, which is no array of numbers") from None
+    if not fits and array.size:
+        raise FeedError(f"{placeholder!r} is fed {array.dtype} values; convert them to {placeholder.dtype}")
+    return array.astype(placeholder.dtype)
+
+
+def bind_sizes(arrays: Mapping[Tensor, Any]) -> Sizes:
+    """The value of each symbolic size, from the shapes of the arrays; every extent is checked."""
+    sizes: Sizes = {}
+    open_extents = [
+        (tensor, axis, extent, int(array.shape[axis]))
+        for tensor, array in arrays.items()
+        for axis, extent in enumerate(tensor.shape)
+    ]
+    while open_extents:
+        left = []
+        for entry in open_extents:
+            unknown = [v for v in _variables(entry[2]) if v not in sizes]
+            if len(unknown) > 1:
+                left.append(entry)
+                continue
+            if unknown:
+                sizes[unknown[0]] = _solve(entry, unknown[0], sizes)
+            _check_extent(entry, sizes)
+        if len(left) == len(open_extents):
+            tensor, axis, extent, _ = left[0]
+            raise FeedError(
+                f"axis {axis} of {tensor!r}: `{text(as_expr(extent))}` has several sizes that no other extent "
+                "determines; add an input whose extent is one of these sizes alone"
+            )
+        open_extents = left
+    return sizes
+
+
+Entry = tuple[Tensor, int, Any, int]
+
+
+def _variables(extent: Any) -> list[Var]:
+    return [n for n in postorder(extent) if isinstance(n, Var)] if isinstance(extent, Expr) else []
+
+
+def _solve(entry: Entry, unknown: Var, sizes: Sizes) -> int:
+    """The size that makes the extent, affine in it, what the array has."""
+    tensor, axis, extent, actual = entry
+    start = size_value(extent, {**sizes, unknown: 0})
+    slope = size_value(extent, {**sizes, unknown: 1}) - start
+    size = (actual - start) // slope if slope else 0
+    if size < 1:
+        raise FeedError(
+            f"axis {axis} of {tensor!r} is fed {actual} elements, which makes {unknown.name} = {size}; sizes are at least 1"
+        )
+    return size
+
+
+def _check_extent(entry: Entry, sizes: Sizes) -> None:
+    tensor, axis, extent, actual = entry
+    expected = size_value(extent, sizes)
+    if actual != expected:
+        known = ", ".join(f"{v.name} = {sizes[v]}" for v in _variables(extent))
+        because = f" (with {known} from the other arrays)" if known else ""
+        raise FeedError(
+            f"axis {axis} of {tensor.name}{shape_text(tensor.shape)} has {expected} elements{because}, "
+            f"but the array fed to it has {actual}"
+        )
+
+
+def size_value(extent: Expr | int, sizes: Mapping[Var, int]) -> int:
+    """The integer that an expression of sizes is."""
+
+    def rule(node: Expr, below: list[int]) -> int:
+        match node:
+            case Const(value):
+                return int(value)  # type: ignore[arg-type]
+            case Var(name):
+                if node not in sizes:
+                    raise FeedError(f"the size {name} is in the shape of no input, so no array determines it")
+                return sizes[node]
+            case Call(op, _):
+                return int(TABLE[op.name].numpy(*below))
+        kind = "axis" if isinstance(node, Axis) else "value"
+        raise FeedError(f"`{text(node)}` is a {kind}, but an extent is made of integers and sizes only")
+
+    return extent if isinstance(extent, int) else fold(extent, rule)

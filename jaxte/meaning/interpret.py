@@ -1,0 +1,310 @@
+"""The meaning of the language: every element of every tensor computed with NumPy, nothing rearranged.
+
+A body is evaluated node by node over all points of its axes at once. Each axis has a dimension in the arrays, of
+length 1 where a value does not depend on it, so that values meet by broadcasting; axes of reductions that stand side
+by side share one, since NumPy has 64. An operation is
+computed widely (in float64) and rounded to the dtype of its node; sums are accumulated widely and rounded once.
+A read outside of its tensor is NaN (0 for integers): where that is not meant to happen, a guard discards it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
+import numpy as np
+
+from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
+from jaxte.lang.errors import FeedError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var
+from jaxte.lang.functions import TABLE
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.meaning.fact_checks import check_facts
+from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, size_value
+from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+
+MOST_POINTS = 2_000_000  # evaluated at once
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
+
+@wants_arguments
+def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> Any:
+    """The values of ``tensors`` for the arrays in ``feeds``, in NumPy: slow, and right by inspection.
+
+    Args:
+        tensors: one Tensor, or several.
+        feeds: ``{placeholder: array}`` with an array for each input of ``tensors``, and no other.
+
+    Returns:
+        A NumPy array, or a list of them for several tensors.
+
+    Raises:
+        FeedError: an array that is missing, not asked for, or of another shape or dtype than its placeholder, or
+            that does not have a fact stated of its placeholder; an argmax of nothing.
+
+    Example:
+        >>> X = te.placeholder((3,), name="X")
+        >>> te.interpret(te.compute((3,), lambda i: 2 * X[2 - i]), {X: np.float32([1, 2, 3])})
+        array([6., 4., 2.], dtype=float32)
+    """
+    wanted = several(tensors, Tensor, "the first argument of te.interpret", "a Tensor or several")
+    order = topological_order(wanted)
+    arrays = check_feeds(order, feeds)
+    sizes = bind_sizes(arrays)
+    values = {tensor: np.asarray(array) for tensor, array in arrays.items()}
+    check_facts(values)
+    calls: dict[object, Sequence[Any]] = {}
+    with np.errstate(all="ignore"):
+        for tensor in order:
+            if isinstance(tensor, Compute):
+                values[tensor] = _compute(tensor, values, sizes)
+            elif isinstance(tensor, Extern):
+                values[tensor] = _extern(tensor, values, calls)
+    results = [values[tensor] for tensor in wanted]
+    return results[0] if isinstance(tensors, Tensor) else results
+
+
+def _extern(
+    tensor: Extern, values: Mapping[Tensor, np.ndarray], calls: dict[object, Sequence[Any]]
+) -> np.ndarray:
+    if tensor.group not in calls:
+        result = tensor.fn(*(values[t] for t in tensor.inputs))
+        calls[tensor.group] = result if isinstance(result, (tuple, list)) else (result,)
+    return np.asarray(calls[tensor.group][tensor.position])
+
+
+def _compute(tensor: Compute, values: Mapping[Tensor, np.ndarray], sizes: Sizes) -> np.ndarray:
+    ranges = _ranges(tensor, sizes)
+    dims = _dimensions(tensor, list(ranges))
+    extents = [len(ranges[axis]) for axis in tensor.axes]
+    points = max(1, math.prod(extents))
+    at_once = max(1, MOST_POINTS * points // max(1, _largest_grid(tensor, ranges)))
+    result = np.empty(extents, tensor.dtype)
+    for box in _boxes(extents, at_once):
+        grid = _Grid({**ranges, **dict(zip(tensor.axes, box, strict=True))}, dims, values, sizes)
+        (value,) = grid.evaluate([tensor.body])
+        value = value.reshape(value.shape[: len(extents)])  # the reduced axes have length 1
+        result[tuple(slice(r.start, r.stop) for r in box)] = _convert(value, (tensor.dtype, False))
+    return result
+
+
+def _ranges(tensor: Compute, sizes: Sizes) -> dict[Axis, range]:
+    """The integers of every axis of ``tensor``: of its own, then of those in its body."""
+    inner = itertools.chain.from_iterable(_axes_of(node) for node in postorder(tensor.body))
+    axes = dict.fromkeys((*tensor.axes, *inner))
+    return {axis: range(size_value(axis.lo, sizes), size_value(axis.hi, sizes)) for axis in axes}
+
+
+def _axes_of(node: Expr) -> tuple[Axis, ...]:
+    return node.axes if isinstance(node, Reduce) else (node,) if isinstance(node, Axis) else ()
+
+
+def _dimensions(tensor: Compute, axes: Sequence[Axis]) -> dict[Axis, int]:
+    """A dimension for each axis: those of ``tensor`` first, others where no axis of the same subexpression is."""
+    free: dict[Expr, frozenset[Axis]] = {}
+    beside: dict[Axis, set[Axis]] = {axis: set() for axis in axes}
+    for node in postorder(tensor.body):
+        own = frozenset(_axes_of(node)).union(*(free[child] for child in node.children))
+        free[node] = own
+        if isinstance(node, Reduce):
+            free[node] = own.difference(node.axes)
+            for axis in own:
+                beside[axis] |= own
+    found = {axis: n for n, axis in enumerate(tensor.axes)}
+    for axis in axes:
+        if axis not in found:
+            taken = {found[other] for other in beside[axis] if other in found}
+            found[axis] = next(n for n in itertools.count(len(tensor.axes)) if n not in taken)
+    return found
+
+
+def _largest_grid(tensor: Compute, ranges: Mapping[Axis, range]) -> int:
+    """The greatest number of points at which a node of the body is evaluated."""
+    free: dict[Expr, frozenset[Axis]] = {}
+    largest = 1
+    for node in postorder(tensor.body):
+        axes = frozenset(_axes_of(node)).union(*(free[child] for child in node.children))
+        largest = max(largest, math.prod(len(ranges[axis]) for axis in axes.union(tensor.axes)))
+        free[node] = axes.difference(node.axes) if isinstance(node, Reduce) else axes
+    return largest
+
+
+def _boxes(extents: Sequence[int], most: int) -> Iterator[tuple[range, ...]]:
+    """Boxes that partition the points, each of at most ``most``."""
+    pieces: list[list[range]] = []
+    for extent in reversed(extents):
+        step = max(1, min(extent, most))
+        most //= step
+        pieces.insert(0, [range(lo, min(lo + step, extent)) for lo in range(0, extent, step)])
+    return itertools.product(*pieces)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The points at which a body is evaluated: the ``ranges`` of its axes, and the dimension ``dims`` of each."""
+
+    ranges: Mapping[Axis, range]
+    dims: Mapping[Axis, int]
+    values: Mapping[Tensor, np.ndarray]
+    sizes: Sizes
+
+    def evaluate(
+        self, roots: Sequence[Expr], known: Mapping[Expr, np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """The values of ``roots``; those of the nodes in ``known`` are given."""
+        memo: dict[Expr, np.ndarray] = dict(known or {})
+        nodes = list(postorder(*roots))
+        uses = Counter(child for node in nodes for child in node.children) + Counter(roots)
+        for node in nodes:
+            if node not in memo:
+                memo[node] = self._value(node, [memo[child] for child in node.children])
+            for child in node.children:
+                uses[child] -= 1
+                if not uses[child]:
+                    memo.pop(child, None)  # a deep body would hold too many arrays
+        return [memo[root] for root in roots]
+
+    def _value(self, node: Expr, below: list[np.ndarray]) -> np.ndarray:
+        match node:
+            case Const(value):
+                return self._scalar(value, node)
+            case Var():
+                return self._scalar(size_value(node, self.sizes), node)
+            case Axis():
+                return np.array(self.ranges[node], np.int64).reshape(self._shape(node))
+            case Read(tensor, _):
+                return self._read(self.values[tensor], below)
+            case Call():
+                return _operate(node, below)
+            case Reduce():
+                return self._reduce(node, below[:-1], below[-1])
+        raise AssertionError(f"no value for {type(node).__name__}")
+
+    def _scalar(self, value: Any, node: Expr) -> np.ndarray:
+        return np.full(self._shape(), value, _storage(node.kind))
+
+    def _shape(self, *axes: Axis) -> tuple[int, ...]:
+        shape = [1] * (1 + max(self.dims.values(), default=-1))
+        for axis in axes:
+            shape[self.dims[axis]] = len(self.ranges[axis])
+        return tuple(shape)
+
+    def _read(self, source: np.ndarray, indices: list[np.ndarray]) -> np.ndarray:
+        inside = np.ones(self._shape(), bool)
+        positions = []
+        for index, extent in zip(indices, source.shape, strict=True):
+            valid = (index >= 0) & (index < extent)
+            inside = inside & valid
+            positions.append(np.where(valid, index, 0).astype(np.int64))
+        outside = np.array(np.nan if is_inexact(source.dtype.name) else 0, source.dtype)
+        if not source.size:
+            return np.full(inside.shape, outside)
+        return np.where(inside, source[tuple(positions)], outside)
+
+    def _reduce(self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray) -> np.ndarray:
+        dims = tuple(self.dims[axis] for axis in node.axes)
+        shape = np.broadcast_shapes(*(e.shape for e in exprs), where.shape, self._shape(*node.axes))
+        starts = self.evaluate(node.reducer.identity)
+        if node.reducer.name not in _REDUCTIONS:
+            return self._fold(
+                node, [np.broadcast_to(e, shape) for e in exprs], np.broadcast_to(where, shape), starts
+            )
+        start = _widen(_convert(starts[0], node.kind))
+        terms = np.where(where, _widen(_convert(exprs[0], node.kind)), start)
+        reduction = _REDUCTIONS[node.reducer.name].reduce
+        total = reduction(np.broadcast_to(terms, shape), axis=dims, keepdims=True, initial=start.item())
+        return _convert(np.asarray(total), node.kind)
+
+    def _fold(
+        self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray, state: list[np.ndarray]
+    ) -> np.ndarray:
+        """A custom reduction: the points one after the other, in the order of the axes."""
+        for axis in node.axes:
+            if node.reducer.name in ("argmax", "argmin") and not self.ranges[axis]:
+                raise FeedError(
+                    f"{node.reducer.name} over {axis.name}, whose range from {text(axis.lo)} to {text(axis.hi)} is empty with these arrays"
+                )
+        reducer, dims = node.reducer, [self.dims[axis] for axis in node.axes]
+        at: list[slice] = [slice(None)] * where.ndim
+        for point in np.ndindex(*(where.shape[dim] for dim in dims)):
+            for dim, position in zip(dims, point, strict=True):
+                at[dim] = slice(position, position + 1)
+            terms = [
+                _convert(e[tuple(at)], symbol.kind) for e, symbol in zip(exprs, reducer.rhs, strict=True)
+            ]
+            known: dict[Expr, np.ndarray] = dict(
+                zip((*reducer.lhs, *reducer.rhs), (*state, *terms), strict=True)
+            )
+            combined = self.evaluate(reducer.results, known)
+            state = [np.where(where[tuple(at)], new, old) for new, old in zip(combined, state, strict=True)]
+        return state[node.position]
+
+
+def _operate(node: Call, below: list[np.ndarray]) -> np.ndarray:
+    kinds = [arg.kind for arg in node.args]
+    match node.op.result:
+        case "promote" | "inexact" | "integer":
+            meet = [node.kind] * len(kinds)
+        case "bool" if all(is_integer(dtype) for dtype, _ in kinds):
+            meet = kinds  # integers are compared as the numbers that they are
+        case "bool":
+            meet = [promote(kinds)] * len(kinds)
+        case _:
+            meet = kinds
+    if node.op.name == "select":
+        meet[0] = kinds[0]
+    operands = [_widen(_convert(array, kind)) for array, kind in zip(below, meet, strict=True)]
+    if node.op.name == "select":
+        return _convert(np.where(*operands), node.kind)
+    return _convert(TABLE[node.op.name].numpy(*operands), node.kind)
+
+
+def _storage(kind: Kind) -> np.dtype:
+    """The NumPy dtype that holds values of ``kind``; weak values are wide until they meet another dtype."""
+    dtype, weak = kind
+    if not weak:
+        return np.dtype(dtype)
+    return np.dtype("int64" if is_integer(dtype) else "float64" if is_float(dtype) else "complex128")
+
+
+def _widen(array: np.ndarray) -> np.ndarray:
+    name = array.dtype.name
+    return array.astype(
+        "float64" if is_float(name) else "complex128" if is_complex(name) else name, copy=False
+    )
+
+
+def _convert(array: np.ndarray, kind: Kind) -> np.ndarray:
+    """``array`` as ``kind``, as XLA converts: a float that is no integer's value becomes the nearest, NaN 0."""
+    target = _storage(kind)
+    if array.dtype == target:
+        return array
+    if target == np.dtype(bool):
+        return array != 0
+    if is_complex(array.dtype.name) and not is_complex(target.name):
+        array = array.real
+    if is_inexact(array.dtype.name) and is_integer(target.name):
+        return _float_to_integer(_widen(array), target)
+    return array.astype(target)
+
+
+def _float_to_integer(array: np.ndarray, target: np.dtype) -> np.ndarray:
+    limits = np.iinfo(target)
+    whole = np.trunc(np.where(np.isnan(array), 0, array))
+    inside = (whole > limits.min) & (whole < limits.max)
+    bounded = np.where(whole <= limits.min, target.type(limits.min), target.type(limits.max))
+    return np.where(inside, np.where(inside, whole, 0).astype(target), bounded)

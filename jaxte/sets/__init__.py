@@ -1,0 +1,1 @@
+"""Integer sets: affine forms, solving, bounding, disjoint pieces."""

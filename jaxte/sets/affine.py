@@ -1,0 +1,378 @@
+"""Index expressions as integer-linear forms.
+
+A form is ``sum of coefficient * atom + constant`` with integer coefficients. Atoms are axes, sizes and the
+quasi-affine nodes ``e // c``, ``e % c``, ``minimum``, ``maximum`` and reads of integer tensors. Normalising an
+expression through its form makes equal index expressions the same node wherever this arithmetic can show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+
+from jaxte.lang.dtypes import SHORT_INTEGERS
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, widened
+from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.sets.quasi_affine import index_of
+
+_QUASI = ("floor_divide", "mod", "minimum", "maximum")
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``sum of terms[atom] * atom + constant``; no coefficient is zero."""
+
+    terms: Mapping[Expr, int]
+    constant: int = 0
+
+    def __add__(self, other: Linear) -> Linear:
+        return self.plus(other, 1)
+
+    def plus(self, other: Linear, factor: int) -> Linear:
+        """``self + factor * other``."""
+        terms = dict(self.terms)
+        for atom, coefficient in other.terms.items():
+            total = terms.get(atom, 0) + factor * coefficient
+            if total:
+                terms[atom] = total
+            else:
+                terms.pop(atom, None)
+        return Linear(terms, self.constant + factor * other.constant)
+
+    def __mul__(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear({})
+        return Linear({a: c * factor for a, c in self.terms.items()}, self.constant * factor)
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self.plus(other, -1)
+
+    def coefficient(self, atom: Expr) -> int:
+        return self.terms.get(atom, 0)
+
+    def without(self, atom: Expr) -> Linear:
+        return Linear({a: c for a, c in self.terms.items() if a is not atom}, self.constant)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+
+@lru_cache(maxsize=4096)  # every step of lowering reads the same indices again
+def linear(expr: Expr) -> Linear:
+    """The linear form of an index expression.
+
+    Raises:
+        IndexExpressionError: a product of axes, or a value that is no integer arithmetic.
+    """
+    forms: dict[Expr, Linear] = {}
+    index = index_of(expr)
+    for node in postorder(index):
+        form = _form(node, forms)
+        forms[node] = Linear({node: 1}) if node.dtype in SHORT_INTEGERS and _wraps(node) else form
+    return forms[index]
+
+
+def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
+    match node:
+        case Const(int() as value):
+            return Linear({}, int(value))
+        case Axis() | Var():
+            return Linear({node: 1})
+        case Read() if node.dtype != "bool" and not node.dtype.startswith(("f", "b", "c")):
+            return Linear({node: 1})
+        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
+            operands = [forms.get(a) or Linear({}) for a in args]
+            match op.name:
+                case "add":
+                    return operands[0] + operands[1]
+                case "subtract":
+                    return operands[0] - operands[1]
+                case "negative":
+                    return operands[0] * -1
+                case "multiply" if operands[0].is_constant:
+                    return operands[1] * operands[0].constant
+                case "multiply" if operands[1].is_constant:
+                    return operands[0] * operands[1].constant
+                case "cast" if not node.dtype.startswith(("f", "c", "bf", "bool")):
+                    return operands[0]
+                case "floor_divide" | "mod":
+                    return _division(node, op.name, operands)
+                case "minimum" | "maximum":
+                    parts = [from_linear(o) for o in operands]
+                    return _atom(call(op, *parts))
+    remedy = "for data-dependent positions index with an integer tensor, as in X[I[i]]"
+    if isinstance(node, Call) and node.op.name == "multiply":
+        remedy = f"for factors that differ along an axis write te.choose(h, (1, 2, 4)) * k; {remedy}"
+    raise IndexExpressionError(
+        f"`{text(node)}` is not affine: an index is a sum of axes and sizes times integer constants, with // and % "
+        f"by constants; {remedy}"
+    )
+
+
+def _wraps(node: Expr) -> bool:
+    """Whether ``node`` is arithmetic of short integers on data, whose results may be other than those of the numbers."""
+    if not isinstance(node, Call) or not reads_of(node):
+        return False
+    if node.op.name != "cast":
+        return node.op.name in ("add", "subtract", "negative", "multiply")
+    (operand,) = node.args
+    return not operand.weak and operand.dtype != node.dtype
+
+
+def _atom(node: Expr) -> Linear:
+    """The form of a node that may have been folded to a constant or an axis."""
+    if isinstance(node, Const):
+        return Linear({}, int(node.value))  # type: ignore[arg-type]
+    return Linear({node: 1})
+
+
+def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
+    numerator, divisor = operands
+    if not divisor.is_constant or divisor.constant <= 0:
+        raise IndexExpressionError(f"`{text(node)}`: an index can be divided by a positive constant only")
+    return (
+        floor_divide(numerator, divisor.constant)
+        if name == "floor_divide"
+        else mod(numerator, divisor.constant)
+    )
+
+
+def floor_divide(form: Linear, divisor: int) -> Linear:
+    """``form // divisor`` with the multiples of the divisor taken out."""
+    whole, rest = _split_multiples(form, divisor)
+    if not rest.terms:
+        return whole + Linear({}, rest.constant // divisor)
+    common = gcd(divisor, *rest.terms.values())
+    if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
+        return whole + floor_divide(_divided(rest, common), divisor // common)
+    nested = [a for a, c in rest.terms.items() if c == 1 and isinstance(a, Call) and a.op is FLOOR_DIVIDE]
+    if len(nested) == 1:  # (x + e // b) // c == (b * x + e) // (b * c)
+        numerator, by = nested[0].args
+        factor = int(by.value)  # type: ignore[attr-defined]
+        return whole + floor_divide(rest.without(nested[0]) * factor + linear(numerator), divisor * factor)
+    inner = _single_atom(rest)
+    if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
+        return whole
+    return whole + _atom(call(FLOOR_DIVIDE, from_linear(rest), divisor))
+
+
+def mod(form: Linear, divisor: int) -> Linear:
+    """``form % divisor`` with the multiples of the divisor left out."""
+    _, rest = _split_multiples(form, divisor)
+    if not rest.terms:
+        return Linear({}, rest.constant % divisor)
+    common = gcd(divisor, *rest.terms.values())
+    if common > 1:  # (2 * e + r) % (2 * c) == 2 * ((e + r // 2) % c) + r % 2
+        return mod(_divided(rest, common), divisor // common) * common + Linear({}, rest.constant % common)
+    inner = _single_atom(rest)
+    if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
+        return rest
+    return _atom(call(MOD, from_linear(rest), divisor))
+
+
+def _divided(form: Linear, factor: int) -> Linear:
+    """``form // factor``, whose coefficients are multiples of it."""
+    return Linear({a: c // factor for a, c in form.terms.items()}, form.constant // factor)
+
+
+def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` in ``[0, divisor)``, or below 0 where that is shorter."""
+    whole, rest = {}, {}
+    for atom, coefficient in form.terms.items():
+        quotient, remainder = divmod(coefficient, divisor)
+        if divisor - remainder == 1 < remainder or 2 * (divisor - remainder) < remainder:
+            quotient, remainder = quotient + 1, remainder - divisor
+        if quotient:
+            whole[atom] = quotient
+        if remainder:
+            rest[atom] = remainder
+    quotient, remainder = _nearest(form.constant, divisor)
+    return Linear(whole, quotient), Linear(rest, remainder)
+
+
+def _nearest(number: int, divisor: int) -> tuple[int, int]:
+    """``number == quotient * divisor + remainder`` with ``-divisor < 2 * remainder <= divisor``."""
+    quotient = -((divisor - 2 * number) // (2 * divisor))
+    return quotient, number - quotient * divisor
+
+
+def _single_atom(form: Linear) -> Call | None:
+    """The quasi-affine atom that ``form`` is, if it is one with coefficient 1."""
+    if form.constant == 0 and len(form.terms) == 1:
+        ((atom, coefficient),) = form.terms.items()
+        if coefficient == 1 and isinstance(atom, Call) and atom.op.name in _QUASI:
+            return atom
+    return None
+
+
+def from_linear(form: Linear) -> Expr:
+    """``form`` as an expression, with ``e - c * (e // c)`` written as ``e % c``.
+
+    Data of short integers are widened where they are computed with.
+    """
+    return _written(tuple(form.terms.items()), form.constant)
+
+
+@lru_cache(maxsize=4096)
+def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
+    form = _join_divisions(Linear(dict(terms), constant))
+    if form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values()):
+        form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
+    by_size = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
+    positive = [(a, c) for a, c in by_size if c > 0]
+    negative = [(a, c) for a, c in by_size if c < 0]
+    result: Expr | None = None
+    for atom, coefficient in positive:
+        term = atom if coefficient == 1 else coefficient * atom
+        result = term if result is None else result + term
+    if result is None:
+        if not negative:
+            return as_expr(form.constant)
+        if form.constant:
+            result = as_expr(form.constant)
+            form = Linear(form.terms, 0)
+        else:
+            atom, coefficient = negative.pop(0)
+            result = -atom if coefficient == -1 else coefficient * atom
+    for atom, coefficient in negative:
+        result = result - (atom if coefficient == -1 else -coefficient * atom)
+    if form.constant > 0:
+        return result + form.constant
+    return result - (-form.constant) if form.constant else result
+
+
+def _join_divisions(form: Linear) -> Linear:
+    """``form`` with ``n`` beside ``n // c`` written as ``c * (n // c) + n % c`` where that leaves less.
+
+    Likewise ``c * (n // c) + n % c`` becomes ``n``.
+    """
+    for atom, coefficient in list(form.terms.items()):
+        if not (isinstance(atom, Call) and form.coefficient(atom) == coefficient):
+            continue
+        if atom.op is FLOOR_DIVIDE:
+            numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
+            multiple = _multiple(form, numerator)
+            if multiple and abs(coefficient + multiple * divisor) < abs(coefficient):
+                form = form - numerator * multiple + Linear({atom: multiple * divisor})
+                form = form + mod(numerator, divisor) * multiple
+        elif atom.op is MOD:
+            numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
+            quotient = floor_divide(numerator, divisor)
+            if quotient.terms and _multiple(form, quotient) == coefficient * divisor:
+                form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
+                form = form + numerator * coefficient
+            elif coefficient < 0 and form.constant == coefficient * (1 - divisor):
+                # c - 1 - e % c == (-1 - e) % c, unless that makes coefficients larger
+                turned = mod(numerator * -1 - Linear({}, 1), divisor)
+                if _size(turned) <= _size(Linear({atom: 1})):
+                    form = form - Linear({atom: coefficient}, form.constant) + turned * -coefficient
+    return form
+
+
+def _size(form: Linear) -> int:
+    """How much there is to read in the only atom of ``form``: its coefficients added up, a sign counting half of one."""
+    (atom,) = form.terms or (None,)
+    factors = linear(atom.args[0]).terms.values() if isinstance(atom, Call) else ()
+    return sum(2 * abs(c) + (c < 0) for c in factors)
+
+
+def _multiple(form: Linear, part: Linear) -> int:
+    """The ``m`` for which every atom of ``m * part`` stands in ``form`` with that coefficient, or 0."""
+    found = {divmod(form.coefficient(atom), c) for atom, c in part.terms.items()}
+    if len(found) != 1:
+        return 0
+    multiple, remainder = found.pop()
+    return multiple if remainder == 0 else 0
+
+
+@lru_cache(maxsize=4096)
+def normal(expr: Expr) -> Expr:
+    """The normal form of an index expression; the same node for equal ones where linear arithmetic shows it."""
+    return from_linear(linear(expr))
+
+
+@lru_cache(maxsize=4096)
+def is_index(expr: Expr) -> bool:
+    """Whether ``expr`` is (quasi-)affine in axes and sizes, with no data in it."""
+    for node in postorder(expr):
+        if isinstance(node, Read) or not isinstance(node, (Axis, Var, Const, Call)):
+            return False
+    try:
+        linear(expr)
+    except IndexExpressionError:
+        return False
+    return True
+
+
+def interval(form: Linear, bounds: Mapping[Expr, tuple[int, int]]) -> tuple[int, int] | None:
+    """Least and greatest value of ``form`` given inclusive bounds of its atoms; None if one is unknown."""
+    low = high = form.constant
+    for atom, coefficient in form.terms.items():
+        known = bounds.get(atom) or _quasi_interval(atom, bounds)
+        if known is None:
+            return None
+        ends = (coefficient * known[0], coefficient * known[1])
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _quasi_interval(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> tuple[int, int] | None:
+    if not isinstance(atom, Call):
+        return None
+    inner = [interval(linear(a), bounds) for a in atom.args]
+    match atom.op.name, inner:
+        case "mod", [None, (divisor, _)]:
+            return 0, divisor - 1
+        case "mod", [(low, high), (divisor, _)]:
+            return (low, high) if low >= 0 and high < divisor else (0, divisor - 1)
+        case "floor_divide", [(low, high), (divisor, _)]:
+            return low // divisor, high // divisor
+        case "minimum", [(a, b), (c, d)]:
+            return min(a, c), min(b, d)
+        case "maximum", [(a, b), (c, d)]:
+            return max(a, c), max(b, d)
+    return None
+
+
+def resolved(form: Linear, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
+    """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        result = result + _resolved_atom(atom, bounds) * coefficient
+    return result
+
+
+def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
+    if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
+        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
+        numerator = linear(atom.args[0])
+        whole, rest = _balanced(numerator, divisor)
+        for quotient, left in ((Linear({}), numerator), (whole, rest)):
+            known = interval(left, bounds)
+            if known is not None and known[0] // divisor == known[1] // divisor:
+                quotient = quotient + Linear({}, known[0] // divisor)
+                return quotient if atom.op is FLOOR_DIVIDE else numerator - quotient * divisor
+    known = interval(Linear({atom: 1}), bounds)
+    return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
+
+
+def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
+    whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
+    return whole, form - whole * divisor
+
+
+def axis_bounds(axes: Iterable[Axis]) -> dict[Expr, tuple[int, int]]:
+    """Inclusive bounds of the axes whose range is known now and not empty."""
+    found: dict[Expr, tuple[int, int]] = {}
+    for axis in axes:
+        match axis.lo, axis.hi:
+            case Const(int() as lo), Const(int() as hi) if hi > lo:
+                found[axis] = (int(lo), int(hi) - 1)
+    return found

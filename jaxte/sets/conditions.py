@@ -1,0 +1,126 @@
+"""Affine conditions: as forms that are not negative, written tidily, and without those that others imply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
+from jaxte.lang.operators import EQUAL, MOD
+from jaxte.lang.walk import rewrite
+from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.sets.domain import IntegerSet, Range, is_decidable
+
+_OPPOSITE = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
+
+
+def nonnegative_forms(condition: Expr) -> list[Linear]:
+    """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
+    if not isinstance(condition, Call) or condition.op.name not in (*_OPPOSITE, "equal"):
+        return []
+    try:
+        left, right = (linear(a) for a in condition.args)
+    except IndexExpressionError:
+        return []
+    match condition.op.name:
+        case "less" | "less_equal":
+            return [right - left + Linear({}, _OPPOSITE[condition.op.name])]
+        case "greater" | "greater_equal":
+            return [left - right + Linear({}, _OPPOSITE[condition.op.name])]
+    return [left - right, right - left]
+
+
+def tidy(condition: Expr) -> Expr:
+    """``condition`` with each affine comparison in a form without negative terms."""
+
+    def rule(node: Expr) -> Expr:
+        if not (
+            isinstance(node, Call)
+            and node.op.name in ("less", "less_equal", "greater", "greater_equal", "equal")
+        ):
+            return node
+        forms = nonnegative_forms(node)
+        return _tidy_comparison(forms[0], node.op is EQUAL) if forms else node
+
+    return rewrite(condition, rule)
+
+
+def _tidy_comparison(form: Linear, equality: bool) -> Expr:
+    """``form >= 0`` (or ``== 0``) as ``negative part <= positive part``."""
+    form = linear(from_linear(form))
+    right = Linear({a: c for a, c in form.terms.items() if c > 0})
+    left = Linear({a: -c for a, c in form.terms.items() if c < 0})
+    constant = form.constant
+    if not right.terms and constant > 0 and not equality:
+        return from_linear(left) < from_linear(Linear({}, constant + 1))
+    if constant < 0 and not left.terms:
+        left, constant = left + Linear({}, -constant), 0
+    elif constant == -1 and not equality:
+        return from_linear(left) < from_linear(right)
+    if not equality:
+        equality = _is_remainder(left, 0, right + Linear({}, constant)) or _is_remainder(
+            right, 1, left + Linear({}, -constant)
+        )
+    low, high = from_linear(left), from_linear(right + Linear({}, constant))
+    if equality:
+        return call(EQUAL, low, high) if isinstance(high, Const) else call(EQUAL, high, low)
+    return low <= high
+
+
+def _is_remainder(form: Linear, last: int, end: Linear) -> bool:
+    """Whether ``form`` is an ``e % c`` and ``end`` the first (or ``last``) of the values that it takes."""
+    if form.constant or len(form.terms) != 1 or end.terms:
+        return False
+    ((atom, factor),) = form.terms.items()
+    if factor != 1 or not (isinstance(atom, Call) and atom.op is MOD):
+        return False
+    return end.constant == (int(atom.args[1].value) - 1 if last else 0)  # type: ignore[attr-defined]
+
+
+def prune(
+    conditions: Sequence[Expr], axes: Sequence[Expr], ranges: Mapping[Expr, Range | None] | None = None
+) -> list[Expr]:
+    """``conditions`` without those that the ranges of ``axes`` and the other conditions imply."""
+    kept = [c for c in dict.fromkeys(conditions) if not _holds_in_box(c, axes, ranges or {})]
+    if not kept:
+        return []
+    undecided = list(kept)
+    for condition in kept:
+        if not is_decidable(condition):
+            continue
+        others = [c for c in undecided if c is not condition]
+        if IntegerSet(axes, others, ranges).implies(condition):
+            undecided = others
+    return undecided
+
+
+def _holds_in_box(condition: Expr, axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> bool:
+    """Interval arithmetic: whether an affine comparison holds for all values of the axes."""
+    forms = nonnegative_forms(condition)
+    if not forms:
+        return isinstance(condition, Const) and condition.value is True
+    bounds = axis_bounds(a for a in axes if isinstance(a, Axis) and a not in ranges)
+    for form in forms:
+        known = interval(form, bounds)
+        if known is None or known[0] < 0:
+            return _symbolic_holds(forms, axes, ranges)
+    return True
+
+
+def _symbolic_holds(
+    forms: Sequence[Linear], axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]
+) -> bool:
+    for form in forms:
+        least = Linear({}, form.constant)
+        for atom, coefficient in form.terms.items():
+            if isinstance(atom, Axis) and atom not in ranges:
+                end = linear(atom.lo) if coefficient > 0 else linear(atom.hi) - Linear({}, 1)
+                least = least + end * coefficient
+            else:
+                least = least + Linear({atom: coefficient})
+        sizes = least.terms
+        if not all(isinstance(a, Var) and c > 0 for a, c in sizes.items()):
+            return False
+        if least.constant + sum(sizes.values()) < 0:
+            return False
+    return True

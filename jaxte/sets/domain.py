@@ -1,0 +1,400 @@
+"""Sets of integer points, asked through isl.
+
+The only file that imports islpy. A set is given by variables with ranges and by conditions, all of them
+expressions; isl sees positions, jaxte sees the expressions themselves. isl answers questions (empty? implied?
+largest value?) and its objects never leave this file: they belong to the thread that made them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import islpy as isl
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import (
+    FALSE,
+    ZERO,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Read,
+    Symbol,
+    Var,
+    as_expr,
+    call,
+    conjunction,
+)
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, OR
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.sets.affine import normal
+from jaxte.sets.quasi_affine import index_of
+
+Range = tuple[Expr, Expr]
+_COMPARE = {
+    "equal": ("=", "!="),
+    "not_equal": ("!=", "="),
+    "less": ("<", ">="),
+    "less_equal": ("<=", ">"),
+    "greater": (">", "<="),
+    "greater_equal": (">=", "<"),
+}
+_local = threading.local()
+_MOST_PIECES = 4
+_EMPTY_TEXT = "1 = 0"
+_FULL_TEXT = "0 = 0"
+
+
+def _context() -> isl.Context:
+    if not hasattr(_local, "context"):
+        _local.context = isl.Context()
+    return _local.context
+
+
+class IntegerSet:
+    """The integer points of ``variables`` within ``ranges`` at which every condition holds.
+
+    Conditions (or parts of them) that depend on data constrain nothing. Sizes are parameters, at least 1.
+
+    Args:
+        variables: axes (or sizes) that the points give values to.
+        conditions: predicates; affine ones constrain the set.
+        ranges: half-open ``(lo, hi)`` for each variable, None for no range; an axis has its own by default.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Expr],
+        conditions: Sequence[Expr] = (),
+        ranges: Mapping[Expr, Range | None] | None = None,
+    ) -> None:
+        self.variables = tuple(variables)
+        self._bounds = _range_conditions(self.variables, ranges or {})
+        self._sizes = _sizes_of([*self._bounds, *conditions], self.variables)
+        self._set = self._read([*self._bounds, *conditions])
+
+    def _names(self, extra: Sequence[Expr] = ()) -> tuple[dict[Expr, str], str, str]:
+        sizes = dict.fromkeys([*self._sizes, *_sizes_of(extra, self.variables)])
+        names: dict[Expr, str] = {v: f"v{i}" for i, v in enumerate(self.variables)}
+        names |= {p: f"p_{p.name}" if _plain(p.name) else f"q{i}" for i, p in enumerate(sizes)}
+        params = ", ".join(names[p] for p in sizes)
+        return names, f"[{params}] -> " if params else "", ", ".join(names[v] for v in self.variables)
+
+    def _read(self, conditions: Sequence[Expr]) -> isl.Set:
+        names, params, dims = self._names(conditions)
+        parts = [_condition_text(c, names) for c in conditions]
+        parts += [f"{name} >= 1" for node, name in names.items() if isinstance(node, Var) and name[0] != "v"]
+        # isl reads a condition in parentheses twice, and the same one again each time
+        where = " and ".join(dict.fromkeys(p for p in parts if p != _FULL_TEXT)) or _FULL_TEXT
+        return isl.Set.read_from_str(_context(), f"{params}{{ [{dims}] : {where} }}")
+
+    def is_empty(self) -> bool:
+        return bool(self._set.is_empty())
+
+    def implies(self, condition: Expr) -> bool:
+        """Whether ``condition`` holds at every point; False where it depends on data."""
+        if not is_decidable(condition):
+            return False
+        return bool(self._set.is_subset(self._read([condition])))
+
+    def covers(self, leading: Sequence[Expr]) -> bool:
+        """Whether all values of the ``leading`` variables, within the ranges, are those of some point."""
+        count = len(leading)
+        rest = (isl.dim_type.set, count, len(self.variables) - count)
+        everywhere = self._read(self._bounds).project_out(*rest)
+        return bool(everywhere.is_subset(self._set.project_out(*rest)))
+
+    def shadow(self, leading: Sequence[Expr]) -> Expr | None:
+        """A condition on the ``leading`` variables that holds where some point has their values.
+
+        What their ranges imply is left out, so that it is True where the set covers these. None where isl's answer takes
+        more than a few cases to write.
+        """
+        count = len(leading)
+        rest = (isl.dim_type.set, count, len(self.variables) - count)
+        everywhere = self._read(self._bounds).project_out(*rest)
+        shadow = self._set.project_out(*rest).gist(everywhere).coalesce().remove_redundancies().compute_divs()
+        pieces = shadow.get_basic_sets()
+        if len(pieces) > _MOST_PIECES:
+            return None
+        names, _, _ = self._names()
+        nodes = {name: node for node, name in names.items()}
+        nodes |= {f"in{n}": variable for n, variable in enumerate(leading)}
+        result: Expr = FALSE
+        for piece in pieces:
+            holds = [_constraint_expr(c, nodes) for c in piece.get_constraints()]
+            result = call(OR, result, conjunction(holds))
+        return result
+
+    def is_equal(self, other: IntegerSet) -> bool:
+        """Whether both hold the same points; their variables correspond by position."""
+        return bool(self._set.is_equal(other._set))
+
+    def sample(self) -> dict[Expr, int] | None:
+        """The lexicographically first point (with the values of the sizes there), or None."""
+        if self._set.is_empty():
+            return None
+        first = self._set if self._sizes else self._set.lexmin()
+        point = first.sample_point()
+        found = {
+            v: point.get_coordinate_val(isl.dim_type.set, i).to_python() for i, v in enumerate(self.variables)
+        }
+        names, _, _ = self._names()
+        for i in range(point.get_space().dim(isl.dim_type.param)):
+            name = point.get_space().get_dim_name(isl.dim_type.param, i)
+            value = point.get_coordinate_val(isl.dim_type.param, i).to_python()
+            found |= {v: value for v, known in names.items() if known == name}
+        return found
+
+    def points(self) -> Iterator[tuple[int, ...]]:
+        """Every point of a bounded set without sizes, in lexicographic order."""
+        found: list[tuple[int, ...]] = []
+        dims = range(len(self.variables))
+
+        def visit(point: isl.Point) -> None:
+            found.append(tuple(point.get_coordinate_val(isl.dim_type.set, i).to_python() for i in dims))
+
+        if not self.is_empty():
+            self._set.foreach_point(visit)
+        return iter(sorted(found))
+
+    def is_bounded(self) -> bool:
+        return bool(self._set.is_bounded())
+
+    def maximum(self, expr: Expr) -> Expr | None:
+        """The largest value of ``expr``, in terms of the sizes; None where it is unbounded.
+
+        The set must not be empty.
+        """
+        image = self._image(expr)
+        if not self._sizes and not image.dim(isl.dim_type.param):
+            value = image.dim_max_val(0)
+            return as_expr(value.to_python()) if value.is_int() else None
+        if not image.is_bounded():
+            return None
+        names, _, _ = self._names([expr])
+        return _pw_aff_expr(image.dim_max(0), {name: node for node, name in names.items()})
+
+    def _image(self, expr: Expr) -> isl.Set:
+        names, params, dims = self._names([expr])
+        written = f"{params}{{ [{dims}] -> [{index_text(expr, names)}] }}"
+        return self._set.apply(isl.Map.read_from_str(_context(), written))
+
+    def __str__(self) -> str:
+        written = str(self._set)
+        names, _, _ = self._names()
+        for node, name in sorted(names.items(), key=lambda item: -len(item[1])):
+            written = written.replace(name, text(node))
+        return written
+
+
+def _plain(name: str) -> bool:
+    return name.isascii() and name.isidentifier()
+
+
+def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> list[Expr]:
+    found: list[Expr] = []
+    for variable in variables:
+        if variable in ranges:
+            own = ranges[variable]
+            if own is None:
+                continue
+            lo, hi = own
+        elif isinstance(variable, Axis):
+            lo, hi = variable.lo, variable.hi
+        else:
+            continue
+        found += [as_expr(lo) <= variable, variable < hi]
+    return found
+
+
+def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
+    """The sizes that ``exprs`` mention and that are not among the variables."""
+    nodes = postorder(*exprs)
+    return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
+
+
+@lru_cache(maxsize=1024)
+def is_decidable(condition: Expr) -> bool:
+    """Whether ``condition`` is free of data, so that isl knows exactly where it holds."""
+    return all(not isinstance(node, (Read, Symbol)) for node in postorder(condition)) and "?" not in _shape(
+        condition
+    )
+
+
+def _shape(condition: Expr) -> str:
+    """ "?" for a condition with parts that isl does not understand."""
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
+            stack.extend(node.args)
+        elif not isinstance(node, Const) and _comparison_text(node, {}, True) is None:
+            return "?"
+    return ""
+
+
+def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
+    """``expr`` in isl's syntax."""
+    memo: dict[Expr, str] = {}
+    index = index_of(expr)
+    for node in postorder(index):
+        memo[node] = _index_node_text(node, memo, names)
+    return memo[index]
+
+
+def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, str]) -> str:
+    match node:
+        case Axis() | Var():
+            return names.get(node, "0") if not names else names[node]
+        case Const(int() as value):
+            return f"({int(value)})" if value < 0 else str(int(value))
+        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
+            parts = [memo[a] for a in args]
+            match op.name:
+                case "add" | "subtract":
+                    return f"({parts[0]} {'+' if op.name == 'add' else '-'} {parts[1]})"
+                case "negative":
+                    return f"(0 - {parts[0]})"
+                case "multiply" if isinstance(args[0], Const):
+                    return f"({int(args[0].value)}*{parts[1]})"  # type: ignore[arg-type]
+                case "multiply" if isinstance(args[1], Const):
+                    return f"({int(args[1].value)}*{parts[0]})"  # type: ignore[arg-type]
+                case "floor_divide" if isinstance(args[1], Const):
+                    return f"floor({parts[0]} / {args[1].value})"
+                case "mod" if isinstance(args[1], Const):
+                    return f"({parts[0]} mod {args[1].value})"
+                case "minimum" | "maximum":
+                    return f"{op.name[:3]}({parts[0]}, {parts[1]})"
+                case "cast":
+                    return parts[0]
+    raise IndexExpressionError(f"`{text(node)}` is not affine in axes and sizes")
+
+
+def _condition_text(condition: Expr, names: Mapping[Expr, str]) -> str:
+    """``condition`` in isl's syntax; parts that depend on data are taken to hold, negated or not."""
+    memo: dict[tuple[Expr, bool], str] = {}
+    stack = [(condition, True)]
+    while stack:
+        node, positive = stack[-1]
+        if (node, positive) in memo:
+            stack.pop()
+            continue
+        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
+            inner = [(a, positive != (node.op is NOT)) for a in node.args]
+            missing = [key for key in inner if key not in memo]
+            if missing:
+                stack.extend(missing)
+                continue
+            parts = [memo[key] for key in inner]
+            if node.op is NOT:
+                memo[node, positive] = parts[0]
+            else:
+                word = "and" if (node.op.name == "logical_and") == positive else "or"
+                memo[node, positive] = f"({parts[0]} {word} {parts[1]})"
+        elif isinstance(node, Const):
+            memo[node, positive] = _FULL_TEXT if bool(node.value) == positive else _EMPTY_TEXT
+        else:
+            memo[node, positive] = _comparison_text(node, names, positive) or _FULL_TEXT
+        stack.pop()
+    return memo[condition, True]
+
+
+def _comparison_text(node: Expr, names: Mapping[Expr, str], positive: bool) -> str | None:
+    if not (isinstance(node, Call) and node.op.name in _COMPARE):
+        return None
+    try:
+        left, right = (index_text(a, names) for a in node.args)
+    except IndexExpressionError:
+        return None
+    return f"{left} {_COMPARE[node.op.name][0 if positive else 1]} {right}"
+
+
+def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
+    """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
+    pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
+    exprs = [normal(_aff_expr(piece, nodes)) for piece in pieces]
+    if len(exprs) == 1:
+        return exprs[0]
+    for op, union in ((MAXIMUM, "max"), (MINIMUM, "min")):
+        whole = isl.PwAff.from_aff(pieces[0])
+        for piece in pieces[1:]:
+            whole = getattr(whole, union)(isl.PwAff.from_aff(piece))
+        if whole.intersect_domain(value.domain()).is_equal(value):
+            result = exprs[0]
+            for other in exprs[1:]:
+                result = call(op, result, other)
+            return result
+    return None
+
+
+def _constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
+    value = normal(_aff_expr(constraint.get_aff(), nodes))
+    return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
+
+
+def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
+    """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
+    denominator = aff.get_denominator_val().to_python()
+    scaled = aff.scale_val(aff.get_denominator_val())
+    result: Expr = as_expr(scaled.get_constant_val().to_python())
+    for i in range(scaled.dim(isl.dim_type.param)):
+        factor = scaled.get_coefficient_val(isl.dim_type.param, i).to_python()
+        if factor:
+            result = result + factor * nodes[str(scaled.get_dim_name(isl.dim_type.param, i))]
+    for i in range(scaled.dim(isl.dim_type.in_)):
+        factor = scaled.get_coefficient_val(isl.dim_type.in_, i).to_python()
+        if factor:
+            result = result + factor * nodes[f"in{i}"]
+    for i in range(scaled.dim(isl.dim_type.div)):
+        factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
+        if factor:
+            result = result + factor * _aff_expr(
+                scaled.get_div(i), nodes
+            )  # a fraction, whose floor it returns
+    return result if denominator == 1 else result // denominator
+
+
+def find_violation(
+    variables: Sequence[Expr], conditions: Sequence[Expr], index: Expr, extent: Expr
+) -> tuple[dict[Expr, int], int] | None:
+    """A point at which ``index`` leaves ``[0, extent)``, and the value it has there."""
+    for outside in (index >= extent, index < ZERO):
+        names = IntegerSet(variables, [*conditions, outside])
+        point = names.sample()
+        if point is not None:
+            return point, evaluate_index(index, point)
+    return None
+
+
+def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
+    """The value of an index expression at a point."""
+    memo: dict[Expr, int] = {}
+    index = index_of(expr)
+    for node in postorder(index):
+        match node:
+            case Const(value):
+                memo[node] = int(value)  # type: ignore[arg-type]
+            case Axis() | Var():
+                memo[node] = point[node]
+            case Call(op, args):
+                memo[node] = _INTEGER_OPS[op.name](*(memo[a] for a in args))
+    return memo[index]
+
+
+_INTEGER_OPS: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "negative": lambda a: -a,
+    "floor_divide": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "minimum": min,
+    "maximum": max,
+    "cast": lambda a: a,
+}

@@ -1,0 +1,1 @@
+"""Definitions as text, LaTeX and HTML."""

@@ -1,0 +1,273 @@
+"""Formulas of tensors, as plain text, HTML and LaTeX.
+
+Y[b, t, o] = sum over k, c of X[b, t + k, c] * W[k, c, o]  (b < 8, t < 32, o < 32, k < 3, c < 16)
+"""
+
+from __future__ import annotations
+
+import html as _html
+from collections.abc import Iterable, Mapping, Sequence
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.show.notation import (
+    Bound,
+    Notation,
+    Piece,
+    Range,
+    Writer,
+    distinct_names,
+    reduction_axes,
+    writer_for,
+)
+from jaxte.show.tex import Latex
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+
+ROWS = 40  # definitions shown at most
+
+_SUMMATION, _CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars``
+_WORDS = {
+    "logical_and": Form("{0} and {1}", AND, (AND, AND)),
+    "logical_or": Form("{0} or {1}", OR, (OR, OR)),
+    "logical_not": Form("not {0}", AND, (COMPARE,)),
+    "select": Form("{1} if {0} else {2}", _CHOICE, (OR, OR, _CHOICE)),
+}
+
+
+class Plain(Notation):
+    """One line of text; ``ascii`` keeps the names in it to ASCII, without quotes and backslashes."""
+
+    def __init__(self, ascii: bool = False) -> None:
+        self._ascii = ascii
+        self.ellipsis = "..." if ascii else "…"
+
+    def name(self, label: str) -> str:
+        return "".join(self._character(c) for c in label) or "_"
+
+    def _character(self, character: str) -> str:
+        if not character.isprintable():
+            return " "
+        return "_" if self._ascii and (not character.isascii() or character in "\"\\`'") else character
+
+    def form(self, name: str) -> Form:
+        """How the operation ``name`` is written."""
+        if name in _WORDS:
+            return _WORDS[name]
+        code = TABLE[name].code
+        if code.slots:
+            return code
+        operands = ", ".join(f"{{{n}}}" for n in range(TABLE[name].op.arity))
+        return Form(f"{name}({operands})")
+
+    def number(self, value: Scalar) -> Piece:
+        written = number_text(value)
+        return written, SIGN if written.startswith("-") else CALL
+
+    def element(self, tensor: str, indices: Sequence[str]) -> str:
+        return f"{tensor}[{', '.join(indices)}]"
+
+    def operation(self, node: Call, args: Sequence[Piece]) -> Piece:
+        if node.op.name == "cast":
+            return f"{node.dtype}({args[0][0]})", CALL
+        return self.form(node.op.name).write(*args)
+
+    def reduction(
+        self,
+        node: Reduce,
+        exprs: Sequence[Piece],
+        ranges: Sequence[Range],
+        guards: Sequence[Expr],
+        of: Writer,
+    ) -> Piece:
+        label, shown, part = reduction_parts(node, exprs)
+        axes = ", ".join(self.range(r, of) for r in ranges)
+        condition = " and ".join(_at_least(of(g), COMPARE) for g in guards)
+        where = f" where {condition}" if condition else ""
+        return f"{self.name(label)} over {axes}{where} of {shown}{part}", _SUMMATION
+
+    def range(self, range: Range, of: Writer) -> str:
+        """An axis between the bounds that depend on other axes."""
+        lower = _bound_text(range.lower, of, is_lower=True)
+        upper = _bound_text(range.upper, of, is_lower=False)
+        return self.markup(f"{lower}{of.axis(range.axis)}{upper}")
+
+    def markup(self, text: str) -> str:
+        """``text`` with its signs as the notation has them."""
+        return text
+
+
+class Html(Plain):
+    """The plain form as HTML."""
+
+    def name(self, label: str) -> str:
+        return f"<i>{_html.escape(super().name(label))}</i>"
+
+    def form(self, name: str) -> Form:
+        form = super().form(name)
+        signs = {"{0} * {1}": "{0} &sdot; {1}", "{0} - {1}": "{0} &minus; {1}", "{0} != {1}": "{0} &ne; {1}"}
+        return Form(signs.get(form.text) or self.markup(_html.escape(form.text)), form.precedence, form.slots)
+
+    def markup(self, text: str) -> str:
+        for sign, entity in (
+            (" &lt;= ", " &le; "),
+            (" &gt;= ", " &ge; "),
+            (" <= ", " &le; "),
+            (" < ", " &lt; "),
+        ):
+            text = text.replace(sign, entity)
+        return text
+
+
+def number_text(value: Scalar) -> str:
+    """A number; floats that are integers without their point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return str(value)
+
+
+def reduction_parts(node: Reduce, exprs: Sequence[Piece]) -> tuple[str, str, str]:
+    """The word for a reduction, what it is of, and which of its results is meant."""
+    if node.reducer.name in ("argmax", "argmin"):
+        return (node.reducer.name, node.reducer.name[3:])[node.position], _at_least(exprs[1], PRODUCT), ""
+    if node.reducer.arity == 1:
+        return node.reducer.label, _at_least(exprs[0], PRODUCT), ""
+    return node.reducer.label, f"({', '.join(e[0] for e in exprs)})", f"[{node.position}]"
+
+
+def _at_least(piece: Piece, strength: int) -> str:
+    return piece[0] if piece[1] >= strength else f"({piece[0]})"
+
+
+def _bound_text(bound: Bound | None, of: Writer, is_lower: bool) -> str:
+    """``value <= `` or `` <= value``; with ``<`` where that spares a ``+ 1`` or ``- 1``."""
+    if bound is None:
+        return ""
+    form = linear(bound.value)
+    strict = form.constant == (1 if is_lower else -1) and not form.is_constant
+    sign = "<" if strict else "<="
+    value = of.text(from_linear(Linear(form.terms)) if strict else bound.value)
+    return f"{value} {sign} " if is_lower else f" {sign} {value}"
+
+
+def axis_ranges(axes: Iterable[Axis], of: Writer) -> str:
+    """The constant ranges of axes, as ``i < 4, 2 <= k < 5``."""
+    written = []
+    for axis in axes:
+        lower = "" if axis.lo is Const(0) else f"{of.text(axis.lo)} <= "
+        written.append(f"{lower}{of.axis(axis)} < {of.text(axis.hi)}")
+    return ", ".join(written)
+
+
+def _equation(tensor: Tensor, notation: Plain, names: Mapping[Tensor, str] | None, ranges: bool) -> str:
+    if not isinstance(tensor, Compute):
+        of = Writer(notation, names)
+        inputs = ", ".join(of.tensor(t) for t in tensor.inputs)
+        call = f" = extern({inputs})" if isinstance(tensor, Extern) else ""
+        shape = (
+            _html.escape(shape_text(tensor.shape)) if isinstance(notation, Html) else shape_text(tensor.shape)
+        )
+        return f"{of.tensor(tensor)}: {tensor.dtype}{shape}{call}"
+    of = writer_for(tensor, notation, names)
+    left = notation.element(of.tensor(tensor), [of.axis(a) for a in tensor.axes])
+    equation = f"{left} = {of.text(tensor.body)}"
+    listed = axis_ranges((*tensor.axes, *reduction_axes(tensor.body)), of) if ranges else ""
+    return f"{equation}  ({notation.markup(listed)})" if listed else equation
+
+
+def formula(
+    tensor: Tensor,
+    names: Mapping[Tensor, str] | None = None,
+    ranges: bool = True,
+    ascii: bool = False,
+) -> str:
+    """The definition of ``tensor`` on one line.
+
+    Args:
+        names: what tensors are called instead of by their labels.
+        ranges: whether the ranges of the axes stand at the end.
+        ascii: keep to ASCII, without quotes and backslashes, so that it can stand in a docstring.
+
+    Example:
+        >>> k = te.reduce_axis((0, 8), "k")
+        >>> te.formula(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k), "Y"))
+        'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
+    """
+    notation = Plain(ascii)
+    return _equation(tensor, notation, _written(names, notation), ranges)
+
+
+def definitions(tensors: Tensor | Iterable[Tensor], ascii: bool = False) -> str:
+    """The formulas of everything that ``tensors`` need, one a line, inputs first."""
+    shown, left = _listed(tensors, needed=True)
+    notation = Plain(ascii)
+    names = _written(distinct_names(shown), notation)
+    lines = [_equation(t, notation, names, ranges=True) for t in shown]
+    return "\n".join([*lines, f"{notation.ellipsis} {left} more"] if left else lines)
+
+
+def html(tensors: Tensor | Iterable[Tensor]) -> str:
+    """The formulas of ``tensors`` as an HTML table: name, type and definition."""
+    shown, left = _listed(tensors, needed=False)
+    notation = Html()
+    names = _written(distinct_names(shown), notation)
+    rows = "".join(
+        f'<tr><td style="text-align:left"><code>{_equation(t, notation, names, ranges=True)}</code></td>'
+        f"<td>{t.dtype}{_html.escape(shape_text(t.shape))}</td></tr>"
+        for t in shown
+    )
+    more = f"<tr><td>… {left} more</td><td></td></tr>" if left else ""
+    return f'<table class="jaxte">{rows}{more}</table>'
+
+
+def latex(x: Tensor | Expr | Iterable[Tensor]) -> str:
+    """LaTeX (for math mode) of an expression, of the definition of a tensor, or of several, aligned.
+
+    Example:
+        >>> te.latex(te.compute((4,), lambda i: te.sum(x[i, k], axis=k), "Y"))
+        'Y_{i} = \\sum_{k=0}^{7} x_{i,\\,k}'
+    """
+    if isinstance(x, Expr):
+        return Writer(Latex()).text(x)
+    shown, left = _listed(x, needed=False)
+    notation = Latex()
+    names = _written(distinct_names(shown), notation)
+    sides = [_latex_sides(t, notation, names) for t in shown]
+    if isinstance(x, Tensor):
+        return " = ".join(sides[0])
+    lines = [" &= ".join(s) for s in sides] + ([r"\vdots"] if left else [])
+    return r"\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}"
+
+
+def _latex_sides(tensor: Tensor, notation: Latex, names: Mapping[Tensor, str]) -> list[str]:
+    """The sides of the defining equation; inputs have only one."""
+    if not isinstance(tensor, Compute):
+        of = Writer(notation, names)
+        extents = r" \times ".join(of.text(e) if isinstance(e, Expr) else str(e) for e in tensor.shape)
+        return [f"{of.tensor(tensor)} \\in \\mathrm{{{tensor.dtype}}}^{{{extents or '1'}}}"]
+    of = writer_for(tensor, notation, names)
+    return [notation.element(of.tensor(tensor), [of.axis(a) for a in tensor.axes]), of.text(tensor.body)]
+
+
+def _listed(tensors: Tensor | Iterable[Tensor], needed: bool) -> tuple[list[Tensor], int]:
+    """The tensors to show (with the computed ones that they need), and how many are left out."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if needed:
+        computed = [t for t in topological_order(given) if t.inputs]
+        given = computed or given
+    return given[-ROWS:], max(len(given) - ROWS, 0)
+
+
+def _written(names: Mapping[Tensor, str] | None, notation: Notation) -> dict[Tensor, str]:
+    return {tensor: notation.name(label) for tensor, label in (names or {}).items()}
+
+
+def _latex_in_dollars(tensor: Tensor) -> str:
+    return f"${latex(tensor)}$"
+
+
+# Notebooks ask objects for these; tensors are defined below this layer, so they are attached here.
+setattr(Tensor, "_repr_html_", html)  # noqa: B010
+setattr(Tensor, "_repr_latex_", _latex_in_dollars)  # noqa: B010

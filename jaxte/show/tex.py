@@ -1,0 +1,122 @@
+"""Formulas in LaTeX, for math mode of MathJax, KaTeX and LaTeX with amsmath."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Call, Expr, Reduce, Scalar
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import CALL, PRODUCT, SIGN
+from jaxte.show.notation import Notation, Piece, Range, Writer, inclusive_end
+
+_BRACKETS = (r"\left(", r"\right)")
+_COMMA = r",\,"
+_SUMMATION = 1  # binds less than everything in ``jaxte.lang.scalars``
+_ESCAPES = {
+    **{c: f"\\{c}" for c in "{}$&#%_"},
+    "\\": r"\backslash ",
+    "^": r"\wedge ",
+    "~": r"\sim ",
+    "<": r"\lt ",
+    ">": r"\gt ",
+    " ": r"\ ",
+}
+_SIGNS = {"sum": r"\sum", "prod": r"\prod", "any": r"\bigvee", "all": r"\bigwedge"}
+_WORDS = {"max": r"\max", "min": r"\min", "argmax": r"\arg\max", "argmin": r"\arg\min"}
+
+
+class Latex(Notation):
+    ellipsis = r"\cdots"
+
+    def name(self, label: str) -> str:
+        base = label.rstrip("'")
+        primes = label[len(base) :]
+        written = "".join(_ESCAPES.get(c, c) if c.isprintable() else r"\ " for c in base)
+        return (written if len(base) == 1 else rf"\mathrm{{{written}}}") + primes
+
+    def number(self, value: Scalar) -> Piece:
+        if isinstance(value, bool):
+            return rf"\mathrm{{{str(value).lower()}}}", CALL
+        if isinstance(value, complex):
+            return str(value).replace("j", r"\mathrm{i}"), CALL
+        written = f"{value:.0f}" if value in (float("inf"), float("-inf")) or value != value else repr(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+            written = f"{value:.0f}"
+        written = written.replace("inf", r"\infty").replace("nan", r"\mathrm{NaN}")
+        if "e" in written:
+            mantissa, _, exponent = written.partition("e")
+            return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", PRODUCT
+        return written, SIGN if written.startswith("-") else CALL
+
+    def element(self, tensor: str, indices: Sequence[str]) -> str:
+        subscript = _COMMA.join(indices)
+        return f"{tensor}_{{{subscript}}}" if indices else tensor
+
+    def operation(self, node: Call, args: Sequence[Piece]) -> Piece:
+        if node.op.name == "cast":  # a change of type is no mathematics
+            return args[0]
+        return TABLE[node.op.name].math.write(*args, brackets=_BRACKETS)
+
+    def reduction(
+        self,
+        node: Reduce,
+        exprs: Sequence[Piece],
+        ranges: Sequence[Range],
+        guards: Sequence[Expr],
+        of: Writer,
+    ) -> Piece:
+        shown = [_bracketed(e, PRODUCT) for e in exprs]
+        body = shown[0]
+        name = node.reducer.name
+        if name in ("argmax", "argmin"):
+            body = shown[1]
+            name = (name, name[3:])[node.position]
+        elif len(shown) > 1:
+            inner = _COMMA.join(e[0] for e in exprs)
+            body = rf"\left({inner}\right)_{{[{node.position}]}}"
+        if name in _SIGNS:
+            return f"{_stacked(_SIGNS[name], ranges, guards, of)} {body}", _SUMMATION
+        word = _WORDS.get(name) or rf"\operatorname*{{{self.name(node.reducer.label)}}}"
+        return f"{word}_{{{_below(ranges, guards, of)}}} {body}", _SUMMATION
+
+
+def _bracketed(piece: Piece, strength: int) -> str:
+    return piece[0] if piece[1] >= strength else piece[0].join(_BRACKETS)
+
+
+def _stacked(sign: str, ranges: Sequence[Range], guards: Sequence[Expr], of: Writer) -> str:
+    """One sign for each axis, with its bounds below and above; conditions below the last one."""
+    conditions = [of.text(g) for g in (*_uncovered(ranges), *guards)]
+    signs = []
+    for range in ranges:
+        lower, upper = _ends(range, of)
+        below = f"{of.axis(range.axis)}={lower}"
+        if range is ranges[-1] and conditions:
+            lines = r" \\ ".join([below, *conditions])
+            below = rf"\substack{{{lines}}}"
+        signs.append(f"{sign}_{{{below}}}^{{{upper}}}")
+    return " ".join(signs)
+
+
+def _below(ranges: Sequence[Range], guards: Sequence[Expr], of: Writer) -> str:
+    """The ranges and conditions, side by side."""
+    parts = []
+    for range in ranges:
+        lower, upper = _ends(range, of)
+        parts.append(rf"{lower} \leq {of.axis(range.axis)} \leq {upper}")
+    parts += [of.text(g) for g in (*_uncovered(ranges), *guards)]
+    return _COMMA.join(parts)
+
+
+def _ends(range: Range, of: Writer) -> tuple[str, str]:
+    """First and last value of an axis."""
+    lower, upper = range.lower, range.upper
+    first = lower.value if lower is not None and lower.covers else range.axis.lo
+    last = upper.value if upper is not None and upper.covers else inclusive_end(range.axis)
+    return of.text(first), of.text(last)
+
+
+def _uncovered(ranges: Sequence[Range]) -> list[Expr]:
+    """The bounds that hold beside the constant range, as conditions."""
+    bounds = [b for range in ranges for b in (range.lower, range.upper)]
+    return [b.condition for b in bounds if b is not None and not b.covers]

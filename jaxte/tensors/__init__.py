@@ -1,0 +1,1 @@
+"""Tensors: definitions of elements over ranges, their reductions, shapes and facts."""

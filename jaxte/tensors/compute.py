@@ -1,0 +1,331 @@
+"""``compute``: from a function of axes to tensors, with every read checked to stay inside its tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import ADD, AND, NOT, OR, SELECT
+from jaxte.lang.text import text
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.affine import Linear, linear
+from jaxte.sets.domain import find_violation, is_decidable
+from jaxte.sets.quasi_affine import quasi_affine
+from jaxte.tensors.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
+from jaxte.tensors.shapes import check_shape
+from jaxte.tensors.tensor import Compute, axis_names, check_result, evaluated, new_axes
+
+_OPEN_CHOICE = (
+    f"a choice in an index has to follow from the position along one axis of fixed extent, with at most {MOST_PARTS} changes; "
+    "for any other condition choose between reads, as in te.select(cond, X[i], X[j])"
+)
+
+
+@wants_arguments
+def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
+    """A tensor given by what one element is.
+
+    Args:
+        shape: extents of the output; integers or ``te.var`` sizes, ``()`` for a scalar.
+        fn: takes one index per axis, returns the scalar expression of that element, or a tuple of expressions
+            for several tensors over the same axes. The axes take the names of its parameters.
+        name: label in printed formulas and emitted code.
+
+    Returns:
+        A :class:`Compute`, or a tuple of them. A reduction that is not on top of the expression becomes a
+        tensor of its own.
+
+    Raises:
+        RangeError: a read that can leave its tensor, with a point at which it does.
+        DefinitionError: a body that returns no scalar, or uses an axis it does not have.
+
+    Example:
+        >>> X = te.placeholder((8, 34, 16), name="X")
+        >>> W = te.placeholder((3, 16, 32), name="W")
+        >>> k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 16), "c")
+        >>> Y = te.compute((8, 32, 32), lambda b, t, o: te.sum(X[b, t + k, c] * W[k, c, o], axis=[k, c]), "Y")
+    """
+    label = "T" if name is None else str(name)
+    extents = check_shape(shape, label)
+    if not callable(fn):
+        raise ArgumentError(
+            f"the body of {label} is {described(fn)}; give a function of one index for each axis"
+        )
+    axes = new_axes(extents, axis_names(fn, len(extents)))
+    result = evaluated(fn, *axes)
+    if isinstance(result, (tuple, list)):
+        if not result:
+            raise DefinitionError(
+                f"the body of {label} returns an empty tuple; return one expression for each tensor"
+            )
+        labels = [f"{label}_{n}" for n in range(len(result))]
+        return tuple(_define(n, axes, r) for n, r in zip(labels, result, strict=True))
+    return _define(label, axes, result)
+
+
+def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:
+    body = check_result(result, name)
+    check_axes(name, axes, body)
+    if body.weak:
+        body = cast(body, body.dtype)
+    return Compute(name, axes, _settled(name, axes, body))
+
+
+def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
+    """``body`` with reads that are checked, no choices in indices, and no reduction but on top."""
+    found = cut(axes, body)
+    if found is None:
+        check_reads(name, axes, body)
+        return extract_reductions(name, axes, quasi_affine(body))
+    if found.owner is not None:
+        return _settled(name, axes, substitute(body, {found.owner: _joined(found)}))
+    result: Expr | None = None
+    for number, part in reversed(list(enumerate(found.parts))):
+        own = tuple(part.axis if a is found.axis else a for a in axes)
+        value = _settled(f"{name}_{number}", tuple(a for a in own if isinstance(a, Axis)), part.body)
+        if isinstance(value, Reduce):
+            value = _read_of_own(f"{name}_{number}", value)
+        if isinstance(part.axis, Axis):
+            value = substitute(value, {part.axis: found.axis})
+        result = value if result is None else call(SELECT, found.axis < part.run.stop, value, result)
+    assert result is not None
+    return result
+
+
+def _joined(found: Cut) -> Expr:
+    """The reduction that was cut along one of its axes: a sum as the sum of its parts, others with a choice at each position."""
+    owner = found.owner
+    assert owner is not None
+    rest = tuple(a for a in owner.axes if a is not found.axis)
+    parts = [
+        (p.run.stop, p.axis, p.body)
+        for p in found.parts
+        if isinstance(p.axis, Axis) and isinstance(p.body, Reduce)
+    ]
+    if owner.reducer.name == "sum":
+        sums: list[Expr] = [Reduce(b.reducer, b.exprs, (a, *rest), b.where, b.position) for _, a, b in parts]
+        return reduce(lambda a, b: call(ADD, a, b), sums)
+    (_, axis, last), *before = reversed(parts)
+    *exprs, where = (substitute(child, {axis: found.axis}) for child in last.children)
+    for stop, axis, body in before:
+        *new, holds = (substitute(child, {axis: found.axis}) for child in body.children)
+        exprs = [call(SELECT, found.axis < stop, a, b) for a, b in zip(new, exprs, strict=True)]
+        if reads_of(holds) or reads_of(where):  # each inside of its own part only
+            where = call(SELECT, found.axis < stop, holds, where)
+        elif holds is not where:
+            where = call(OR, call(AND, found.axis < stop, holds), call(AND, found.axis >= stop, where))
+    return owner.rebuild([*exprs, where])
+
+
+def check_axes(name: str, axes: Sequence[Axis], body: Expr) -> None:
+    """Every axis in ``body`` is an output axis or reduced over."""
+    for axis in free_axes(body):
+        if not among(axis, axes):
+            how = (
+                f"it is a reduction axis used outside its reduction; put the use inside te.sum(..., axis={axis.name})"
+                if axis.reduction
+                else "it belongs to another tensor; use the parameters of this body"
+            )
+            raise DefinitionError(f"the body of {name} uses axis {axis.name}: {how}")
+
+
+def check_reads(name: str, axes: Sequence[Axis], body: Expr) -> None:
+    """Every affine read in ``body`` stays inside its tensor, under the guards that it stands behind."""
+    suspects = {read for read in reads_of(body) if not _surely_inside(read)}
+    if not suspects:
+        return
+    for read, variables, conditions in _contexts(axes, body, suspects):
+        held = _decided(conditions)
+        for position, index in enumerate(read.indices):
+            _check_index(name, read, position, index, variables, held)
+
+
+def _surely_inside(read: Read) -> bool:
+    """Whether interval arithmetic alone shows that every affine index is in range."""
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        if reads_of(index):
+            continue
+        try:
+            form = linear(index)
+            low, high = _end(form, largest=False), _end(form, largest=True)
+            if low is None or high is None or not _nonnegative(low):
+                return False
+            if not _nonnegative(linear(as_expr(extent)) - high - Linear({}, 1)):
+                return False
+        except IndexExpressionError:
+            return False
+    return True
+
+
+def _end(form: Linear, largest: bool) -> Linear | None:
+    """The least or greatest value over the axes' ranges, as a form in sizes."""
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        if isinstance(atom, Axis):
+            end = linear(atom.hi) - Linear({}, 1) if (coefficient > 0) == largest else linear(atom.lo)
+            result = result + end * coefficient
+        elif isinstance(atom, Var):
+            result = result + Linear({atom: coefficient})
+        else:
+            return None
+    return result
+
+
+def _nonnegative(form: Linear) -> bool:
+    """Whether a form in sizes, each at least 1, is at least 0."""
+    coefficients = form.terms.values()
+    return (
+        all(isinstance(a, Var) for a in form.terms)
+        and min(coefficients, default=0) >= 0
+        and (form.constant + sum(coefficients) >= 0)
+    )
+
+
+def _contexts(
+    axes: Sequence[Axis], body: Expr, targets: set[Read]
+) -> list[tuple[Read, tuple[Axis, ...], tuple[Expr, ...]]]:
+    """Each of ``targets`` with the axes in scope and the conditions under which it is evaluated."""
+    leads: set[Expr] = set()
+    for node in postorder(body):
+        if node in targets or any(child in leads for child in node.children):
+            leads.add(node)
+    found: dict[tuple[Read, tuple[Axis, ...], tuple[Expr, ...]], None] = {}
+    seen = set()
+    stack: list[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]] = [(body, tuple(axes), ())]
+    while stack:
+        node, scope, conditions = stack.pop()
+        if node not in leads or (node, scope, conditions) in seen:
+            continue
+        seen.add((node, scope, conditions))
+        if isinstance(node, Read) and node in targets:
+            found[node, scope, conditions] = None
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT:
+                stack.append((test, scope, conditions))
+                stack.append((taken, scope, _extended(conditions, test)))
+                stack.append((other, scope, _extended(conditions, call(NOT, test))))
+            case Reduce(_, exprs, own, where):
+                inner = (*scope, *own)
+                bounds = tuple(a.condition for a in own if a.condition is not TRUE)
+                stack.append((where, inner, (*conditions, *bounds)))
+                stack.extend((e, inner, _extended(conditions, where)) for e in exprs)
+            case _:
+                stack.extend((child, scope, conditions) for child in node.children)
+    return list(found)
+
+
+def _extended(conditions: tuple[Expr, ...], condition: Expr) -> tuple[Expr, ...]:
+    return (
+        (*conditions, condition) if condition is not TRUE and not among(condition, conditions) else conditions
+    )
+
+
+def _decided(conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """``conditions`` with those that are chosen by another one of them as what is chosen then."""
+    held = tuple(part for condition in conditions for part in conjuncts(condition))
+    for condition in held:
+        if isinstance(condition, Call) and condition.op is SELECT:
+            test, taken, other = condition.args
+            chosen = taken if among(test, held) else other if among(call(NOT, test), held) else None
+            if chosen is not None:
+                return _decided((*(c for c in held if c is not condition), chosen))
+    return held
+
+
+def _check_index(
+    name: str,
+    read: Read,
+    position: int,
+    index: Expr,
+    variables: tuple[Axis, ...],
+    conditions: tuple[Expr, ...],
+) -> None:
+    if reads_of(index):
+        return
+    extent = as_expr(read.tensor.shape[position])
+    try:
+        linear(index)
+        violation = find_violation(variables, conditions, index, extent)
+    except IndexExpressionError as error:
+        reason = _OPEN_CHOICE if has_choices(index) else error
+        raise IndexExpressionError(
+            f"{name} reads {text(read)}, axis {position} of {read.tensor.name}: {reason}"
+        ) from None
+    if violation is None:
+        return
+    point, value = violation
+    shown = {node: v for node, v in point.items() if any(n is node for n in postorder(index, extent))}
+    at = ", ".join(f"{text(node)}={v}" for node, v in shown.items())
+    line = f"  {name} = … {text(read)} …"
+    before = text(read).index("[") + 1 + sum(len(text(i)) + 2 for i in read.indices[:position])
+    caret = " " * (line.index(text(read)) + before) + "^" * len(text(index))
+    raise RangeError(
+        f"{text(read)} reads {read.tensor.name}[{', '.join([':'] * position + [str(value)])}] at {at or 'every point'}, "
+        f"but axis {position} of {read.tensor.name} has {text(extent)} elements\n{line}\n{caret}\n"
+        "shrink the range, pad the tensor, or guard the read with te.select or where="
+    )
+
+
+def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
+    """``body`` with every reduction that is not on top read from a tensor of its own."""
+    if isinstance(body, Reduce):
+        top, roots = body, [*body.exprs, body.where]
+    else:
+        top, roots = None, [body]
+    nested = [node for node in postorder(*roots) if isinstance(node, Reduce)]
+    if not nested:
+        return body
+    guards = _affine_guards(axes, body, set(nested))
+    table: dict[Expr, Expr] = {}
+    for number, node in enumerate(nested):
+        current = substitute(node, dict(table.items()))
+        assert isinstance(current, Reduce)
+        free = tuple(free_axes(current))
+        guard = [c for c in guards[node] if is_decidable(c) and all(among(a, free) for a in free_axes(c))]
+        table[node] = _read_of_own(f"{name}_{number}", current, guard)
+    if top is None:
+        return substitute(body, table)
+    return top.rebuild([substitute(r, table) for r in roots])
+
+
+def _read_of_own(name: str, node: Reduce, guard: Sequence[Expr] = ()) -> Read:
+    """The reduction as an element of a tensor over the axes it depends on, which sums only where it is asked for."""
+    free = tuple(free_axes(node))
+    where = node.where
+    for condition in guard:
+        where = call(AND, condition, where)
+    own = tuple(Axis(axis.name, 0, axis.extent) for axis in free)
+    body = Reduce(node.reducer, node.exprs, node.axes, where, node.position)
+    shifted = {old: new + old.lo for old, new in zip(free, own, strict=True)}
+    return Read(Compute(name, own, substitute(body, shifted)), [axis - axis.lo for axis in free])
+
+
+def _affine_guards(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
+    """The conditions common to every place where each of ``nodes`` stands."""
+    found: dict[Expr, list[Expr]] = {}
+    stack: list[tuple[Expr, tuple[Expr, ...]]] = [(body, ())]
+    seen = set()
+    while stack:
+        node, conditions = stack.pop()
+        if (node, conditions) in seen:
+            continue
+        seen.add((node, conditions))
+        if node in nodes:
+            known = found.get(node)
+            found[node] = list(conditions) if known is None else [c for c in known if among(c, conditions)]
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT:
+                stack.append((test, conditions))
+                stack.append((taken, (*conditions, *conjuncts(test))))
+                stack.append((other, (*conditions, call(NOT, test))))
+            case Reduce(_, exprs, _, where):
+                stack.append((where, conditions))
+                stack.extend((e, (*conditions, *conjuncts(where))) for e in exprs)
+            case _:
+                stack.extend((child, conditions) for child in node.children)
+    return found

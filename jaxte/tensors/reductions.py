@@ -1,0 +1,370 @@
+"""Reduction axes, the built-in reductions and those that a user makes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from jaxte.lang import dtypes, functions
+from jaxte.lang.checks import a_label, called, described, wants_arguments
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
+from jaxte.lang.identity import among
+from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.tensors.shapes import MAX_EXTENT
+from jaxte.tensors.tensor import Tensor
+
+_ties = ("even", "first", "last", "all")
+_counter = itertools.count()
+
+
+@wants_arguments
+def reduce_axis(bounds: tuple[Any, Any] | Any, name: str | None = None) -> Axis:
+    """An axis to reduce over, with the half-open range ``lo <= axis < hi``.
+
+    Args:
+        bounds: ``(lo, hi)``: integers, sizes, or affine expressions of other axes (a triangular range).
+        name: label in printed formulas.
+
+    Raises:
+        ShapeError: a range that is negative, unbounded or too large.
+
+    Example:
+        >>> k = te.reduce_axis((0, 3), "k")
+    """
+    label = "k" if name is None else str(name)
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise ShapeError(f"reduce_axis {label}: give the range as a pair (lo, hi), not {bounds!r}")
+    lo, hi = (_bound(b, label) for b in bounds)
+    least, most = _extreme(lo, largest=False), _extreme(hi, largest=True)
+    extent = normal(most - least)
+    if isinstance(extent, Const) and int(extent.value) < 0:  # type: ignore[arg-type]
+        raise ShapeError(f"reduce_axis {label} runs from {text(lo)} to {text(hi)}; its extent is negative")
+    if isinstance(extent, Const) and int(extent.value) > MAX_EXTENT:  # type: ignore[arg-type]
+        raise ShapeError(f"reduce_axis {label} has {text(extent)} points, which overflows int32")
+    if least is lo and most is hi:
+        return Axis(label, lo, hi, reduction=True)
+    # The conditions are about the axis itself, so they are made once it exists.
+    box = Axis(label, least, most, reduction=True)
+    inside = call(AND, TRUE if least is lo else lo <= box, TRUE if most is hi else box < hi)
+    object.__setattr__(box, "condition", inside)
+    return box
+
+
+def _bound(value: Any, label: str) -> Expr:
+    if isinstance(value, Expr):
+        try:
+            return normal(value)
+        except IndexExpressionError as error:
+            raise ShapeError(f"reduce_axis {label}: {error}") from None
+    if (
+        isinstance(value, (bool, type))
+        or not hasattr(value, "__index__")
+        or hasattr(value, "aval")
+        or getattr(value, "ndim", None)
+    ):
+        raise ShapeError(
+            f"reduce_axis {label}: {value!r} is no bound; give Python integers, te.var sizes or affine expressions "
+            "of axes (a value traced by jax.jit has to be a static argument)"
+        )
+    return as_expr(int(value))
+
+
+def _extreme(expr: Expr, largest: bool) -> Expr:
+    """The least or greatest value of a bound over the ranges of the axes in it."""
+    form = linear(expr)
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        if isinstance(atom, Axis):
+            end = atom.hi - 1 if (coefficient > 0) == largest else atom.lo
+            result = result + linear(end) * coefficient
+        elif isinstance(atom, Var):
+            result = result + Linear({atom: coefficient})
+        else:
+            raise ShapeError(f"`{text(expr)}` is no bound of a range: it must be affine in axes and sizes")
+    return from_linear(result)
+
+
+def _limit(dtype: str, largest: bool) -> Expr:
+    """The identity of min (the largest value) and of max (the least)."""
+    if dtypes.is_float(dtype):
+        return Const(float("inf") if largest else float("-inf"), dtype)
+    if dtype == "bool":
+        return Const(largest)
+    bits, unsigned = int(dtype.lstrip("uint")), dtype.startswith("u")
+    if unsigned:
+        return Const(2**bits - 1 if largest else 0, dtype)
+    return Const(2 ** (bits - 1) - 1 if largest else -(2 ** (bits - 1)), dtype)
+
+
+@cache
+def builtin_reducer(name: str, dtype: str, ties: str = "even") -> Reducer:
+    """The reducer "sum", "prod", "max", "min", "any" or "all" on ``dtype``."""
+    x, y = Symbol("x", dtype), Symbol("y", dtype)
+    result: Expr
+    identity: Expr
+    match name:
+        case "sum":
+            result, identity = x + y, _number(0, dtype)
+        case "prod":
+            result, identity = x * y, _number(1, dtype)
+        case "max":
+            result, identity = call(MAXIMUM, x, y), _limit(dtype, largest=False)
+        case "min":
+            result, identity = call(MINIMUM, x, y), _limit(dtype, largest=True)
+        case "any":
+            result, identity = call(OR, x, y), as_expr(False)
+        case _:
+            result, identity = call(AND, x, y), as_expr(True)
+    return Reducer(name, name, ties, (x,), (y,), (result,), (identity,))
+
+
+def _number(value: int, dtype: str) -> Const:
+    if dtypes.is_complex(dtype):
+        return Const(complex(value), dtype)
+    return Const(float(value) if dtypes.is_float(dtype) else value, dtype)
+
+
+def make_reduce(
+    reducer: Reducer, exprs: Sequence[Expr], axis: Any, where: Any = None, what: str | None = None
+) -> tuple[Expr, ...]:
+    """The results of reducing ``exprs`` over ``axis``, after checking axes and condition."""
+    axes = _check_axes(axis, what or reducer.label)
+    condition = TRUE if where is None else as_expr(where)
+    if condition.dtype != "bool":
+        raise DtypeError(
+            f"{reducer.label}: where=`{text(condition)}` has dtype {condition.dtype}; give a predicate"
+        )
+    for own in axes:
+        condition = call(AND, own.condition, condition)
+    for node in postorder(*exprs, condition):
+        if isinstance(node, Reduce):
+            for own in node.axes:
+                if among(own, axes):
+                    raise DefinitionError(
+                        f"{reducer.label} over {own.name}: `{text(node)}` inside reduces over the same axis already; "
+                        "make a new te.reduce_axis for each reduction"
+                    )
+    return tuple(Reduce(reducer, exprs, axes, condition, n) for n in range(reducer.arity))
+
+
+def _check_axes(axis: Any, what: str) -> tuple[Axis, ...]:
+    axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+    if not axes:
+        raise DefinitionError(f"{what}: no axis to reduce over was given; pass axis=te.reduce_axis((lo, hi))")
+    for own in axes:
+        if not isinstance(own, Axis):
+            raise DefinitionError(
+                f"{what} over {own!r}: that is no axis; reduce over axes made by te.reduce_axis((lo, hi), name) "
+                "(te.ops has the reductions of whole tensors by axis number)"
+            )
+        if not own.reduction:
+            raise DefinitionError(
+                f"{what} over {own.name}: that is an output axis of a compute; reduce over an axis made by "
+                "te.reduce_axis((lo, hi), name)"
+            )
+    if len(set(axes)) != len(axes):
+        raise DefinitionError(f"{what}: an axis is given twice; each reduction axis stands once")
+    return axes
+
+
+def _operand(expr: Any, what: str) -> Expr:
+    if isinstance(expr, Tensor):
+        raise DefinitionError(
+            f"te.{what} of the whole tensor {expr.name}: reduce an element over axes, as in "
+            f"te.{what}({expr.name}[k], axis=k), or use te.ops.{what}({expr.name}, axis=0)"
+        )
+    return as_expr(expr)
+
+
+def _builtin(name: str, expr: Any, axis: Any, where: Any, ties: str = "even") -> Expr:
+    operand = _operand(expr, name)
+    if not isinstance(ties, str) or ties not in _ties:
+        raise DefinitionError(f"{name}: ties={ties!r}; the rules are {', '.join(map(repr, _ties))}")
+    if name in ("any", "all") and operand.dtype != "bool":
+        operand = call(NOT_EQUAL, operand, 0)
+    if name in ("max", "min") and dtypes.is_complex(operand.dtype):
+        raise DtypeError(f"{name} of complex values is not defined; take te.real, te.imag or abs first")
+    dtype = dtypes.sum_dtype(operand.dtype) if name in ("sum", "prod") else operand.dtype
+    return make_reduce(builtin_reducer(name, dtype, ties), (cast(operand, dtype),), axis, where)[0]
+
+
+@wants_arguments
+def sum(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """``sum over axis of expr`` at the points where ``where`` holds; an empty sum is 0.
+
+    Args:
+        expr: scalar expression; booleans and small integers widen as in ``jnp.sum``.
+        axis: one axis made by :func:`reduce_axis`, or several.
+        where: predicate of the points that count.
+
+    Example:
+        >>> k = te.reduce_axis((0, 8), "k")
+        >>> Y = te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k))
+    """
+    return _builtin("sum", expr, axis, where)
+
+
+@wants_arguments
+def prod(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """The product over ``axis``; an empty product is 1. Its adjoint is exact at zeros. See :func:`sum`."""
+    return _builtin("prod", expr, axis, where)
+
+
+@wants_arguments
+def max(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
+    """The maximum over ``axis``; of nothing, -inf or the least integer; NaN if there is a NaN.
+
+    Args:
+        ties: how the derivative is shared among k equal maxima: "even" (1/k each, as ``jnp.max``),
+            "first" or "last" in the order of the axes (as pooling), or "all" (1 each). See also :func:`sum`.
+    """
+    return _builtin("max", expr, axis, where, ties)
+
+
+@wants_arguments
+def min(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
+    """The minimum over ``axis``; of nothing, inf or the largest integer. See :func:`max`."""
+    return _builtin("min", expr, axis, where, ties)
+
+
+@wants_arguments
+def any(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """Whether ``expr`` holds at one point at least. See :func:`sum`."""
+    return _builtin("any", expr, axis, where)
+
+
+@wants_arguments
+def all(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """Whether ``expr`` holds at every point. See :func:`sum`."""
+    return _builtin("all", expr, axis, where)
+
+
+@cache
+def _arg_reducer(name: str, dtype: str) -> Reducer:
+    """Position and value; of equal values the first position wins, NaN wins over numbers, as in ``jnp.argmax``."""
+    i, x, j, y = Symbol("i", "int32"), Symbol("x", dtype), Symbol("j", "int32"), Symbol("y", dtype)
+    better = call(GREATER if name == "argmax" else LESS, y, x)
+    level = call(EQUAL, x, y)
+    if dtypes.is_inexact(dtype):
+        x_nan, y_nan = call(NOT_EQUAL, x, x), call(NOT_EQUAL, y, y)
+        better = call(OR, better, call(AND, y_nan, call(NOT, x_nan)))
+        level = call(OR, level, call(AND, x_nan, y_nan))
+    taken = call(OR, better, call(AND, level, call(LESS, j, i)))
+    results = (call(SELECT, taken, j, i), call(SELECT, taken, y, x))
+    identity = (Const(MAX_EXTENT, "int32"), _limit(dtype, largest=name == "argmin"))
+    return Reducer(name, name, "first", (i, x), (j, y), results, identity)
+
+
+def position_of(axes: Sequence[Axis]) -> Expr:
+    """Row-major position of a point of a reduction over ``axes``, from 0."""
+    position: Expr = as_expr(0)
+    for axis in axes:
+        position = position * axis.extent + (axis - axis.lo)
+    return position
+
+
+def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
+    operand = _operand(expr, name)
+    if dtypes.is_complex(operand.dtype):
+        raise DtypeError(f"{name} of complex values is not defined; take te.real, te.imag or abs first")
+    axes = _check_axes(axis, name)
+    for own in axes:
+        if own.extent is ZERO:
+            raise ShapeError(
+                f"{name} over {own.name}: its range from {text(own.lo)} to {text(own.hi)} is empty, and nothing has no "
+                f"position; give it an element, or take te.{name[3:]}, which has a value of nothing"
+            )
+    exprs = (cast(position_of(axes), "int32"), cast(operand, operand.dtype))
+    return make_reduce(_arg_reducer(name, operand.dtype), exprs, axis, where)[0]
+
+
+@wants_arguments
+def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`.
+
+    Where ``where`` leaves no point, it is 2147483647.
+
+    Raises:
+        ShapeError: an axis without elements.
+    """
+    return _arg("argmax", expr, axis, where)
+
+
+@wants_arguments
+def argmin(expr: Any, axis: Any, where: Any = None) -> Expr:
+    """The position of the first minimum. See :func:`argmax`."""
+    return _arg("argmin", expr, axis, where)
+
+
+@wants_arguments
+def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Callable[..., Any]:
+    """A reduction with a combiner of one's own.
+
+    Args:
+        combine: ``combine(x, y)`` of two scalar expressions, or of two tuples of them; associative and commutative.
+        identity: what changes nothing: a number, or a tuple of them, or ``identity(dtype, ...)`` that returns such.
+        name: label in printed formulas.
+
+    Returns:
+        ``reduction(expr, axis, where=None)``, which takes and returns one expression or a tuple of them.
+
+    Example:
+        >>> largest = te.comm_reducer(
+        ...     lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.maximum(x[1], y[1])),
+        ...     lambda t0, t1: (te.const(-1, t0), te.const(float("-inf"), t1)), name="largest")
+        >>> at, value = te.compute((4,), lambda i: largest((k, A[i, k]), axis=k))
+    """
+
+    label = a_label(name, "the name of a reduction") or "reduce"
+    if not callable(combine):
+        raise ArgumentError(
+            f"the combiner of {label} is {described(combine)}; give a function combine(x, y) of expressions"
+        )
+
+    @wants_arguments
+    def reduction(expr: Any, axis: Any, where: Any = None) -> Any:
+        single = not isinstance(expr, (tuple, list))
+        exprs = tuple(_operand(e, name) for e in ((expr,) if single else expr))
+        exprs = tuple(cast(e, e.dtype) if e.weak else e for e in exprs)
+        reducer = _custom_reducer(combine, identity, name, tuple(e.dtype for e in exprs), single)
+        results = make_reduce(reducer, exprs, axis, where)
+        return results[0] if single else results
+
+    reduction.__name__ = label if label.isidentifier() else "reduction"
+    return reduction
+
+
+def _custom_reducer(
+    combine: Callable[..., Any], identity: Any, name: str, kinds: tuple[str, ...], single: bool
+) -> Reducer:
+    lhs = tuple(Symbol(f"x{n}", dtype) for n, dtype in enumerate(kinds))
+    rhs = tuple(Symbol(f"y{n}", dtype) for n, dtype in enumerate(kinds))
+    arguments = (lhs[0], rhs[0]) if single else (lhs, rhs)
+    combined = called(combine, arguments, f"the combiner of {name}")
+    start = called(identity, kinds, f"the identity of {name}") if callable(identity) else identity
+    results = _results(combined, kinds, f"the combiner of {name}")
+    return Reducer(
+        "custom", name, "even", lhs, rhs, results, _results(start, kinds, f"the identity of {name}")
+    )
+
+
+def _results(values: Any, kinds: tuple[str, ...], what: str) -> tuple[Expr, ...]:
+    listed = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+    if len(listed) != len(kinds):
+        raise DefinitionError(
+            f"{what} returns {len(listed)} values for {len(kinds)} expressions; return one for each"
+        )
+    return tuple(_typed(as_expr(v), dtype) for v, dtype in zip(listed, kinds, strict=True))
+
+
+def _typed(value: Expr, dtype: str) -> Expr:
+    """``value`` as ``dtype``; a plain number becomes a constant of that type."""
+    if isinstance(value, Const) and value.weak and (dtypes.is_inexact(dtype) or isinstance(value.value, int)):
+        return functions.const(value.value, dtype)
+    return cast(value, dtype)

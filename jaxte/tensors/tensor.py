@@ -1,0 +1,365 @@
+"""Tensors: placeholders, computed tensors and extern nodes, and the graph that they form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
+from typing import Any, TypeVar
+
+from jaxte.lang import dtypes
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
+from jaxte.lang.expr import Axis, Expr, Read, Var, as_expr, call, unpicklable
+from jaxte.lang.operators import Op, Operand
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
+from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
+
+
+class Tensor(Operand):
+    """A node of the graph.
+
+    Attributes:
+        name: a label; any text, not necessarily unique.
+        shape: extents, integers or expressions of sizes.
+        dtype: name of the element type.
+        facts: what is known of its values; see :mod:`jaxte.tensors.facts`.
+        override: the derivative that was given for it where it was defined, in place of the derived one; wherever the
+            tensor goes, it goes with it (see :mod:`jaxte.autodiff.overrides`).
+    """
+
+    __slots__ = ("__weakref__", "dtype", "facts", "name", "override", "shape")
+
+    def __init__(self, name: str, shape: Shape, dtype: str) -> None:
+        self.name = name
+        self.shape = shape
+        self.dtype = dtype
+        self.facts: tuple[Fact, ...] = ()
+        self.override: Any = None
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that this one reads, in order of appearance."""
+        return ()
+
+    def __getitem__(self, indices: Any) -> Read:
+        """The element at ``indices``: one index expression for each axis, ``X[()]`` for a scalar tensor."""
+        if not isinstance(indices, tuple):
+            indices = (indices,)
+        if len(indices) != self.ndim:
+            given = ", ".join(str(text(i) if isinstance(i, Expr) else i) for i in indices)
+            raise ShapeError(
+                f"{self.name}[{given}] has {len(indices)} indices, but {self.name} has {self.ndim} axes "
+                f"{shape_text(self.shape)}; give one index for each axis"
+            )
+        return Read(self, tuple(self._index(axis, index) for axis, index in enumerate(indices)))
+
+    __call__ = __getitem__
+
+    def _index(self, axis: int, index: Any) -> Expr:
+        if isinstance(index, slice) or index is Ellipsis or index is None:
+            raise DefinitionError(
+                f"{self.name}[{index}]: an element is read with one index expression for each axis, not with slices; "
+                "te.ops.strided_slice and te.compute make slices"
+            )
+        expr = as_expr(index)
+        if not dtypes.is_integer(expr.dtype):
+            raise IndexExpressionError(
+                f"axis {axis} of {self.name} is indexed by `{text(expr)}` of dtype {expr.dtype}; "
+                "an index is an integer: use te.cast(..., 'int32') on data"
+            )
+        return expr
+
+    def with_override(self, override: Any) -> None:
+        """From now on the derivative of this tensor is ``override``, unless one stands already."""
+        if self.override is None:
+            self.override = override
+
+    def __len__(self) -> int:
+        if self.shape and isinstance(self.shape[0], int):
+            return self.shape[0]
+        raise DefinitionError(f"{self!r} has no length that is known now; its extents are {self.name}.shape")
+
+    def __iter__(self) -> Any:
+        raise DefinitionError(f"tensor {self.name} cannot be iterated over; read its elements with indices")
+
+    def __bool__(self) -> bool:
+        raise TruthValueError(f"the tensor `{self!r}`")
+
+    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
+        return elementwise(op, args)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        """Itself: what reads it refers to this tensor, not to another of the same name."""
+        return self
+
+    def __reduce__(self) -> Any:
+        raise unpicklable(f"the tensor {self.name}")
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.dtype}{shape_text(self.shape)}"
+
+
+class Placeholder(Tensor):
+    """An input of a graph."""
+
+    __slots__ = ()
+
+
+class Compute(Tensor):
+    """A tensor given by what one element is.
+
+    Attributes:
+        axes: one axis for each entry of ``shape``, from 0.
+        body: the scalar expression of the element at ``axes``.
+        derived: tensors that adjoints of this one need beside it, by what they are, so that all read the same.
+    """
+
+    __slots__ = ("_inputs", "axes", "body", "derived")
+
+    def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
+        super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
+        self.axes = tuple(axes)
+        self.body = body
+        self.derived: dict[str, Compute] = {}
+        self._inputs: tuple[Tensor, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        if self._inputs is None:
+            reads = (node.tensor for node in postorder(self.body) if isinstance(node, Read))
+            self._inputs = tuple(dict.fromkeys(reads))
+        return self._inputs
+
+    def __repr__(self) -> str:
+        axes = ", ".join(a.name for a in self.axes)
+        return f"{self.name}[{axes}] = {text(self.body)}"
+
+
+class Extern(Tensor):
+    """One output of a function on arrays, opaque to index notation.
+
+    Attributes:
+        fn: takes the arrays of ``inputs``, returns one array for each of the node's outputs.
+        position: which output this tensor is.
+        group: the object that all outputs of one call share.
+    """
+
+    __slots__ = ("_inputs", "fn", "group", "position")
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        dtype: str,
+        fn: Callable[..., Any],
+        inputs: Sequence[Tensor],
+        position: int,
+        group: object,
+    ) -> None:
+        super().__init__(name, shape, dtype)
+        self.fn = fn
+        self._inputs = tuple(inputs)
+        self.position = position
+        self.group = group
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+
+@wants_arguments
+def var(name: str = "n") -> Var:
+    """A symbolic size: a positive integer that is known when the code runs.
+
+    Example:
+        >>> n = te.var("n")
+        >>> X = te.placeholder((n, 3), name="X")
+    """
+    return Var(one_of_type(name, str, "the name of a te.var", "a string"))
+
+
+@wants_arguments
+def placeholder(
+    shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
+) -> Placeholder:
+    """An input tensor.
+
+    Args:
+        shape: extents; an integer for one axis, ``()`` for a scalar.
+        dtype: element type, by default float32.
+        name: label used in printed formulas and in the emitted code.
+        facts: what is known of the values, one fact of ``te.facts`` or several.
+
+    Example:
+        >>> X = te.placeholder((8, 32, 16), name="X")
+        >>> Q = te.placeholder((8,), "int32", "Q")
+        >>> P = te.placeholder((8,), "int32", "P", facts=te.facts.permutation(inverse=Q))
+    """
+    label = "X" if name is None else str(name)
+    return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, Expr):
+        return not any(isinstance(node, (Axis, Read)) for node in postorder(value))
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+AnyTensor = TypeVar("AnyTensor", bound=Tensor)
+
+
+@wants_arguments
+def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
+    """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
+
+    Example:
+        >>> @te.function
+        ... def shuffled(x, p, q):
+        ...     te.assume(p, te.facts.permutation(inverse=q))
+        ...     return te.compute(x.shape, lambda i, j: x[p[i], j])
+
+    Raises:
+        DefinitionError: a fact that ``tensor`` cannot have.
+        ShapeError: a tensor in a fact that has another shape.
+    """
+    one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
+    for fact in listed(facts, tensor.name):
+        _check_fact(tensor, fact)
+        tensor.facts = (*tensor.facts, fact)
+        if (
+            isinstance(fact, Permutation)
+            and fact.inverse is not None
+            and find(fact.inverse, Permutation) is None
+        ):
+            fact.inverse.facts = (*fact.inverse.facts, Permutation(tensor))
+        if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
+            fact.slot.facts = (*fact.slot.facts, Within(tensor.shape[1]))
+    return tensor
+
+
+def _check_fact(tensor: Tensor, fact: Fact) -> None:
+    what = f"{tensor.name} {tensor.dtype}{shape_text(tensor.shape)}"
+    kind = type(fact).__name__
+    rank = 2 if isinstance(fact, SymmetricAdjacency) else None
+    if isinstance(fact, Finite):
+        if not dtypes.is_inexact(tensor.dtype):
+            raise DefinitionError(f"{what} cannot have the fact {kind}: integers are finite; leave it out")
+        return
+    if not dtypes.is_integer(tensor.dtype):
+        raise DefinitionError(
+            f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"
+        )
+    if tensor.ndim != rank if rank else not (tensor.ndim or isinstance(fact, Within)):
+        wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
+        raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
+    if isinstance(fact, Within) and not _is_size(fact.stop):
+        stop = text(fact.stop) if isinstance(fact.stop, Expr) else repr(fact.stop)
+        raise DefinitionError(
+            f"{what} is stated to be within {stop}; give an integer of 0 or more, or a size"
+        )
+    other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)
+    if other is None:
+        return
+    if not isinstance(other, Tensor) or not dtypes.is_integer(other.dtype):
+        raise DefinitionError(f"the fact {kind} of {what} refers to {other!r}; give an integer Tensor")
+    if len(other.shape) != tensor.ndim or not all(map(same_extent, other.shape, tensor.shape)):
+        raise ShapeError(
+            f"the fact {kind} of {what} refers to {other.name} {shape_text(other.shape)}; give a tensor of the same shape"
+        )
+
+
+def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
+    """Names for the axes: those of the parameters of ``fn``."""
+    parameters = list(inspect.signature(fn).parameters.values())
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(required) > count or (len(named) < count and not variadic):
+        raise DefinitionError(
+            f"the body takes {len(named)} axes ({', '.join(named)}), but the shape has {count}; "
+            "give the function one parameter for each axis, or *axes"
+        )
+    return (named + [f"i{n}" for n in range(len(named), count)])[:count]
+
+
+def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
+    """Output axes over ``shape``."""
+    return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
+
+
+def elementwise(op: Op, args: Sequence[Any]) -> Compute:
+    """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts."""
+    operands = [a if isinstance(a, Tensor) else as_expr(a) for a in args]
+    shapes = [a.shape for a in operands if isinstance(a, Tensor)]
+    names = " and ".join(a.name for a in operands if isinstance(a, Tensor))
+    shape = broadcast_shapes(shapes, f"{op.name} of {names}")
+    axes = new_axes(shape, [f"i{n}" for n in range(len(shape))])
+    elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
+    return Compute(op.name, axes, call(op, *elements))
+
+
+def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
+    trailing = axes[len(axes) - tensor.ndim :]
+    own: list[Expr] = []
+    for axis, extent in zip(trailing, tensor.shape, strict=True):
+        own.append(as_expr(0) if same_extent(extent, 1) and axis.hi is not as_expr(1) else axis)
+    return Read(tensor, own)
+
+
+def topological_order(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Every tensor that ``tensors`` need, each after its inputs, in a fixed order."""
+    done: dict[Tensor, None] = {}
+    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(tensors))]
+    entered: set[Tensor] = set()
+    while stack:
+        tensor, ready = stack.pop()
+        if ready:
+            done[tensor] = None
+        elif tensor not in entered:
+            entered.add(tensor)
+            stack.append((tensor, True))
+            stack.extend((t, False) for t in reversed(tensor.inputs))
+    return list(done)
+
+
+def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What ``fn``, which the user wrote, returns for Tensors or axes."""
+    try:
+        return fn(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        if "<class 'jaxte." not in str(error):
+            raise
+        raise DefinitionError(
+            "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which "
+            "have the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole "
+            f"tensors, te.extern for any other function of arrays. JAX says: {error}"
+        ) from error
+
+
+def check_result(value: Any, name: str) -> Expr:
+    """What a body returned, as an expression, or an error that says what it should be."""
+    if value is None:
+        raise DefinitionError(f"the body of {name} returns nothing; return the expression of one element")
+    if isinstance(value, (Expr, bool, int, float, complex)):
+        return as_expr(value)
+    if isinstance(value, Tensor):
+        raise DefinitionError(
+            f"the body of {name} returns the whole tensor {value.name}; return one element of it, "
+            f"as in {value.name}[{', '.join('ijklmn'[: value.ndim]) or '()'}]"
+        )
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return as_expr(value)
+    raise DefinitionError(
+        f"the body of {name} returns a {type(value).__name__}; return one scalar expression (or a tuple of "
+        "them for several tensors); arrays enter as te.placeholder"
+    )
