@@ -255,7 +255,7 @@ def test_source_is_the_same_in_every_process() -> None:
         "print(te.source(mlp, [dict(w=S(5, 4), b=S(4)), dict(w=S(4, 3), b=S(3))], S(6, 5)))\n"
         "print(te.source(softmax, S(4, 3))); print(te.source(conv, S(2, 3, 8, 8), S(4, 3, 3, 3), 2))\n"
     )
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     texts = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -476,7 +476,7 @@ np.testing.assert_allclose(gx, want[0], rtol=1e-4); np.testing.assert_allclose(g
 print("fine")
 """
     env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=root, capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
 

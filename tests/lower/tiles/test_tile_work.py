@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import jaxte as te
-from tests.test_tiles import LARGE, attention, gaussian_sum, shapes
+from tests.lower.tiles.test_tiles import LARGE, attention, gaussian_sum, shapes
 
 N = 4096  # points of LARGE, in three dimensions
 OPERATIONS = 13  # of exp(-sum((x - y)**2)) * b, summed: 3 times (-, **2, +), then -, exp, *, +
