@@ -3,6 +3,7 @@
     python benchmarks/suite.py                               # all cases; about eleven minutes on two cores
     python benchmarks/suite.py --quick                       # small sizes and few rounds: within five minutes
     python benchmarks/suite.py --case conv2d max_pool_2_2    # some of them
+    python benchmarks/suite.py --corpus                      # the functions of benchmarks/corpus instead
     python benchmarks/suite.py --case conv2d --update        # and the other figures from the folder of the results
     python benchmarks/suite.py --write                       # also into docs/performance.md
 
@@ -25,7 +26,7 @@ from typing import Any
 from tqdm import tqdm
 
 from harness import chart
-from harness.case import names
+from harness.case import CORPUS, SUITE, names
 from harness.processes import run, run_case
 from harness.table import report
 
@@ -99,10 +100,11 @@ def write_document(text: str, folder: Path) -> None:
 
 def case_name(text: str) -> str:
     """``text`` as it is, if a case is called so."""
-    if text in names():
+    known = [*names(), *names(CORPUS)]
+    if text in known:
         return text
-    close = " or ".join(difflib.get_close_matches(text, names(), 3, 0.4))
-    hint = f"did you mean {close}?" if close else f"the cases are {', '.join(names())}"
+    close = " or ".join(difflib.get_close_matches(text, known, 3, 0.4))
+    hint = f"did you mean {close}?" if close else f"the cases are {', '.join(known)}"
     raise argparse.ArgumentTypeError(f"there is no case {text!r}; {hint}")
 
 
@@ -123,6 +125,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
     parser.add_argument("--size", choices=LIMITS, help="sizes of the cases; tiny is for tests")
+    parser.add_argument("--corpus", action="store_true", help="functions as a user spells them first")
     parser.add_argument("--case", nargs="+", metavar="NAME", type=case_name, help="only these cases")
     parser.add_argument(
         "--rounds", type=int, default=0, help="timed calls of each side; by default as time allows"
@@ -144,9 +147,10 @@ def main() -> int:
         start = figures_of(args.saved)
         size, runs = start["size"], iter([start])
     else:
+        chosen = args.case or names(CORPUS if args.corpus else SUITE)
         size = args.size or ("quick" if args.quick else "full")
         start = machine_now(size)
-        runs = measured(start, args.case or names(), size, args.limit or LIMITS[size], args.rounds)
+        runs = measured(start, chosen, size, args.limit or LIMITS[size], args.rounds)
     if kept:
         check_same(kept, size, start["machine"])
     for found in runs:

@@ -1,4 +1,6 @@
-"""A case is one file of ``benchmarks/cases``: an index expression, and other forms of the same function.
+"""A case is one file of ``benchmarks/cases`` or ``benchmarks/corpus``: an index expression, and other forms of the same function.
+
+The suite (``cases``) has what libraries offer, spelled well; the corpus has functions in the spelling that a user writes first.
 
     \"\"\"What is computed, as a formula.\"\"\"
 
@@ -18,6 +20,8 @@ own where that is part of it) and ``torch(torch, x)`` (on torch tensors, the mod
     WORKS_MORE = ("idiomatic",)                         sides with many more flops than asked: no floor for the others
     TOLERANCE = 1e-3                                    norm of the difference over the norm; else 1e-4
     HOLDS_BACK = "..."                                  why the case misses a goal; shown while it does
+    ABOVE = {"bytes": (3.0, "...")}                     what XLA counts, times the idiomatic form's, above what is
+                                                        allowed (tests/test_corpus.py), at most this, and why
 """
 
 from __future__ import annotations
@@ -33,7 +37,8 @@ import numpy as np
 
 from harness.inputs import Input
 
-CASES = Path(__file__).parent.parent / "cases"
+BENCHMARKS = Path(__file__).parent.parent
+SUITE, CORPUS = "cases", "corpus"  # folders
 JAXTE, IDIOMATIC, INDEXED, BY_HAND, TORCH = "jaxte", "idiomatic", "indexed", "by hand", "torch"
 SIDES = (JAXTE, IDIOMATIC, INDEXED, BY_HAND, TORCH)
 SIZE_NAMES = ("full", "quick", "tiny")
@@ -69,6 +74,7 @@ class Case:
     works_more: tuple[str, ...] = ()
     tolerance: float = 1e-4
     holds_back: str = ""
+    above: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def inputs_at(self, size: str) -> Sequence[Input]:
         return self.inputs(**self.sizes[size])
@@ -80,28 +86,29 @@ class Case:
         return tuple(n for n, x in enumerate(args) if np.issubdtype(np.dtype(x.dtype), np.floating))
 
 
-def names() -> list[str]:
-    """All cases, in the order of the table: that of the files' names."""
-    return sorted(p.stem for p in CASES.glob("*.py") if not p.stem.startswith("_"))
+def names(folder: str = SUITE) -> list[str]:
+    """All cases of a folder, in the order of the table: that of the files' names."""
+    return sorted(p.stem for p in (BENCHMARKS / folder).glob("*.py") if not p.stem.startswith("_"))
 
 
 def load(name: str) -> Case:
-    """The case of the file ``name``.
+    """The case of the file ``name``, of either folder: names are unique.
 
     Raises:
         ValueError: the file does not state what it must; the message says what.
     """
-    module = importlib.import_module(f"cases.{name}")
+    folder = CORPUS if name in names(CORPUS) else SUITE
+    module = importlib.import_module(f"{folder}.{name}")
     missing = [
         what
         for what in ("__doc__", "TITLE", "SIZES", "inputs", "expression", "idiomatic")
         if not getattr(module, what, None)
     ]
     if missing:
-        raise ValueError(f"benchmarks/cases/{name}.py does not state {', '.join(missing)}")
+        raise ValueError(f"benchmarks/{folder}/{name}.py does not state {', '.join(missing)}")
     if set(module.SIZES) != set(SIZE_NAMES):
         raise ValueError(
-            f"benchmarks/cases/{name}.py: SIZES has {list(module.SIZES)}, not {list(SIZE_NAMES)}"
+            f"benchmarks/{folder}/{name}.py: SIZES has {list(module.SIZES)}, not {list(SIZE_NAMES)}"
         )
     return _case(name, module)
 
@@ -120,4 +127,5 @@ def _case(name: str, module: ModuleType) -> Case:
         getattr(module, "WORKS_MORE", ()),
         getattr(module, "TOLERANCE", 1e-4),
         getattr(module, "HOLDS_BACK", ""),
+        getattr(module, "ABOVE", {}),
     )

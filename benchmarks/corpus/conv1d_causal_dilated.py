@@ -1,0 +1,36 @@
+"""y[b,i,o] = sum_kc x[b, i + 2 k - 2 (K - 1), c] w[k,c,o] where the position is not before the first: a dilated causal convolution"""
+
+from jax import lax
+
+import jaxte as te
+from harness.inputs import normal
+
+TITLE = "dilated causal convolution, guard of one side"
+SIZES = {
+    "full": dict(b=4, n=2048, c=64),
+    "quick": dict(b=2, n=128, c=8),
+    "tiny": dict(b=2, n=9, c=2),
+}
+
+
+def inputs(b, n, c):
+    return normal(b, n, c), normal(2, c, c, scale=0.1)
+
+
+def expression(x, w):
+    taps = w.shape[0]
+    k, c = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, w.shape[1]), "c")
+    before = 2 * (taps - 1)
+
+    def element(b, i, o):
+        product = x[b, i + 2 * k - before, c] * w[k, c, o]
+        return te.sum(product, axis=[k, c], where=i + 2 * k >= before)
+
+    return te.compute((x.shape[0], x.shape[1], w.shape[2]), element, "y")
+
+
+def idiomatic(x, w):
+    before = 2 * (w.shape[0] - 1)
+    return lax.conv_general_dilated(
+        x, w, (1,), [(before, 0)], rhs_dilation=(2,), dimension_numbers=("NWC", "WIO", "NWC")
+    )
