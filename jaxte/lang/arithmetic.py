@@ -36,23 +36,20 @@ class Expr(Operand):
     Attributes:
         dtype: name of the element type.
         weak: True for values of Python scalars and axes, which take the dtype of what they meet.
+        children: the expressions that this node is made of, in order.
     """
 
     __slots__ = ("__weakref__", "dtype", "weak")
     __match_args__: tuple[str, ...] = ()
     dtype: str
     weak: bool
+    children: tuple[Expr, ...] = ()  # no property: walks ask for it more than for anything else
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
     def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
         return apply(op, *args)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The expressions that this node is made of, in order."""
-        return ()
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         """The same node over other children."""
@@ -155,12 +152,11 @@ class Call(Expr):
     op: Op
     args: tuple[Expr, ...]
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.args
-
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return call(self.op, *children)
+
+
+Call.children = Call.args
 
 
 def as_expr(value: Any) -> Expr:

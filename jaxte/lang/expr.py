@@ -137,12 +137,11 @@ class Read(Expr):
         fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
         return intern(cls, (id(tensor), *map(id, indices)), fields)
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.indices
-
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return Read(self.tensor, children)
+
+
+Read.children = Read.indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ class Reducer:
 class Reduce(Expr):
     """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""
 
-    __slots__ = ("axes", "exprs", "position", "reducer", "where")
+    __slots__ = ("axes", "children", "exprs", "position", "reducer", "where")
     __match_args__ = ("reducer", "exprs", "axes", "where", "position")
     reducer: Reducer
     exprs: tuple[Expr, ...]
@@ -190,12 +189,8 @@ class Reduce(Expr):
         key = (reducer.name, reducer.label, reducer.ties, *map(id, combiner), None)
         key += (*map(id, exprs), None, *map(id, axes), id(where), position)
         fields = {"reducer": reducer, "exprs": exprs, "axes": axes, "where": where, "position": position}
-        fields |= {"dtype": reducer.results[position].dtype, "weak": False}
+        fields |= {"dtype": reducer.results[position].dtype, "weak": False, "children": (*exprs, where)}
         return intern(cls, key, fields)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (*self.exprs, self.where)
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -11,21 +11,9 @@ from typing import Any
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, Reducer
 
 
-def postorder(*roots: Expr) -> Iterator[Expr]:
+def postorder(*roots: Expr) -> list[Expr]:
     """Every node below ``roots`` once, children before parents, in a fixed order."""
-    seen: set[Expr] = set()
-    stack: list[Expr | None] = [*reversed(roots)]
-    while stack:
-        node = stack.pop()
-        if node is None:  # the children of what lies below are done
-            yield stack.pop()  # type: ignore[misc]
-        elif node not in seen:
-            seen.add(node)
-            if children := node.children:
-                stack += (node, None)
-                stack.extend(reversed(children))
-            else:
-                yield node
+    return _postorder_below(roots, {})
 
 
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:
@@ -51,25 +39,30 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
     if not table:
         return root
     memo: dict[Expr, Expr] = dict(table)
-    for node in _postorder_below(root, memo):
+    for node in _postorder_below((root,), table):
         children = [memo[child] for child in node.children]
         same = all(new is old for new, old in zip(children, node.children, strict=True))
         memo[node] = node if same else node.rebuild(children)
     return memo[root]
 
 
-def _postorder_below(root: Expr, known: Mapping[Expr, Any]) -> Iterator[Expr]:
+def _postorder_below(roots: Sequence[Expr], known: Mapping[Expr, Any]) -> list[Expr]:
     """Postorder that does not descend into nodes whose replacement is known."""
-    stack: list[Expr | None] = [root]
-    done: set[Expr] = set()
+    found: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[Expr | None] = [*reversed(roots)]
     while stack:
         node = stack.pop()
-        if node is None:
-            yield stack.pop()  # type: ignore[misc]
-        elif node not in done and node not in known:
-            done.add(node)
-            stack += (node, None)
-            stack.extend(reversed(node.children))
+        if node is None:  # the children of what lies below are done
+            found.append(stack.pop())  # type: ignore[arg-type]
+        elif node not in seen and node not in known:
+            seen.add(node)
+            if children := node.children:
+                stack += (node, None)
+                stack.extend(reversed(children))
+            else:
+                found.append(node)
+    return found
 
 
 def combine(reducer: Reducer, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
