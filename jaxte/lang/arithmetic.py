@@ -156,7 +156,7 @@ class Call(Expr):
         return call(self.op, *children)
 
 
-Call.children = Call.args
+Call.children = Call.args  # type: ignore[misc]
 
 
 def as_expr(value: Any) -> Expr:

@@ -141,7 +141,7 @@ class Read(Expr):
         return Read(self.tensor, children)
 
 
-Read.children = Read.indices
+Read.children = Read.indices  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
