@@ -7,7 +7,7 @@ differentiation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -95,17 +95,14 @@ class Graph:
 
     @lazy
     def programs(self) -> tuple[Program, ...]:
-        """The forward pass, the forward pass with residuals and the backward pass."""
+        """The forward pass, the forward pass with residuals where it returns more than that, and the backward pass."""
         back = self.backward
-        saving = (
-            lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy)
-            if self.kept
-            else replace(self.forward_program, name=SAVING)
-        )
-        if not back.adjoints:
-            return self.forward_program, saving
-        backward = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
-        return self.forward_program, saving, backward
+        found = [self.forward_program]
+        if self.kept:
+            found.append(lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy))
+        if back.adjoints:
+            found.append(lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy))
+        return tuple(found)
 
     @lazy
     def module(self) -> Module:
@@ -144,7 +141,7 @@ def custom_vjp_text(graph: Graph) -> str:
     named |= dict(zip(graph.inputs, params, strict=True))
     residuals = [named[t] for t in back.saved]
     lines = ["", "", f"def _fwd({', '.join(params)}):"]
-    lines += [f"    {_targets([*outputs, *kept])} = {SAVING}({', '.join(params)})"]
+    lines += [f"    {_targets([*outputs, *kept])} = {SAVING if kept else FORWARD}({', '.join(params)})"]
     lines += [f"    return {_tuple(outputs) if len(outputs) > 1 else outputs[0]}, {_tuple(residuals)}"]
     lines += ["", "", "def _bwd(residuals, cotangents):"]
     lines += _bwd_body(graph, residuals, heads)

@@ -29,8 +29,7 @@ _WIDTH = 100
 
 def function_text(program: Program) -> str:
     """The source of the function that ``program`` is, ending in a newline."""
-    lines = [f"def {program.name}({', '.join(name for name, _ in program.params)}):"]
-    lines += _docstring(program)
+    lines = [f"def {_call(program)}:", *_docstring(program)]
     lines += _conversion(program)
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
@@ -38,6 +37,34 @@ def function_text(program: Program) -> str:
         lines += [f"        {line}" if line else "" for s in statements for line in s.lines]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
+
+
+def _call(program: Program) -> str:
+    return f"{program.name}({', '.join(name for name, _ in program.params)})"
+
+
+def _does_more(program: Program, other: Program) -> bool:
+    """Whether ``program`` computes what ``other`` does, and returns all of that first and more."""
+    count = len(other.results)
+    same = (program.params, program.sizes, program.statements) == (
+        other.params,
+        other.sizes,
+        other.statements,
+    )
+    return same and count < len(program.results) and program.results[:count] == other.results
+
+
+def _caller_text(program: Program, other: Program) -> str:
+    """``program`` as the first results of ``other``, so that a module holds its statements once."""
+    count = len(program.results)
+    first = "[0]" if count == 1 else f"[:{count}]"
+    what = f'"""{", ".join(program.results)}, without what is kept for the backward pass."""'
+    return f"def {_call(program)}:\n    {what}\n    return {_call(other)}{first}\n"
+
+
+def _function_among(program: Program, programs: Sequence[Program]) -> str:
+    longer = next((p for p in programs if _does_more(p, program)), None)
+    return function_text(program) if longer is None else _caller_text(program, longer)
 
 
 def _docstring(program: Program) -> list[str]:
@@ -122,7 +149,7 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     The module imports jax and nothing else. With one result a function returns an array, else a tuple.
     """
     heading = docstring_text(title) or "Written by jaxte: index expressions and their adjoints as JAX code."
-    functions = [function_text(program) for program in programs]
+    functions = [_function_among(program, programs) for program in programs]
     rest = "\n".join([*functions, epilogue])
     imports = [line for line in _IMPORTS if line not in _USES or _USES[line] in rest]
     if f"{APART}(" in rest:

@@ -294,3 +294,17 @@ def test_what_is_gathered_from_may_be_made_of_numpy_arrays(case: str, rng: np.ra
     np.testing.assert_allclose(
         namespace["rows_of"](*feeds.values()), te.interpret(rows, feeds), rtol=1e-5, atol=1e-6
     )
+
+
+def test_a_function_that_another_one_contains_calls_it() -> None:
+    Y = te.compute((4, 6), lambda i, j: te.exp(X[i, j]), "Y")
+    Z = te.compute((4, 6), lambda i, j: Y[i, j] * Y[3 - i, j], "Z")
+    forward, saving = lower("forward", [X], [Z]), lower("saving", [X], [Z, Y])
+    text = module_text([forward, saving])
+    namespace: dict = {}
+    exec(text, namespace)
+    assert text.count("jnp.exp") == 1 and "return saving(X)[0]" in text
+    x = np.ones(X.shape, "float32")
+    np.testing.assert_array_equal(namespace["forward"](x), namespace["saving"](x)[0])
+    other = lower("other", [X], [te.compute((4, 6), lambda i, j: X[i, j] * 2, "Z"), Y])
+    assert module_text([forward, other]).count("jnp.exp") == 2
