@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from jaxte.autodiff.blocks import diff_building_block, jacobian
+from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jvp, linearize, transpose
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
@@ -179,7 +180,7 @@ __all__ = [
     "swish", "real", "imag", "conj", "conjugate",
     # differentiation
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
-    "DifferentiationResult",
+    "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running

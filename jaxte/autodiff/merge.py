@@ -29,7 +29,9 @@ def merge(
     body = collect([_element(part, axes, inline=not among(part, heads)) for part in every])
     if body.weak or body.dtype != tensor.dtype:
         body = cast(body, tensor.dtype)
-    return Adjoint(f"d{tensor.name}", axes, body, every)
+    origins = [origin for part in every if isinstance(part, Adjoint) for origin in part.origins]
+    whole = all(isinstance(part, Adjoint) and part.origins for part in parts)
+    return Adjoint(f"d{tensor.name}", axes, body, every, origins if whole and not heads else ())
 
 
 def _element(part: Tensor, axes: Sequence[Axis], inline: bool) -> Expr:

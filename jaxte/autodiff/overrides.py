@@ -153,6 +153,9 @@ def check_overrides(override: Mapping[Tensor, Any]) -> dict[Tensor, Override]:
             raise DifferentiationError(
                 f"override has the key {tensor!r}; the keys are the tensors whose derivative it replaces"
             )
+        if isinstance(given, Override):
+            checked[tensor] = given
+            continue
         dependencies, fn = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, given)
         if not callable(fn):
             raise DifferentiationError(

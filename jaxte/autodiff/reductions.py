@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from jaxte.autodiff.extrema import extremum_adjoint
 from jaxte.autodiff.places import deskewed, fresh, points_of
-from jaxte.autodiff.prefixes import as_scan
+from jaxte.autodiff.prefixes import Scan, as_scan
 from jaxte.autodiff.scalar import Contribution, contributions, guard, plus, times
 from jaxte.autodiff.scans import scan_contributions
 from jaxte.lang import dtypes
@@ -38,7 +38,7 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
     assert isinstance(node, Reduce)
     if node.reducer.name == "sum":
         return contributions(node, tensor.axes, seed, None, wanted)
-    scan = None if node.reducer.name in ("any", "all", "argmax", "argmin") else as_scan(tensor)
+    scan = scan_of(tensor)
     if scan is not None:
         return scan_contributions(tensor, scan, seed, wanted)
     match node.reducer.name:
@@ -52,6 +52,14 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
         case "prod":
             return _combined(tensor, node, seed, wanted, _product_slope)
     return _combined(tensor, node, seed, wanted, _combiner_slope)
+
+
+def scan_of(tensor: Compute) -> Scan | None:
+    """The recurrence that the derivative of ``tensor`` follows, if its body is a cumulative reduction other than a sum."""
+    node = tensor.body
+    if not isinstance(node, Reduce) or node.reducer.name in ("sum", "any", "all", "argmax", "argmin"):
+        return None
+    return as_scan(tensor)
 
 
 def _inside(

@@ -15,7 +15,7 @@ from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import identical
 from jaxte.show.printing import html
-from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 
@@ -103,7 +103,7 @@ def differentiate(
         >>> dA, dB = te.differentiate(C, [A, B], head=te.placeholder((3, 5), name="dC"))
     """
     wanted = None if inputs is None else _as_tensors(inputs)
-    _check_output(output)
+    check_output(output)
     if head is None:
         head = identity_head(output)
     else:
@@ -133,6 +133,20 @@ def vjp_graph(
     return [_adjoint_or_zeros(t, adjoints, ()) for t in inputs]
 
 
+def pull_back(
+    outputs: Sequence[Tensor],
+    heads: Sequence[Tensor],
+    input: Tensor,
+    prefix: Sequence[Extent],
+    override: Mapping[Tensor, Any] | None = None,
+) -> Tensor:
+    """The adjoint of ``input``, summed over ``outputs``, whose heads have the shapes ``prefix + output.shape``."""
+    if not outputs:
+        return zeros(f"d{input.name}", (*prefix, *input.shape), input.dtype)
+    adjoints, _ = _accumulate(outputs, heads, [input], override, None)
+    return _adjoint_or_zeros(input, adjoints, tuple(prefix))
+
+
 def _adjoint_or_zeros(tensor: Tensor, adjoints: Mapping[Tensor, Tensor], prefix: tuple[Any, ...]) -> Tensor:
     found = adjoints.get(tensor)
     return zeros(f"d{tensor.name}", (*prefix, *tensor.shape), tensor.dtype) if found is None else found
@@ -142,7 +156,7 @@ def _as_tensors(inputs: Any) -> list[Tensor]:
     return several(inputs, Tensor, "inputs of te.differentiate", "the tensors of the graph")
 
 
-def _check_output(output: Tensor) -> None:
+def check_output(output: Tensor) -> None:
     if not isinstance(output, Tensor):
         raise DifferentiationError(
             f"differentiate takes a Tensor, not {type(output).__name__}; te.grad differentiates functions"
@@ -153,11 +167,11 @@ def _check_output(output: Tensor) -> None:
         )
 
 
-def check_head(output: Tensor, head: Tensor) -> None:
+def check_head(output: Tensor, head: Tensor, what: str = "head") -> None:
     """``head`` has the shape ``prefix + output.shape`` and a dtype that fits."""
     if not isinstance(head, Tensor):
         raise DifferentiationError(
-            f"head is a {type(head).__name__}; give a Tensor of shape prefix + {shape_text(output.shape)}, "
+            f"{what} is a {type(head).__name__}; give a Tensor of shape prefix + {shape_text(output.shape)}, "
             "for instance te.placeholder or te.ops.ones"
         )
     own = head.shape[head.ndim - output.ndim :] if head.ndim >= output.ndim else ()
@@ -165,12 +179,12 @@ def check_head(output: Tensor, head: Tensor) -> None:
         as_expr(a) is not as_expr(b) for a, b in zip(own, output.shape, strict=True)
     ):
         raise ShapeError(
-            f"head {head.name} has shape {shape_text(head.shape)}; it has to end with the shape "
+            f"{what} {head.name} has shape {shape_text(head.shape)}; it has to end with the shape "
             f"{shape_text(output.shape)} of {output.name}"
         )
     if head.dtype != output.dtype:
         raise DtypeError(
-            f"head {head.name} has dtype {head.dtype}, but {output.name} has {output.dtype}; cast the head with te.cast"
+            f"{what} {head.name} has dtype {head.dtype}, but {output.name} has {output.dtype}; cast it with te.cast"
         )
 
 
@@ -184,11 +198,11 @@ def _accumulate(
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``, readers first."""
     check_fdiff(fdiff)
     overrides = overrides_of(outputs, override)
-    order = _order(outputs, overrides)
+    order = accumulation_order(outputs, overrides)
     needed = _needed(order, overrides, wanted)
     readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
     for tensor in order:
-        for source in _sources(tensor, overrides):
+        for source in sources_of(tensor, overrides):
             readers[source].append(tensor)
     prefix = heads[0].shape[: heads[0].ndim - outputs[0].ndim]
     adjoints: dict[Tensor, Tensor] = {}
@@ -240,11 +254,11 @@ def _block(fdiff: Fdiff | None, reader: Tensor, tensor: Tensor, head: Tensor) ->
     return part
 
 
-def _sources(tensor: Tensor, overrides: Mapping[Tensor, Override]) -> tuple[Tensor, ...]:
+def sources_of(tensor: Tensor, overrides: Mapping[Tensor, Override]) -> tuple[Tensor, ...]:
     return overrides[tensor].dependencies if tensor in overrides else tensor.inputs
 
 
-def _order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> list[Tensor]:
+def accumulation_order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> list[Tensor]:
     """All tensors, each after those that its derivative flows to."""
     if not overrides:
         return topological_order(outputs)
@@ -258,7 +272,7 @@ def _order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> l
         elif tensor not in entered:
             entered.add(tensor)
             stack.append((tensor, True))
-            stack.extend((t, False) for t in reversed(_sources(tensor, overrides)))
+            stack.extend((t, False) for t in reversed(sources_of(tensor, overrides)))
     return list(done)
 
 
@@ -271,6 +285,6 @@ def _needed(
         if not dtypes.is_inexact(tensor.dtype):
             continue
         on_path = wanted is None or any(tensor is w for w in wanted)
-        if on_path or any(source in needed for source in _sources(tensor, overrides)):
+        if on_path or any(source in needed for source in sources_of(tensor, overrides)):
             needed.add(tensor)
     return needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.autodiff.lattice import LatticeSum
 from jaxte.autodiff.scalar import guard
@@ -15,19 +16,38 @@ from jaxte.sets.domain import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What an adjoint, or a summand of it, was derived from: ``head`` times the Jacobian of ``reader`` with respect to ``tensor``."""
+
+    reader: Compute
+    tensor: Tensor
+    head: Tensor
+
+
 class Adjoint(Compute):
     """A derived adjoint.
 
     Attributes:
+        origins: the summands that it is made of. For each of their heads its derivative is known without deriving it: the
+            Jacobian of the reader itself.
         guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
             one multiplies; such zeros must stay zero whatever they are multiplied by later.
         passed_on: whether an adjoint that this one is made of is ``guarded``.
     """
 
-    __slots__ = ("guarded", "passed_on")
+    __slots__ = ("guarded", "origins", "passed_on")
 
-    def __init__(self, name: str, axes: Sequence[Axis], body: Expr, heads: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        name: str,
+        axes: Sequence[Axis],
+        body: Expr,
+        heads: Sequence[Tensor],
+        origins: Sequence[Origin] = (),
+    ) -> None:
         super().__init__(name, axes, body)
+        self.origins = tuple(origins)
         self.passed_on: bool = any(isinstance(head, Adjoint) and head.guarded for head in heads)
         self.guarded: bool = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
 
@@ -55,6 +75,21 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         return element
     known = _whole_guard(head)
     return guard(call(NOT_EQUAL, element, 0) if known is None else substitute(known, table), element)
+
+
+def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
+    """The element of ``tangent``, that of a tensor that ``reader`` reads, at ``at``.
+
+    What only renames, broadcasts or selects is put in place, and so is a guard where the slope of the reader may not be finite.
+    No condition is ever about the tangent itself, which has to stay linear.
+    """
+    element: Expr = Read(tangent, tuple(at))
+    if not isinstance(tangent, Compute):
+        return element
+    guarded = _has_data_guard(tangent.body) and not _has_sum(tangent.body)
+    if _is_trivial(tangent.body) or (guarded and _may_blow_up(reader)):
+        return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
+    return element
 
 
 def _whole_guard(head: Compute) -> Expr | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,9 @@ class ExternCall:
     shapes: tuple[tuple[Any, ...], ...]
     kinds: tuple[str, ...]
     _adjoints: dict[int, tuple[Tensor, list[Extern | None]]] = field(default_factory=dict)
+    _tangents: dict[tuple[int, ...], list[Extern]] = field(
+        default_factory=dict
+    )  # these hold what the ids are of
 
     def tensors(self, inputs: Sequence[Tensor]) -> list[Extern]:
         """The outputs as tensors."""
@@ -54,6 +57,23 @@ class ExternCall:
             made = head, self._adjoint(output, head)
             self._adjoints[output.position] = made
         return made[1]
+
+    def tangent(self, output: Extern, moving: Mapping[Tensor, Tensor], prefix: int) -> Extern:
+        """The tangent of one of the outputs from those of the inputs that are ``moving``, by ``jax.jvp``.
+
+        The tangents of all outputs come from one call. Each of ``moving`` has ``prefix`` axes before those of its tensor.
+        """
+        key = tuple(id(t) for pair in moving.items() for t in pair)
+        made = self._tangents.get(key)
+        if made is None:
+            wanted = tuple(n for n, t in enumerate(output.inputs) if t in moving)
+            heads = [moving[output.inputs[n]] for n in wanted]
+            extents = heads[0].shape[:prefix]
+            fn = _Jvp(self.fn, len(output.inputs), wanted, self.kinds, prefix)
+            call = ExternCall(f"{self.name}_jvp", fn, tuple((*extents, *s) for s in self.shapes), self.kinds)
+            made = call.tensors([*output.inputs, *heads])
+            self._tangents[key] = made
+        return made[output.position]
 
     def _adjoint(self, output: Extern, head: Tensor) -> list[Extern | None]:
         inputs = output.inputs
@@ -96,6 +116,40 @@ class _Vjp:
         for _ in range(self.prefix):
             pull = jax.vmap(pull)
         return pull(jnp.asarray(head))
+
+
+@dataclass(frozen=True, eq=False)
+class _Jvp:
+    """The tangents of the outputs of ``fn``, from its inputs and the tangents of those that are ``wanted``.
+
+    ``prefix`` is the number of axes that the tangents have in front of those of the inputs.
+    """
+
+    fn: Callable[..., Any]
+    inputs: int
+    wanted: tuple[int, ...]
+    kinds: tuple[str, ...]
+    prefix: int
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        primals, tangents = arrays[: self.inputs], arrays[self.inputs :]
+
+        def of_wanted(*values: Any) -> Any:
+            filled = list(primals)
+            for n, value in zip(self.wanted, values, strict=True):
+                filled[n] = value
+            return self.fn(*filled)
+
+        def push(*moves: Any) -> Any:
+            _, moved = jax.jvp(of_wanted, tuple(jnp.asarray(primals[n]) for n in self.wanted), moves)
+            return tuple(
+                jnp.zeros(m.shape, kind) if m.dtype == jax.dtypes.float0 else m
+                for m, kind in zip(moved, self.kinds, strict=True)
+            )
+
+        for _ in range(self.prefix):
+            push = jax.vmap(push)
+        return push(*map(jnp.asarray, tangents))
 
 
 @dataclass(frozen=True, eq=False)
