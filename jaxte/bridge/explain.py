@@ -113,6 +113,11 @@ class Explanation:
         return {c.tensor: c.refused for c in self._all() if c.refused}
 
     @property
+    def rewrites(self) -> dict[str, tuple[str, ...]]:
+        """For each tensor the rewrites that changed its definition, by the names that ``without=`` takes."""
+        return {c.tensor: c.rewrites for c in self._all() if c.rewrites}
+
+    @property
     def unmet(self) -> dict[str, str]:
         """The names in ``forms=`` that changed nothing, with the reason: no such tensor, or no such form of it."""
         found = {}
@@ -164,6 +169,7 @@ def _choice_lines(choice: Choice, width: int, passes: list[TilePass]) -> list[st
         passes.append(own)
     one = "one block, " if own is not None else ""
     told += [f"{one}{_offered(offers)}" for offers in _by_reduction(choice.estimates)]
+    told += [f"rewritten: {', '.join(choice.rewrites)}"] if choice.rewrites else []
     told += [f"not {form}: {why}" for form, why in choice.refused]
     first = f"    {choice.tensor:<{width}}  {choice.form}{reason}"
     return [first, *(f"    {'':<{width}}    {line}" for line in told)]

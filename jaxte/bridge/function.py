@@ -29,7 +29,7 @@ from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DefinitionError, FeedError
-from jaxte.lower.cost.policy import budget_bytes
+from jaxte.lower.cost.policy import budget_bytes, unwanted
 from jaxte.meaning.cost import Cost, cost
 from jaxte.tensors.tensor import Tensor, evaluated
 
@@ -283,6 +283,7 @@ def function(
     platform: str | None = None,
     max_memory: float | None = None,
     forms: Mapping[str, str] | None = None,
+    without: str | Sequence[str] = (),
     debug: bool = False,
 ) -> Any:
     """A function of arrays with a derived gradient, as a ``jax.custom_vjp``: all of JAX but forward mode goes through it.
@@ -317,16 +318,17 @@ def function(
             backward pass too.
         forms: form to take by the name of a tensor ("*" for all), in place of the cheapest by estimate;
             ``te.explain`` shows the names of the forms that each tensor offers.
+        without: names of forms and rewrites not to use where there is another way; ``te.explain`` shows those that were.
         debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``).
 
     Raises:
-        LoweringError: the platform is unknown, ``max_memory`` or ``forms`` is of no use, or, at the call, a tensor is above the
+        LoweringError: the platform is unknown, ``max_memory``, ``forms`` or ``without`` is of no use, or, at the call, a tensor is above the
             budget and cannot be computed in tiles.
     """
     if not (name is None or isinstance(name, str)):
         raise DefinitionError(f"the name of a function is {described(name)}; give a string")
     forms = {} if forms is None else forms
-    options = Options(override, fdiff, platform, budget_bytes(max_memory), forms, debug)
+    options = Options(override, fdiff, platform, budget_bytes(max_memory), forms, unwanted(without), debug)
     if outputs is not None:
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")

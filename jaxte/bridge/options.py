@@ -25,11 +25,14 @@ class Options:
     platform: str | None = None
     max_memory: int | None = None
     forms: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
     debug: bool = False
 
     def __post_init__(self) -> None:
         """What is wrong with an option is said where it is given, before JAX is asked for its backend."""
-        Policy(self.platform if self.platform is not None else "cpu", self.max_memory, self.forms)
+        Policy(
+            self.platform if self.platform is not None else "cpu", self.max_memory, self.forms, self.without
+        )
         check_fdiff(self.fdiff)
         if not (self.override is None or isinstance(self.override, Mapping) or callable(self.override)):
             raise DifferentiationError(
@@ -59,6 +62,7 @@ class Options:
             "platform": self.platform,
             "max_memory": self.max_memory,
             "forms": self.forms,
+            "without": self.without,
             "debug": self.debug,
         }
         for name, value in about_code.items():
@@ -80,7 +84,7 @@ class Options:
         platform = self.platform
         if platform is None:
             platform = backend if is_known(backend) else "gpu"
-        return Policy(platform, self.max_memory, self.forms, measured=measurements())
+        return Policy(platform, self.max_memory, self.forms, self.without, measured=measurements())
 
 
 NO_OPTIONS = Options()

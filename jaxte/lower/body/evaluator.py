@@ -7,10 +7,10 @@ statement of their own, as parts of long lines do (``statements.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.statements import Statements
@@ -27,7 +27,8 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Code, Estimate, Pad, Value, View
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.match.guarded_reads import guarded_reads
-from jaxte.lower.rewrites.quarter_powers import root_power
+from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
+from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.intervals import (
     at_most,
     constant,
@@ -72,6 +73,8 @@ class Body(Statements):
         self.refused: list[tuple[str, str]] = []
         self.estimates: list[Estimate] = []
         self.reason = ""
+        self.rewrites: list[str] = []  # the names of those that changed something
+        self.axes: tuple[Axis, ...] = ()
         self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
         self.direct = False  # whether reads are of the tensors themselves nevertheless
         self.sliced: tuple[Tensor, ...] = ()  # the tensors that are read as slices without zeros around them
@@ -105,6 +108,13 @@ class Body(Statements):
                 stack.append(self._task(*request))
         assert answer is not None
         return answer
+
+    def rewrite(self, expr: Expr, rewrites: Sequence[Rewrite], scope: Scope) -> Expr:
+        """``expr`` by each of ``rewrites`` in turn, noted where they change it."""
+        place = Place(self.axes, scope, self.policy, self.in_tiles)
+        found, fired = rewritten(expr, rewrites, place)
+        self.rewrites += [name for name in fired if name not in self.rewrites]
+        return found
 
     def leaks(self, node: Expr) -> bool:
         """Whether a read below ``node`` can leave its tensor where no guard holds it."""
@@ -156,8 +166,8 @@ class Body(Statements):
             case _ if node.weak and node.dtype == "int32" and is_index(node):
                 return self.index_value(scope.index(node), scope, "int32")
         assert isinstance(node, Call), node
-        roots = root_power(node)
-        if roots is not None:
+        roots = self.rewrite(node, [ROOTS], scope)
+        if roots is not node:
             self.survey(roots)
             return (yield roots, scope)
         if node is self.root and node.op in (ADD, SUBTRACT):

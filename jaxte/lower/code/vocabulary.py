@@ -224,6 +224,7 @@ class Choice:
         reason: why a gather or a scatter is left; empty where there is none.
         estimates: what the forms cost that could have been taken; those for one block, where the tensor is in tiles.
         tiles: gives what the pass costs that makes the tensor; None where it is computed in whole.
+        rewrites: names of the rewrites that changed its body, in the order in which they did.
     """
 
     tensor: str
@@ -232,6 +233,7 @@ class Choice:
     reason: str = ""
     estimates: tuple[Estimate, ...] = ()
     tiles: Callable[[], TilePass] | None = None
+    rewrites: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

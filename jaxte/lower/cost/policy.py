@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -22,7 +22,7 @@ class Policy:
         platform: "cpu", "gpu" or "tpu".
         max_memory: bytes that a single intermediate may take; None for as many as are fastest.
         forms: form to take by the name of a tensor, or by "*" for every tensor that offers it.
-        without: forms never to take where there is another one.
+        without: forms and rewrites never to use where there is another way.
         measured: seconds of each form by the signature of a definition, as ``te.autotune`` finds them.
     """
 
@@ -56,6 +56,20 @@ def budget_bytes(budget: Any) -> int | None:
             f"max_memory is {budget!r}; give a positive number of bytes, as 64 * 2**20, or None"
         )
     return int(budget)
+
+
+def unwanted(names: Any) -> frozenset[str]:
+    """The names of forms and rewrites that are not to be used; a single name is one too.
+
+    Raises:
+        LoweringError: they are no names.
+    """
+    listed = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, Collection) or not all(isinstance(name, str) for name in listed):
+        raise LoweringError(
+            f'without is {names!r}; give names of forms and rewrites as te.explain shows them, as ("stacked terms",)'
+        )
+    return frozenset(listed)
 
 
 def _check_forms(forms: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.walk import postorder
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
@@ -18,13 +18,7 @@ from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.program.first_hits import without_winners
 from jaxte.lower.program.padded_once import behind_barrier, keep_apart, materialised, paddings
 from jaxte.lower.program.shared_products import with_shared_products
-from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
-from jaxte.lower.rewrites.hoist_common_factors import signed_terms
-from jaxte.lower.rewrites.hoist_weights import with_weights_outside
-from jaxte.lower.rewrites.merge_sums import with_shared_calls
-from jaxte.lower.rewrites.split_short_axes import short_axes_apart
-from jaxte.lower.rewrites.stack_slices import with_stacked_terms
-from jaxte.lower.rewrites.unit_axes import at_unit_axes
+from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.reduce import reduce_value
@@ -166,16 +160,13 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
         shape = body.sizes.shape([a.hi for a in tensor.axes])
         body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
         return body.statements
-    root = at_unit_axes(tensor.body, tensor.axes)
-    if not body.in_tiles:
-        root = short_axes_apart(root, tensor.axes)
-        if any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(root)):
-            root = with_weights_outside(with_stacked_terms(root))
+    body.axes = tensor.axes
+    root = body.rewrite(tensor.body, BEFORE_PADDING, scope)
     body.padded = paddings(root)
     body.wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    root = with_shared_calls(without_disjoint_sums(root, tensor.axes, scope))
+    root = body.rewrite(root, AFTER_PADDING, scope)
     pieces = peeled(body, root, tensor.axes, scope)
     if pieces:
         write_pieces(body, root, tensor.axes, tensor.dtype, pieces)

@@ -27,7 +27,7 @@ from jaxte.lower.forms.window.candidates import unrolled_candidates, window_cand
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.forms.window.unrolled import MOST_COPIES
 from jaxte.lower.match.product import product_of, split_outer
-from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
+from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
 
 
@@ -36,7 +36,8 @@ def recognised(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr] = ()
     current = substitute(node, dict(scope.table))
     if not isinstance(current, Reduce):
         return None
-    current = with_common_factors(current)
+    current = body.rewrite(current, [COMMON_FACTORS], scope)
+    assert isinstance(current, Reduce)
     guards = [substitute(g, dict(scope.table)) for g in guards]
     free = free_axes(current) | {a: None for g in guards for a in free_axes(g)}
     axes = tuple(d for d in scope.order if d in free)

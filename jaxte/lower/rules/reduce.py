@@ -14,7 +14,7 @@ from jaxte.lower.code.combiner import combiner_source, identity_text
 from jaxte.lower.code.python_text import dtype_text, parenthesised, tuple_text
 from jaxte.lower.code.vocabulary import Code, Value
 from jaxte.lower.match.empty_sums import point_condition
-from jaxte.lower.rewrites.hoist_select import with_choice_outside
+from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import OPS, few_positions
 from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
 from jaxte.lower.rules.select import guarded
@@ -32,8 +32,8 @@ FUNCTIONS = {name: f"jnp.{name}" for name in OPS if name != "sum"}
 def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
     """The value of a reduction at every point of ``scope``."""
     assert isinstance(node, Reduce)
-    chosen = with_choice_outside(node)
-    if chosen is not None:
+    chosen = body.rewrite(node, [CHOICE_OUTSIDE], scope)
+    if chosen is not node:
         body.survey(chosen)
         return (yield chosen, scope)
     some = point_condition(node, scope)

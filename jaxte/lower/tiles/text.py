@@ -281,7 +281,9 @@ def _returning(lines: list[str], carry: Sequence[str], rows: Sequence[str]) -> l
 def choice_of(tensor: str, body: Body) -> Choice:
     """What became of a tensor, as its body noted it."""
     form = " + ".join(body.forms) or "elementwise"
-    return Choice(tensor, form, tuple(body.refused), body.reason, tuple(body.estimates))
+    return Choice(
+        tensor, form, tuple(body.refused), body.reason, tuple(body.estimates), rewrites=tuple(body.rewrites)
+    )
 
 
 def _choices(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:

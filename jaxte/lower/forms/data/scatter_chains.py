@@ -21,7 +21,7 @@ from jaxte.lower.cost.signature import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
 from jaxte.lower.forms.data.text import accumulated, in_order
-from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
+from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
 
 _MOST = 64  # terms
@@ -35,7 +35,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     """The sum ``node`` with its terms at positions that are data added to one array; None where fewer than two are."""
     terms = list(_terms(node))
     axes = tuple(scope.order)
-    links = [link for term in terms if (link := _link(term, axes, scope)) is not None]
+    links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
     links = [link for link in links if _alike(link[2], links[0][2])]
     if not 1 < len(links) or len(terms) > _MOST:
         return None
@@ -67,7 +67,7 @@ def _terms(node: Expr) -> Iterator[Signed]:
     yield from stack
 
 
-def _link(term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
+def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
     """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
     expr, negative, numbers = _taken_apart(term)
     if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
@@ -76,7 +76,8 @@ def _link(term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
         return None
     current = substitute(expr, dict(scope.table))
     assert isinstance(current, Reduce)
-    current = with_common_factors(current)
+    current = body.rewrite(current, [COMMON_FACTORS], scope)
+    assert isinstance(current, Reduce)
     spec = recognise_scatter(axes, current)
     if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:
         return None

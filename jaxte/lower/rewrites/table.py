@@ -1,0 +1,98 @@
+"""All rewrites of bodies, in the order in which they are asked. ``BODIES`` see a whole body once, ``NODES`` each node as it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxte.lang.expr import Expr, Reduce
+from jaxte.lang.walk import postorder
+from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
+from jaxte.lower.rewrites.hoist_common_factors import signed_terms, with_common_factors
+from jaxte.lower.rewrites.hoist_select import with_choice_outside
+from jaxte.lower.rewrites.hoist_weights import with_weights_outside
+from jaxte.lower.rewrites.merge_sums import with_shared_calls
+from jaxte.lower.rewrites.quarter_powers import root_power
+from jaxte.lower.rewrites.rewrite import Place, Rewrite
+from jaxte.lower.rewrites.split_short_axes import short_axes_apart
+from jaxte.lower.rewrites.stack_slices import with_stacked_terms
+from jaxte.lower.rewrites.unit_axes import at_unit_axes
+
+
+def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:
+    """``rule`` for bodies in which sums of several terms are reduced; the others are not walked."""
+
+    def apply(body: Expr, place: Place) -> Expr:
+        several = any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(body))
+        return rule(body) if several else body
+
+    return apply
+
+
+def _of_reductions(rule: Callable[[Reduce], Expr | None]) -> Callable[[Expr, Place], Expr]:
+    def apply(node: Expr, place: Place) -> Expr:
+        found = rule(node) if isinstance(node, Reduce) else None
+        return node if found is None else found
+
+    return apply
+
+
+def _root(node: Expr, place: Place) -> Expr:
+    found = root_power(node)
+    return node if found is None else found
+
+
+UNIT_AXES = Rewrite(
+    "unit axes",
+    lambda body, at: at_unit_axes(body, at.axes),
+    "arrays with axes of extent 1 are taken as they are, without an index and a new axis in its place",
+)
+SHORT_AXES = Rewrite(
+    "short axes apart",
+    lambda body, at: short_axes_apart(body, at.axes),
+    "an axis of a few positions that is read in several orders is transposed otherwise",
+    in_tiles=False,
+)
+STACKED_TERMS = Rewrite(
+    "stacked terms",
+    _of_sums(with_stacked_terms),
+    "products with the slices of one tensor are one product",
+    in_tiles=False,
+)
+WEIGHTS_OUTSIDE = Rewrite(
+    "weights outside",
+    _of_sums(with_weights_outside),
+    "weights of gathered rows are multiplied once, not once for each feature",
+    in_tiles=False,
+)
+DISJOINT_TERMS = Rewrite(
+    "disjoint terms",
+    lambda body, at: without_disjoint_sums(body, at.axes, at.scope),
+    "terms at different positions of an axis are put side by side, not padded and added",
+)
+SHARED_CALLS = Rewrite(
+    "shared calls",
+    lambda body, at: with_shared_calls(body),
+    "an expensive factor of several sums is computed once",
+)
+CHOICE_OUTSIDE = Rewrite(
+    "choice outside",
+    _of_reductions(with_choice_outside),
+    "a choice that no reduced axis decides leaves the sum, so that what remains is a product",
+)
+COMMON_FACTORS = Rewrite(
+    "common factors",
+    _of_reductions(with_common_factors),
+    "factors that all terms of a sum have are multiplied once",
+)
+ROOTS = Rewrite(
+    "roots for powers",
+    _root,
+    "powers in quarters are square roots, several times as fast as a power",
+)
+
+# Where zeros are put around what a body reads is decided between these two.
+BEFORE_PADDING = (UNIT_AXES, SHORT_AXES, STACKED_TERMS, WEIGHTS_OUTSIDE)
+AFTER_PADDING = (DISJOINT_TERMS, SHARED_CALLS)
+BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
+NODES = (CHOICE_OUTSIDE, COMMON_FACTORS, ROOTS)
+REWRITES = (*BODIES, *NODES)
