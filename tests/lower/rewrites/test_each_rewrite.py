@@ -43,15 +43,15 @@ def made(name: str, n: int, m: int) -> Compute:
         case "weights outside":
             t = te.placeholder((2, n), "int32", "t")
             v = te.placeholder((2, n), "float64", "v")
-            body = lambda i: te.sum(
+            body = lambda i: te.sum(  # noqa: E731
                 v[0, i] * x[t[0, i], k] * y[i, k] + v[1, i] * x[t[1, i], k] * y[i, k], axis=k
-            )  # noqa: E731
+            )
             return te.compute((n,), body, "Y")
         case "disjoint terms":
             w, head = te.placeholder((3, m), "float64", "w"), te.placeholder((n,), "float64", "H")
-            body = lambda i: te.sum(
+            body = lambda i: te.sum(  # noqa: E731
                 x[i, k] * w[0, k] + te.sin(x[i, k]) * w[1, k] + te.exp(x[i, k]) * w[2, k], axis=k
-            )  # noqa: E731
+            )
             (adjoint,) = te.differentiate(te.compute((n,), body, "Y"), [w], head)
             assert isinstance(adjoint, Compute)
             return adjoint
