@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -16,15 +17,17 @@ from jaxte.lang.expr import Reduce
 from jaxte.lang.identity import place_of
 from jaxte.lang.walk import postorder
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
-from tests.random_definitions import draw_numbers
+from tests.random_definitions import Definition, draw_numbers
 
 Arrays = Mapping[Tensor, np.ndarray]
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
+"""A third of the time again, by other code for each fusion, so that nothing but values may be asked of it."""
 
 
 def compiled_run(fn: Callable[..., Any], arrays: Sequence[np.ndarray], optimised: bool) -> Any:
-    """One compilation, outside of JAX's caches; without optimisation it takes half of the time."""
-    code = jax.jit(fn).lower(*arrays).compile(compiler_options=None if optimised else QUICK)
+    """One compilation, outside of JAX's caches; without optimisation it takes a sixth of the time."""
+    code = jax.jit(fn).lower(*arrays).compile(compiler_options=None if optimised else QUICKEST)
     return jax.tree.map(np.asarray, code(*arrays))
 
 
@@ -78,7 +81,7 @@ class Pullback:
     def inputs(self) -> list[Placeholder]:
         return inputs_of([self.output])
 
-    @property
+    @cached_property
     def adjoints(self) -> list[Tensor]:
         return list(te.differentiate(self.output, list(self.variables), self.head))
 
@@ -89,13 +92,25 @@ def pullback_of(output: Tensor, feeds: Arrays, variables: Sequence[Placeholder],
     return Pullback(output, variables, head, {**feeds, head: draw_numbers(rng, head)})
 
 
+def at_random(definition: Definition, order: int = 1) -> Pullback | None:
+    """The definition, or one of its adjoints, with numbers; None if nothing in it has a derivative."""
+    if not definition.variables:
+        return None
+    p = pullback_of(definition.output, definition.feeds(), definition.variables, definition.seed)
+    if order == 1:
+        return p
+    adjoint = p.adjoints[definition.seed % len(p.variables)]
+    variables = [t for t in inputs_of([adjoint]) if t.dtype == "float64"]
+    return pullback_of(adjoint, p.feeds, variables, definition.seed) if variables else None
+
+
 def has_extremum(tensors: Sequence[Tensor]) -> bool:
     bodies = [t.body for t in topological_order(tensors) if isinstance(t, Compute)]
     return any(isinstance(n, Reduce) and n.reducer.name in ("max", "min") for n in postorder(*bodies))
 
 
-def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9) -> None:
-    """Values and adjoints of all kinds."""
+def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9) -> bool:
+    """Values and adjoints of all kinds; returns whether they agree when they are compiled as one program, too."""
     inputs, feeds = p.inputs, p.feeds
     adjoints = p.adjoints
     derived = [interpreted(a, feeds) for a in adjoints]
@@ -132,6 +147,7 @@ def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9
             assert_close(meaning[known], reference[known], f"adjoint of {name} beside jax.vjp", tolerance)
 
     given = [feeds[p.head], *(feeds[t] for t in inputs)]
+    compiled = True
     try:
         compare(compiled_run(run, given, optimised))
     except AssertionError:
@@ -139,10 +155,12 @@ def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9
             raise
         # XLA may compute an element twice and round it in two ways (a fused multiplication and addition), so that no
         # element equals the extremum, in jax.vjp too. Operation by operation there is one value of each.
+        compiled = False
         with jax.disable_jit():
             compare(run(*map(jnp.asarray, given)))
     if p.output.dtype == "float64" and np.isfinite(expected).all():
         check_differences(p, derived)
+    return compiled
 
 
 def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 1e-6) -> None:

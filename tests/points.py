@@ -22,6 +22,13 @@ def points_of(tensors: Sequence[Tensor]) -> int:
     return sum(_of(t) for t in topological_order(tensors) if isinstance(t, Compute))
 
 
+def excess(output: Tensor, adjoints: Sequence[Tensor]) -> float:
+    """The points of the largest adjoint for each five points of the definition, elements of inputs and output among these."""
+    inputs = [t for t in topological_order([output]) if not isinstance(t, Compute)]
+    sizes = sum(prod(map(int, t.shape)) for t in (output, *inputs))
+    return max((points_of([a]) for a in adjoints), default=0) / (5 * (points_of([output]) + sizes))
+
+
 def _of(tensor: Compute) -> int:
     elements = prod(map(int, tensor.shape))
     if isinstance(tensor.body, Reduce) and as_scan(tensor) is not None:

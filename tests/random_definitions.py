@@ -1,4 +1,4 @@
-"""Hypothesis strategies for whole definitions: random bodies, and the patterns that networks are made of, in chains."""
+"""Whole random definitions: random bodies, and the patterns that networks are made of, in chains."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+from tests.choices import Choices, Drawn, extents
 from tests.random_expressions import MOST_POINTS, Writer
 from tests.random_patterns import LINEAR, PATTERNS
 
@@ -49,9 +50,8 @@ def draw_numbers(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
     return np.asarray(values).astype(np.dtype(tensor.dtype))
 
 
-@st.composite
-def definitions(
-    draw: st.DrawFn, dtype: str = "float64", stages: tuple[int, int] = (1, 3), kinds: str = "any"
+def definition(
+    choices: Choices, dtype: str = "float64", stages: tuple[int, int] = (1, 3), kinds: str = "any"
 ) -> Definition:
     """A chain of tensors over one to three inputs.
 
@@ -60,42 +60,48 @@ def definitions(
         stages: least and greatest number of tensors in the chain.
         kinds: "bodies" for random bodies only, "any" for patterns too.
     """
-    extent = st.integers(1, 6) if draw(st.integers(0, 19)) else st.integers(0, 2)
+    size = {"least": 1, "longest": 6} if choices.number(0, 19) else {"least": 0, "longest": 2}
     sources: list[Tensor] = []
-    for name in "XYZ"[: draw(st.integers(1, 3))]:
-        shape = draw(st.lists(extent, max_size=4 if not sources else 3).filter(lambda s: math.prod(s) <= 150))
-        sources.append(te.placeholder(tuple(shape), dtype, name))
-    tables = (
-        [te.placeholder((draw(st.integers(1, 5)),), "int32", "I")] if draw(st.integers(0, 3)) == 3 else []
-    )
+    for name in "XYZ"[: choices.number(1, 3)]:
+        shape = extents(choices, 3 if sources else 4, 150, **size)
+        sources.append(te.placeholder(shape, dtype, name))
+    tables = [te.placeholder((choices.number(1, 5),), "int32", "I")] if choices.number(0, 3) == 3 else []
     inputs = tuple(sources)
     last: Compute | None = None
-    for number in range(draw(st.integers(*stages))):
-        writer = Writer(draw, sources, tables)
+    for number in range(choices.number(*stages)):
+        writer = Writer(choices, sources, tables)
         label = f"T{number}"
         last = general(writer, label) if kinds == "bodies" else draw_stage(writer, label, last)
         # Later tensors read the last one mostly, an input at times.
         sources = [last, last, *inputs]
     assert last is not None
-    return Definition(last, draw(st.integers(0, 2**16)))
+    return Definition(last, choices.number(0, 2**16))
+
+
+@st.composite
+def definitions(
+    draw: st.DrawFn, dtype: str = "float64", stages: tuple[int, int] = (1, 3), kinds: str = "any"
+) -> Definition:
+    """:func:`definition`, drawn by hypothesis."""
+    return definition(Drawn(draw), dtype, stages, kinds)
 
 
 def draw_stage(w: Writer, name: str, last: Tensor | None) -> Compute:
     """A random body half of the time, else a pattern that fits the shape of its operand."""
-    source = last if last is not None else w.draw(st.sampled_from(list(w.sources)))
+    source = last if last is not None else w.choices.among(list(w.sources))
     fitting = [p for p in PATTERNS if p.fits(source)]
     if source.dtype.startswith("complex"):
         fitting = [p for p in fitting if p.make in LINEAR]
         if not fitting:
             return te.compute(source.shape, lambda *i: source[i] * 2j, name)
     if fitting and (w.often(2) or source.dtype.startswith("complex")):
-        return w.draw(st.sampled_from(fitting)).make(w, name, source)
+        return w.choices.among(fitting).make(w, name, source)
     return general(w, name)
 
 
 def general(w: Writer, name: str) -> Compute:
     """A random body over up to four axes."""
-    shape = w.draw(st.lists(st.integers(1, 5), max_size=4).filter(lambda s: math.prod(s) <= MOST_POINTS // 4))
+    shape = extents(w.choices, 4, MOST_POINTS // 4, longest=5)
     points = max(1, math.prod(shape))
 
     def body(*axes: Axis) -> Expr:
@@ -103,4 +109,4 @@ def general(w: Writer, name: str) -> Compute:
             return w.reduction(axes, w.number(0, 2), points)
         return w.scalar(axes, w.among(1, 2, 2, 3, 0), points)  # type: ignore[arg-type]
 
-    return te.compute(tuple(shape), body, name)
+    return te.compute(shape, body, name)

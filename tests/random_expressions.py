@@ -1,4 +1,4 @@
-"""Hypothesis strategies for scalar bodies: reads at random indices, nested reductions, guards, smooth functions."""
+"""Random scalar bodies: reads at random indices, nested reductions, guards, smooth functions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
-
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
 from jaxte.tensors.tensor import Tensor
+from tests.choices import Choices
 
 MOST_POINTS = 400  # of one body, so that the interpreter and finite differences stay quick
 
@@ -68,17 +67,17 @@ def _all(conditions: Sequence[Expr]) -> Expr:
 
 @dataclass(frozen=True)
 class Writer:
-    """Draws expressions that read ``sources`` (and index with the integers of ``tables``)."""
+    """Makes expressions that read ``sources`` (and index with the integers of ``tables``)."""
 
-    draw: st.DrawFn
+    choices: Choices
     sources: Sequence[Tensor]
     tables: Sequence[Tensor] = ()
 
-    def among(self, *choices: object) -> object:
-        return self.draw(st.sampled_from(choices))
+    def among(self, *options: object) -> object:
+        return self.choices.among(options)
 
     def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.choices.number(low, high)
 
     def often(self, out_of: int = 2) -> bool:
         """False once in ``out_of``; the simplest draw is False."""
@@ -93,7 +92,7 @@ class Writer:
         """Up to two axes with coefficients, plus an offset."""
         found = Index(te.const(0), 0, 0)
         for _ in range(self.number(0, min(2, len(scope)))):
-            axis = self.draw(st.sampled_from(list(scope)))
+            axis = self.choices.among(list(scope))
             factor = int(self.among(1, 1, 1, 2, 3, -1, -2))  # type: ignore[call-overload]
             low, high = int(axis.lo) * factor, (int(axis.hi) - 1) * factor
             found = Index(found.expr + factor * axis, found.low + min(low, high), found.high + max(low, high))
@@ -103,7 +102,7 @@ class Writer:
         """An index into ``extent`` elements, with the conditions under which it is in range."""
         fitting = [axis for axis in scope if 0 <= int(axis.lo) and int(axis.hi) <= extent]
         if fitting and self.rarely(2):
-            return self.draw(st.sampled_from(fitting)), ()
+            return self.choices.among(fitting), ()
         found = self.affine(scope)
         match self.among(
             "plain", "plain", "shift", "//", "%", "min", "max", "reverse", "integer", "periodic"
@@ -168,8 +167,22 @@ class Writer:
 
     # --- scalars
 
+    def coupled(self, scope: Sequence[Axis]) -> Guarded:
+        """A read of an input that is as large as its positions need: strides, axes in common, and no guard."""
+        indices: list[Expr] = []
+        shape: list[int] = []
+        for _ in range(self.number(1, 3)):
+            found = self.affine(scope)
+            found = found + -found.low
+            if math.prod(shape) * (found.high + 1) <= MOST_POINTS // 2:
+                indices.append(found.expr)
+                shape.append(found.high + 1)
+        return Guarded(te.placeholder(tuple(shape), self.sources[0].dtype, "C")[tuple(indices)])
+
     def read(self, scope: Sequence[Axis]) -> Guarded:
-        source = self.draw(st.sampled_from(list(self.sources)))
+        if self.rarely(10):
+            return self.coupled(scope)
+        source = self.choices.among(list(self.sources))
         indices, conditions = [], []
         repeated: dict[int, tuple[Expr, tuple[Expr, ...]]] = {}
         for extent in source.shape:
@@ -186,7 +199,7 @@ class Writer:
 
     def entry(self, scope: Sequence[Axis], extent: int) -> tuple[Expr, tuple[Expr, ...]]:
         """An index that is data."""
-        table = self.draw(st.sampled_from(list(self.tables)))
+        table = self.choices.among(list(self.tables))
         place, inside = self.index(scope, int(table.shape[0]))
         value = table[place]
         if inside:
@@ -228,7 +241,7 @@ class Writer:
 
     def leaf(self, scope: Sequence[Axis]) -> Expr:
         if scope and self.often():
-            axis = self.draw(st.sampled_from(list(scope)))
+            axis = self.choices.among(list(scope))
             return te.cast(axis, self.sources[0].dtype) * 0.25
         return te.const(float(self.among(0.5, -1.25, 2.0)), self.sources[0].dtype)  # type: ignore[arg-type]
 
@@ -236,8 +249,8 @@ class Writer:
         """On axes, or on data: a comparison with a number that no value is near."""
         if not scope or self.rarely(3):
             return self.read(scope).chosen() > 0.1137
-        a = self.draw(st.sampled_from(list(scope)))
-        b = self.draw(st.sampled_from(list(scope)))
+        a = self.choices.among(list(scope))
+        b = self.choices.among(list(scope))
         c, d = self.number(-1, 3), self.number(2, 3)
         match self.among(
             "<=", "band", "%", "bound", "!=", "not", "min", "max", "abs", "//", "digits", "coupled", "equal"

@@ -8,22 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.agreement import Pullback, check, inputs_of, pullback_of
+from tests.agreement import at_random, check
 from tests.random_definitions import Definition, definitions
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("x64")]
-
-
-def at_random(definition: Definition, order: int = 1) -> Pullback | None:
-    """The definition, or one of its adjoints, with numbers; None if nothing in it has a derivative."""
-    if not definition.variables:
-        return None
-    p = pullback_of(definition.output, definition.feeds(), definition.variables, definition.seed)
-    if order == 1:
-        return p
-    adjoint = p.adjoints[definition.seed % len(p.variables)]
-    variables = [t for t in inputs_of([adjoint]) if t.dtype == "float64"]
-    return pullback_of(adjoint, p.feeds, variables, definition.seed) if variables else None
 
 
 def examples(quick: int, full: int) -> settings:

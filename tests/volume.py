@@ -1,0 +1,205 @@
+"""Random programs by the thousand, each checked as in :mod:`tests.agreement`: ``python -m tests.volume 20000``.
+
+The seed of a program says all of it. Each is one line of the file of results, so that a run goes on where it was stopped;
+a process that dies takes one program with it, which is said too. ``--replay 123`` shows one and raises what it raises.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import jax
+from tqdm import tqdm
+
+from tests.agreement import Pullback, at_random, check
+from tests.choices import Seeded
+from tests.points import excess
+from tests.random_definitions import Definition, definition
+from tests.test_random_forms import check_forms
+
+SECONDS = 90  # of the processor's time: more is a defect too
+BATCH, BATCHES = 50, 8  # programs a task, and tasks a process, which never gives back what XLA compiled
+STAGES: tuple[dict[str, Any], ...] = (
+    {"stages": (1, 1), "kinds": "bodies"},
+    {"stages": (1, 2)},
+    {"stages": (2, 3)},
+)
+Details = dict[str, Any]
+
+
+def checked(p: Pullback | None, seed: int, tolerance: float = 1e-9) -> Details:
+    """Half of the programs through ``te.function`` and its residuals, half as text."""
+    if p is None:
+        return {"empty": True}
+    agrees = check(p, residuals=seed // len(STAGES) % 2 == 0, optimised=False, tolerance=tolerance)
+    growth = excess(p.output, p.adjoints)
+    return ({} if agrees else {"apart": True}) | ({"growth": round(growth, 2)} if growth > 1 else {})
+
+
+def first(definition: Definition, seed: int) -> Details:
+    return checked(at_random(definition), seed)
+
+
+def second(definition: Definition, seed: int) -> Details:
+    return checked(at_random(definition, order=2), seed, 1e-8)
+
+
+def single(definition: Definition, seed: int) -> Details:
+    return checked(at_random(definition), seed, 1e-4)
+
+
+def forms(definition: Definition, seed: int) -> Details:
+    check_forms(definition)
+    return {}
+
+
+KINDS: dict[str, tuple[Callable[[Definition, int], Details], dict[str, Any]]] = {
+    "first": (first, {}),
+    "second": (second, {"stages": (1, 1)}),
+    "single": (single, {"stages": (1, 2), "dtype": "float32"}),
+    "forms": (forms, {"stages": (1, 2)}),
+}
+"""What is done with a definition, and how it is drawn."""
+
+
+def drawn(kind: str, seed: int) -> Definition:
+    return definition(Seeded(f"{kind} {seed}"), **{**STAGES[seed % len(STAGES)], **KINDS[kind][1]})
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The programs of one kind, with the file that their results go to."""
+
+    kind: str
+    path: Path
+    commit: str
+
+    def lines(self) -> list[Details]:
+        known = self.path.read_text().splitlines() if self.path.exists() else []
+        return [line for line in map(json.loads, known) if line["kind"] == self.kind]
+
+    def write(self, seed: int, **details: Any) -> None:
+        with self.path.open("a") as out:
+            out.write(json.dumps({"kind": self.kind, "seed": seed, "commit": self.commit, **details}) + "\n")
+
+    def batch(self, seeds: Sequence[int]) -> None:
+        """Checks ``seeds``, one after the other, in this process."""
+        with jax.enable_x64(True):
+            for seed in seeds:
+                begun = time.process_time()
+                try:
+                    with limited(SECONDS):
+                        found = KINDS[self.kind][0](drawn(self.kind, seed), seed)
+                except Exception as error:
+                    text = f"{type(error).__name__}: {error}"
+                    found = {"error": text[:2000], "at": traceback.format_exc()[-1500:]}
+                self.write(seed, seconds=round(time.process_time() - begun, 3), **found)
+
+    def all(self, seeds: Sequence[int], workers: int) -> None:
+        done = {line["seed"] for line in self.lines()}
+        left = [seed for seed in seeds if seed not in done]
+        with tqdm(total=len(seeds), initial=len(seeds) - len(left), unit="program") as bar:
+            while left:
+                left = self.some(left, workers, bar)
+
+    def some(self, seeds: Sequence[int], workers: int, bar: Any) -> list[int]:
+        """What is left of ``seeds`` when all are done or a process has died."""
+        batches = [seeds[n : n + BATCH] for n in range(0, len(seeds), BATCH)]
+        with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=BATCHES) as pool:
+            tasks = [pool.submit(self.batch, batch) for batch in batches]
+            for number, task in enumerate(tasks):
+                try:
+                    task.result()
+                except BrokenProcessPool:
+                    return self.after_death([s for batch in batches[number:] for s in batch], workers)
+                bar.update(len(batches[number]))
+                errors = sum("error" in line for line in self.lines())
+                bar.set_postfix(errors=errors)
+        return []
+
+    def after_death(self, seeds: Sequence[int], workers: int) -> list[int]:
+        """The first that has no result in a batch that was begun is to blame; of several workers any of them may be."""
+        done = {line["seed"] for line in self.lines()}
+        left = [seed for seed in seeds if seed not in done]
+        if workers == 1 and left:
+            self.write(left[0], error="the process died")
+            left = left[1:]
+        return left
+
+
+def summary(lines: Sequence[Details]) -> str:
+    commits = Counter(line["commit"] for line in lines if not line.get("empty"))
+    texts = [f"{count} programs at {commit}" for commit, count in commits.items()]
+    texts.append(f"{sum('empty' in line for line in lines)} had nothing to differentiate")
+    texts.append(
+        f"{sum('apart' in line for line in lines)} agree operation by operation only, as one program not"
+    )
+    grown = sorted((line["growth"], line["seed"]) for line in lines if "growth" in line)
+    texts.append(f"{len(grown)} with adjoints of more than five times the points: {grown[::-1][:20]}")
+    slow = sorted((line.get("seconds", 0), line["seed"]) for line in lines)[::-1][:5]
+    texts.append(f"{sum(line.get('seconds', 0) for line in lines):.0f} s, the longest {slow}")
+    failed = [line for line in lines if "error" in line]
+    texts.append(f"{len(failed)} failed")
+    return "\n".join(texts + [f"  {x['seed']}: {' '.join(x['error'].split())[:160]}" for x in failed])
+
+
+def commit() -> str:
+    """The commit of the working tree; ``+`` for changes that it does not have."""
+    described = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    return subprocess.run(described, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=1000)
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--kind", choices=KINDS, default="first")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--file", type=Path, default=Path("build/volume.jsonl"))
+    parser.add_argument("--replay", type=int, help="one seed, here, with its exception")
+    options = parser.parse_args()
+    if options.replay is not None:
+        with jax.enable_x64(True):
+            again = drawn(options.kind, options.replay)
+            print(again, flush=True)
+            print(KINDS[options.kind][0](again, options.replay))
+        return
+    options.file.parent.mkdir(parents=True, exist_ok=True)
+    run = Run(options.kind, options.file, commit())
+    run.all(range(options.start, options.start + options.count), options.workers)
+    print(summary(run.lines()))
+    sys.exit(any("error" in line for line in run.lines()))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    main()
