@@ -171,11 +171,10 @@ def shifted() -> Tensor:
 
 @pytest.mark.parametrize("make", [padded_window, shifted])
 def test_a_dropped_guard_is_seen(make: Callable[[], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
-    p = fixed(make, 1)
-    check(p, residuals=False, optimised=False)
+    check(fixed(make, 1), residuals=False, optimised=False)
     monkeypatch.setattr(lattice, "guard", lambda condition, value: value)
     with pytest.raises(AssertionError, match="adjoint of X"):
-        check(p, residuals=False, optimised=False)
+        check(fixed(make, 1), residuals=False, optimised=False)
 
 
 def test_differences_see_a_wrong_adjoint() -> None:

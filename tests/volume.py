@@ -16,8 +16,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -34,7 +33,7 @@ from tests.random_definitions import Definition, definition
 from tests.test_random_forms import check_forms
 
 SECONDS = 90  # of the processor's time: more is a defect too
-BATCH, BATCHES = 50, 8  # programs a task, and tasks a process, which never gives back what XLA compiled
+BATCH = 250  # programs of one process, which never gives back what XLA compiled
 STAGES: tuple[dict[str, Any], ...] = (
     {"stages": (1, 1), "kinds": "bodies"},
     {"stages": (1, 2)},
@@ -102,14 +101,18 @@ class Run:
     kind: str
     path: Path
     commit: str
+    number: int
 
     def lines(self) -> list[Details]:
+        """The last result of each seed."""
         known = self.path.read_text().splitlines() if self.path.exists() else []
-        return [line for line in map(json.loads, known) if line["kind"] == self.kind]
+        own = [line for line in map(json.loads, known) if line["kind"] == self.kind]
+        return list({line["seed"]: line for line in own}.values())
 
     def write(self, seed: int, **details: Any) -> None:
         with self.path.open("a") as out:
-            out.write(json.dumps({"kind": self.kind, "seed": seed, "commit": self.commit, **details}) + "\n")
+            own = {"kind": self.kind, "seed": seed, "commit": self.commit, "run": self.number}
+            out.write(json.dumps(own | details) + "\n")
 
     def batch(self, seeds: Sequence[int]) -> None:
         """Checks ``seeds``, one after the other, in this process."""
@@ -124,36 +127,30 @@ class Run:
                     found = {"error": text[:2000], "at": traceback.format_exc()[-1500:]}
                 self.write(seed, seconds=round(time.process_time() - begun, 3), **found)
 
-    def all(self, seeds: Sequence[int], workers: int) -> None:
-        done = {line["seed"] for line in self.lines()}
+    def own_process(self, seeds: Sequence[int]) -> int:
+        """:meth:`batch` in a process of its own; where that dies, the first seed without a result is to blame."""
+        process = get_context("spawn").Process(target=self.batch, args=(seeds,))
+        process.start()
+        process.join()
+        done = {line["seed"] for line in self.lines() if line["run"] == self.number}
         left = [seed for seed in seeds if seed not in done]
-        with tqdm(total=len(seeds), initial=len(seeds) - len(left), unit="program") as bar:
-            while left:
-                left = self.some(left, workers, bar)
+        if left:
+            self.write(left[0], error=f"the process ended with code {process.exitcode}")
+            self.own_process(left[1:])
+        return len(seeds)
 
-    def some(self, seeds: Sequence[int], workers: int, bar: Any) -> list[int]:
-        """What is left of ``seeds`` when all are done or a process has died."""
-        batches = [seeds[n : n + BATCH] for n in range(0, len(seeds), BATCH)]
-        with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=BATCHES) as pool:
-            tasks = [pool.submit(self.batch, batch) for batch in batches]
-            for number, task in enumerate(tasks):
-                try:
-                    task.result()
-                except BrokenProcessPool:
-                    return self.after_death([s for batch in batches[number:] for s in batch], workers)
-                bar.update(len(batches[number]))
-                errors = sum("error" in line for line in self.lines())
-                bar.set_postfix(errors=errors)
-        return []
-
-    def after_death(self, seeds: Sequence[int], workers: int) -> list[int]:
-        """The first that has no result in a batch that was begun is to blame; of several workers any of them may be."""
-        done = {line["seed"] for line in self.lines()}
+    def all(self, seeds: Sequence[int], workers: int, again: bool) -> None:
+        """Those of ``seeds`` that have no result; with ``again``, those that failed, too."""
+        done = {line["seed"] for line in self.lines() if not (again and "error" in line)}
         left = [seed for seed in seeds if seed not in done]
-        if workers == 1 and left:
-            self.write(left[0], error="the process died")
-            left = left[1:]
-        return left
+        batches = [left[n : n + BATCH] for n in range(0, len(left), BATCH)]
+        with (
+            tqdm(total=len(seeds), initial=len(seeds) - len(left), unit="program") as bar,
+            ThreadPoolExecutor(workers) as pool,
+        ):
+            for task in as_completed([pool.submit(self.own_process, batch) for batch in batches]):
+                bar.update(task.result())
+                bar.set_postfix(errors=sum("error" in line for line in self.lines()))
 
 
 def summary(lines: Sequence[Details]) -> str:
@@ -185,6 +182,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="first")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--file", type=Path, default=Path("build/volume.jsonl"))
+    parser.add_argument("--again", action="store_true", help="those that failed, too")
     parser.add_argument("--replay", type=int, help="one seed, here, with its exception")
     options = parser.parse_args()
     if options.replay is not None:
@@ -194,8 +192,8 @@ def main() -> None:
             print(KINDS[options.kind][0](again, options.replay))
         return
     options.file.parent.mkdir(parents=True, exist_ok=True)
-    run = Run(options.kind, options.file, commit())
-    run.all(range(options.start, options.start + options.count), options.workers)
+    run = Run(options.kind, options.file, commit(), int(time.time()))
+    run.all(range(options.start, options.start + options.count), options.workers, options.again)
     print(summary(run.lines()))
     sys.exit(any("error" in line for line in run.lines()))
 

@@ -132,8 +132,8 @@ def _quotients(atom: Expr, forms: list[Linear]) -> Box | None:
             inner = linear(numerator)
         case _:
             return None
-    dims = [a for a in inner.terms if isinstance(a, Axis)]
-    if len(dims) != 1 or abs(inner.coefficient(dims[0])) != 1:
+    dims = [a for a in inner.terms if dims_of(a)]
+    if len(dims) != 1 or not isinstance(dims[0], Axis) or abs(inner.coefficient(dims[0])) != 1:
         return None
     whole: list[Linear] = []
     for form in forms:

@@ -73,7 +73,9 @@ def _remainders(node: Expr, scope: Scope) -> Iterator[_Remainder]:
     while (found := _chain(node, scope)) is not None and found[0][0] not in taken:
         (dim, base), branches = found
         if any(isinstance(branch, Const) for branch in branches) or not any(
-            _divided(index, dim, base, scope) for branch in branches for index in _indices(branch)
+            is_index(index) and _divided(index, dim, base, scope)
+            for branch in branches
+            for index in _indices(branch)
         ):
             return
         taken.add(dim)
