@@ -1,7 +1,7 @@
 """The points at which a definition is evaluated.
 
 These are te.cost's iterations, but a reduction counts at the positions that choices by position ask for it at, and once for all positions
-along axes that it does not depend on; cumulative reductions are one pass.
+along axes that it does not depend on or that data choose positions of; cumulative reductions are one pass.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.autodiff.prefixes import as_scan
-from jaxte.lang.expr import Axis, Call, Expr, Reduce, call
-from jaxte.lang.operators import NOT, SELECT
-from jaxte.lang.walk import free_axes
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
+from jaxte.lang.operators import EQUAL, NOT, SELECT
+from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
@@ -48,16 +48,26 @@ def _reductions(body: Expr, axes: Sequence[Axis]) -> list[int]:
         seen.add((node, guards))
         if isinstance(node, Call) and node.op is SELECT:
             test, taken, other = node.args
-            stack += [(test, guards), (taken, (*guards, test)), (other, (*guards, call(NOT, test)))]
+            stack += [
+                (test, guards),
+                (taken, (*guards, *conjuncts(test))),
+                (other, (*guards, call(NOT, test))),
+            ]
         elif isinstance(node, Reduce):
             key = (node.reducer, node.exprs, node.axes, node.where, guards)
             own = prod(int(a.extent) for a in node.axes)
             inner = max(1, sum(_reductions(node.exprs[0], node.axes)) // max(own, 1))
-            depends = tuple(a for a in axes if a in free_axes(node))
+            depends = tuple(a for a in axes if a in free_axes(node) and not _is_scattered(node, a))
             found[key] = _positions(depends, guards) * own * inner
         else:
             stack += [(child, guards) for child in node.children]
     return list(found.values())
+
+
+def _is_scattered(node: Reduce, axis: Axis) -> bool:
+    """Whether each term is added at the one position of ``axis`` that data say: ``I[k] == axis``."""
+    sides = [c.args for c in conjuncts(node.where) if isinstance(c, Call) and c.op is EQUAL]
+    return any((a is axis and bool(reads_of(b))) or (b is axis and bool(reads_of(a))) for a, b in sides)
 
 
 def _positions(axes: Sequence[Axis], guards: Sequence[Expr]) -> int:

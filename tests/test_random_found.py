@@ -117,6 +117,40 @@ def argmax_of_a_sum() -> Tensor:
     return te.compute((2,), lambda i: te.cast(te.argmax(a[k, m] * (i + 1) + b[m], [k, m]), "float64") * b[i])
 
 
+@found
+def position_that_is_data_beside_remainders() -> Tensor:
+    """A choice among remainders asks whether reads have quotients, and took data for an index."""
+    a, table = x(4, 6), te.placeholder((2,), "int32", "I")
+
+    def body(i, j):
+        row = te.select((3 * j + i) % 2 < 1, table[(3 * j + i) % 2], 0)
+        guarded = te.select((row >= 0) & (row < 6), a[i, row], 0.0)
+        return te.select(te.equal(j % 2, 0), guarded, a[i, j])
+
+    return te.compute((4, 5), body)
+
+
+@found
+def limit_that_is_a_quotient_of_two_positions() -> Tensor:
+    """The slice of k was as long as a quotient of i says, and no size."""
+    a = x(4, 6)
+
+    def body(i, k):
+        near = (k - (i - 1) // 3 - 1) // 3 <= 0
+        return te.select(near, a[i, k - (i - 1) // 3], 0.0)
+
+    return te.compute((4, 6), body)
+
+
+@found
+def prefix_with_a_condition_on_another_axis() -> Tensor:
+    """Each prefix was reduced anew in the adjoint, n * n points for n."""
+    a, k = x(3, 7), te.reduce_axis((0, 7), "k")
+    return te.compute(
+        (3, 7), lambda i, j: te.prod(te.sin(a[i, k]), k, where=(k <= j) & (~(k % 3 < i) | (i > 1)))
+    )
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

@@ -37,20 +37,10 @@ def as_scan(tensor: Compute) -> Scan | None:
     if not isinstance(node, Reduce) or len(node.axes) != 1:
         return None
     (axis,) = node.axes
-    limits = [
-        c
-        for c in conjuncts(node.where)
-        if mentions(c, [axis]) and mentions(c, tensor.axes) and is_decidable(c)
-    ]
-    if len(limits) != 1:
-        return None
-    found = _limit(limits[0], axis, tensor.axes)
+    found = _moving_limit(node, axis, tensor.axes)
     if found is None:
         return None
-    moving, end, forward = found
-    others = [c for c in conjuncts(node.where) if c is not limits[0]]
-    if any(mentions(e, [moving]) for e in (*node.exprs, *others)):
-        return None
+    (moving, end, forward), others = found
     step = Axis(axis.name, 0, axis.extent, reduction=True)
     position = step + axis.lo if forward else axis.hi - 1 - step
     at = end - axis.lo if forward else axis.hi - 1 - end
@@ -62,7 +52,21 @@ def as_scan(tensor: Compute) -> Scan | None:
     return Scan(Reduce(reducer, exprs, (step,), where, node.position), step, normal(at), moving)
 
 
-def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> tuple[Axis, Expr, bool] | None:
+Limit = tuple[Axis, Expr, bool]
+
+
+def _moving_limit(node: Reduce, axis: Axis, outer: Sequence[Axis]) -> tuple[Limit, list[Expr]] | None:
+    """The condition that moves with an axis that nothing else depends on, and the other conditions."""
+    conditions = list(conjuncts(node.where))
+    for condition in conditions:
+        limit = _limit(condition, axis, outer) if is_decidable(condition) else None
+        others = [c for c in conditions if c is not condition]
+        if limit is not None and not any(mentions(e, [limit[0]]) for e in (*node.exprs, *others)):
+            return limit, others
+    return None
+
+
+def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> Limit | None:
     """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
     if not (isinstance(condition, Call) and condition.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)):
         return None

@@ -7,37 +7,34 @@ is to find these.
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import jaxte as te
+from tests.choices import Seeded
 from tests.points import excess
-from tests.random_definitions import Definition, definitions
+from tests.random_definitions import definition
 
 pytestmark = pytest.mark.slow
 
 
 def test_points_of_adjoints() -> None:
-    found: list[float] = []
-
-    @seed(3)
-    @settings(
-        max_examples=300,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-    )
-    @given(definitions(stages=(1, 3)))
-    def every(definition: Definition) -> None:
-        head = te.placeholder(definition.output.shape, definition.output.dtype, "H")
-        adjoints = (
-            te.differentiate(definition.output, definition.variables, head) if definition.variables else []
+    found = []
+    for seed in range(150):
+        d = definition(Seeded(seed))
+        head = te.placeholder(d.output.shape, d.output.dtype, "H")
+        found.append(
+            excess(d.output, list(te.differentiate(d.output, d.variables, head)) if d.variables else [])
         )
-        found.append(excess(definition.output, list(adjoints)))
-
-    every()
     beyond = [e for e in found if e > 1]
-    assert len(beyond) <= 0.01 * len(found) and max(found) < 10, sorted(beyond)
+    assert len(beyond) <= 0.02 * len(found) and max(found) < 10, sorted(beyond)
+
+
+def test_points_of_a_reduction_behind_a_condition_of_another_axis() -> None:
+    """Prefixes are one pass each, whatever else keeps elements out."""
+    x, k = te.placeholder((3, 20), name="x"), te.reduce_axis((0, 20), "k")
+    y = te.compute((3,), lambda i: te.prod(te.sin(x[i, k]), axis=k, where=~(k % 3 < i) | (i > 1)), "y")
+    head = te.placeholder((3,), name="H")
+    (dx,) = te.differentiate(y, [x], head)
+    assert excess(y, [dx]) <= 1, te.definitions(dx)
 
 
 @pytest.mark.parametrize("n", [8, 32])
