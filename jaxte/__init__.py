@@ -15,8 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxte.autodiff.blocks import diff_building_block, jacobian
-from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jvp, linearize, transpose
+from jaxte.autodiff.blocks import diff_building_block
+from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jacobian, jvp, linearize, transpose
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern

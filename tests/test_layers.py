@@ -70,6 +70,7 @@ LAYERS = (
     "autodiff.tangents",
     "autodiff.blocks",
     "autodiff.merge",
+    "autodiff.origins",
     "autodiff.cancel",
     "autodiff.overrides",
     "autodiff.reverse",

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.autodiff.lattice import LatticeSum
 from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
 from jaxte.autodiff.seeds import Adjoint, Origin, seed_of
 from jaxte.autodiff.simplify import collect
-from jaxte.autodiff.tangents import push_forward
 from jaxte.autodiff.zeros import summands
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
-from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import postorder, reads_of
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
@@ -74,9 +71,6 @@ def diff_building_block(
         one_of_type(tensor, Tensor, f"the {what} of te.diff_building_block", "a Tensor")
     if isinstance(output, Extern):
         return _extern_block(output, input, head)
-    known = _of_adjoint(output, input, head)
-    if known is not None:
-        return known
     found = _contributions_to(output, input, head, missing_ok)
     if found is None:
         return None
@@ -89,43 +83,8 @@ def diff_building_block(
     return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head], [origin])
 
 
-def _of_adjoint(output: Tensor, input: Tensor, head: Tensor) -> Compute | None:
-    """The derivative of an adjoint with respect to a head that it was derived with, if ``input`` is one.
-
-    What multiplies a head by a Jacobian has that Jacobian as its transpose: that of a convolution's adjoint is the convolution.
-    """
-    own = [o for o in output.origins if o.head is input] if isinstance(output, Adjoint) else []
-    if not own or not isinstance(output, Adjoint) or not among(input, output.inputs):
-        return None
-    # What else stands in the body and reads the head has summands of its own to pass on.
-    others: list[Tensor] = [o.head for o in output.origins if o.head is not input]
-    others += [t for t in output.inputs if isinstance(t, LatticeSum)]
-    if any(among(input, t.inputs) for t in others) or any(
-        among(input, (o.reader, *o.reader.inputs)) for o in output.origins
-    ):
-        return None  # it is also a factor, or stands in the place of another head
-    parts = [push_forward(o.reader, {o.tensor: head}, head.shape[: head.ndim - o.tensor.ndim]) for o in own]
-    first = parts[0]
-    bodies = [substitute(t.body, dict(zip(t.axes, first.axes, strict=True))) for t in parts]
-    return Compute(f"d{input.name}", first.axes, _typed(collect(bodies), input.dtype))
-
-
-@wants_arguments
 def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
-    """The Jacobian of ``output`` with respect to its immediate input ``input``, of shape ``output.shape + input.shape``.
-
-    Args:
-        optimize: False leaves the sums over zeros as they are: the definition, for comparison.
-
-    Raises:
-        DifferentiationError: ``output`` does not read ``input``; :func:`differentiate` without a head gives the
-            Jacobian with respect to tensors further away.
-
-    Example:
-        >>> X = te.placeholder((4,), name="X")
-        >>> te.jacobian(te.compute((4,), lambda i: X[i] * X[3 - i]), X).shape
-        (4, 4)
-    """
+    """The Jacobian of ``output`` with respect to its immediate input ``input``; see ``te.jacobian``."""
     for what, tensor in (("output", output), ("input", input)):
         one_of_type(tensor, Tensor, f"the {what} of te.jacobian", "a Tensor")
     head = identity_head(output)

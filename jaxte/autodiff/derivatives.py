@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.autodiff.blocks import jacobian as direct_jacobian
 from jaxte.autodiff.forward import jvp_graph
 from jaxte.autodiff.overrides import Fdiff
 from jaxte.autodiff.reverse import check_head, check_output, differentiate
@@ -215,6 +216,46 @@ def hessian(output: Tensor, inputs: Tensor | Sequence[Tensor]) -> Any:
     sources = several(inputs, Tensor, "the inputs of te.hessian", "Tensors")
     rows = [list(differentiate(g, sources)) for g in differentiate(output, sources)]
     return rows[0][0] if isinstance(inputs, Tensor) else rows
+
+
+@wants_arguments
+def jacobian(
+    output: Tensor | Sequence[Tensor], input: Tensor | Sequence[Tensor], optimize: bool = True
+) -> Any:
+    """The Jacobian of ``output`` with respect to ``input``, of shape ``output.shape + input.shape``.
+
+    Of an immediate input, what the body of ``output`` says of it; of an input further away, the total derivative.
+
+    Args:
+        output: one tensor or several.
+        input: one tensor or several.
+        optimize: False leaves the sums over zeros as they are: the definition, for comparison; of an immediate input only.
+
+    Returns:
+        For one output and one input a Tensor; for several of either, a list, of outputs first.
+
+    Raises:
+        DifferentiationError: ``output`` does not depend on ``input``.
+
+    Example:
+        >>> X = te.placeholder((4,), name="X")
+        >>> Y = te.compute((4,), lambda i: X[i] * X[3 - i], "Y")
+        >>> te.jacobian(Y, X).shape, te.jacobian(te.compute((2,), lambda i: Y[2 * i], "Z"), X).shape
+        ((4, 4), (2, 4))
+    """
+    rows = several(output, Tensor, "the output of te.jacobian", "a Tensor or several")
+    columns = several(input, Tensor, "the input of te.jacobian", "a Tensor or several")
+    found = [[_jacobian(y, x, optimize) for x in columns] for y in rows]
+    blocks: Any = [row[0] for row in found] if isinstance(input, Tensor) else found
+    return blocks[0] if isinstance(output, Tensor) else blocks
+
+
+def _jacobian(output: Tensor, input: Tensor, optimize: bool) -> Tensor:
+    steps = not among(input, output.inputs) and among(input, topological_order([output]))
+    if steps and optimize and input is not output:
+        total: Tensor = differentiate(output, [input])[0]
+        return total
+    return direct_jacobian(output, input, optimize)
 
 
 def _check_scalar(output: Tensor, what: str) -> None:

@@ -8,14 +8,15 @@ from typing import Any
 from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
+from jaxte.autodiff.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.lang import dtypes
-from jaxte.lang.checks import called, several, wants_arguments
+from jaxte.lang.checks import called, described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import identical
 from jaxte.show.printing import html
-from jaxte.tensors.shapes import Extent, shape_text
+from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 
@@ -74,9 +75,9 @@ class DifferentiationResult(Sequence[Tensor]):
 
 @wants_arguments
 def differentiate(
-    output: Tensor,
+    output: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor] | None = None,
-    head: Tensor | None = None,
+    head: Tensor | Sequence[Tensor | None] | None = None,
     override: Mapping[Tensor, Any] | None = None,
     fdiff: Fdiff | None = None,
 ) -> DifferentiationResult:
@@ -85,10 +86,11 @@ def differentiate(
     ``adjoint[p, a] = sum over o of head[p, o] * d output[o] / d input[a]``
 
     Args:
-        output: the tensor to differentiate.
+        output: the tensor to differentiate, or several at once, whose adjoints add up.
         inputs: tensors with respect to which; all tensors that ``output`` depends on if not given.
         head: the adjoint of ``output``, of shape ``prefix + output.shape``; the identity if not given, so that the
-            results are Jacobians of shape ``output.shape + input.shape``.
+            results are Jacobians of shape ``output.shape + input.shape``. Of several outputs one for each, with the same prefix; None where
+            nothing flows into one.
         override: ``{tensor: (dependencies, fn)}``: the derivative of ``tensor`` goes to ``dependencies`` (which need
             not be immediate) as ``fn(tensor, dependencies, head) -> [adjoint, ...]`` says, and nowhere else.
         fdiff: ``fdiff(output, input, head)`` used for every other pair instead of :func:`diff_building_block`.
@@ -103,20 +105,53 @@ def differentiate(
         >>> dA, dB = te.differentiate(C, [A, B], head=te.placeholder((3, 5), name="dC"))
     """
     wanted = None if inputs is None else _as_tensors(inputs)
-    check_output(output)
-    if head is None:
-        head = identity_head(output)
-    else:
-        check_head(output, head)
-    adjoints, summands = _accumulate([output], [head], wanted, override, fdiff)
+    outputs, heads = _with_heads(output, head)
+    adjoints, summands = _accumulate(outputs, heads, wanted, override, fdiff)
     if wanted is None:
         return DifferentiationResult(None, adjoints, summands)
-    prefix = head.shape[: head.ndim - output.ndim]
+    prefix = _prefix(outputs[0], heads[0])
     return DifferentiationResult([_adjoint_or_zeros(t, adjoints, prefix) for t in wanted], adjoints, summands)
 
 
+def _with_heads(output: Any, head: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """The outputs that something flows into, and their heads, checked."""
+    if isinstance(output, Tensor) or not isinstance(output, (list, tuple)):
+        check_output(output)
+        if head is None:
+            return [output], [identity_head(output)]
+        check_head(output, head)
+        return [output], [head]
+    for tensor in output:
+        check_output(tensor)
+    heads = list(head) if isinstance(head, (list, tuple)) else []
+    names = ", ".join(t.name for t in output)
+    if len(heads) != len(output) or all(h is None for h in heads):
+        raise DifferentiationError(
+            f"{len(output)} outputs ({names}) are differentiated at once with {len(heads) or described(head)} heads; give a list of one "
+            "head for each, None where nothing flows in; te.jacobian gives the Jacobian of each"
+        )
+    pairs = [(t, h) for t, h in zip(output, heads, strict=True) if h is not None]
+    for tensor, own in pairs:
+        check_head(tensor, own, f"the head of {tensor.name}")
+    first = _prefix(*pairs[0])
+    for tensor, own in pairs:
+        extents = _prefix(tensor, own)
+        if not (len(extents) == len(first) and all(map(same_extent, extents, first))):
+            raise ShapeError(
+                f"the head of {tensor.name} has {shape_text(extents)} in front of the shape of {tensor.name}, that of {pairs[0][0].name} "
+                f"{shape_text(first)}; give all heads the same prefix"
+            )
+    return [t for t, _ in pairs], [h for _, h in pairs]
+
+
+def _prefix(output: Tensor, head: Tensor) -> tuple[Extent, ...]:
+    return head.shape[: head.ndim - output.ndim]
+
+
 @wants_arguments
-def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
+def gradient(
+    output: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], head: Any = None
+) -> list[Tensor]:
     """The adjoints of ``inputs`` as a list. See :func:`differentiate`."""
     return list(differentiate(output, inputs, head))
 
@@ -199,12 +234,14 @@ def _accumulate(
     check_fdiff(fdiff)
     overrides = overrides_of(outputs, override)
     order = accumulation_order(outputs, overrides)
-    needed = _needed(order, overrides, wanted)
+    known = KnownTransposes() if fdiff is not None else known_transposes(order)
+    sources = {t: overrides[t].dependencies if t in overrides else known.sources_of(t) for t in order}
+    needed = _needed(order, sources, wanted)
     readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
     for tensor in order:
-        for source in sources_of(tensor, overrides):
+        for source in sources[tensor]:
             readers[source].append(tensor)
-    prefix = heads[0].shape[: heads[0].ndim - outputs[0].ndim]
+    prefix = _prefix(outputs[0], heads[0])
     adjoints: dict[Tensor, Tensor] = {}
     vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
     summands: dict[Tensor, dict[Tensor, Tensor]] = {}
@@ -219,6 +256,8 @@ def _accumulate(
             part: Tensor | None
             if reader in overrides:
                 part = from_overrides[reader, tensor]
+            elif known.knows(reader, tensor):
+                part = of_adjoint(reader, tensor, adjoints[reader])
             else:
                 part = _block(fdiff, reader, tensor, adjoints[reader])
             if part is not None:
@@ -277,7 +316,7 @@ def accumulation_order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Ove
 
 
 def _needed(
-    order: Sequence[Tensor], overrides: Mapping[Tensor, Override], wanted: Sequence[Tensor] | None
+    order: Sequence[Tensor], sources: Mapping[Tensor, Sequence[Tensor]], wanted: Sequence[Tensor] | None
 ) -> set[Tensor]:
     """The tensors with a derivative that lie on a path from ``wanted``."""
     needed: set[Tensor] = set()
@@ -285,6 +324,6 @@ def _needed(
         if not dtypes.is_inexact(tensor.dtype):
             continue
         on_path = wanted is None or any(tensor is w for w in wanted)
-        if on_path or any(source in needed for source in sources_of(tensor, overrides)):
+        if on_path or any(source in needed for source in sources[tensor]):
             needed.add(tensor)
     return needed

@@ -60,7 +60,8 @@ def _correlation(stride: int, dilation: int) -> tuple[te.Placeholder, te.Placeho
     return image, kernel, y
 
 
-@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
 def test_the_adjoint_of_a_convolution_differentiated_for_the_head_is_the_convolution(
     stride: int, dilation: int
 ) -> None:
@@ -295,3 +296,35 @@ def test_errors_say_which_argument() -> None:
         te.hvp(y, a, a)
     with pytest.raises(te.ArgumentError, match=r"te\.jvp"):
         te.jvp(y)
+
+
+def test_several_outputs_at_once() -> None:
+    a = x(4)
+    y = te.compute((4,), lambda i: a[i] ** 2, "Y")
+    z = te.compute((3,), lambda i: a[i + 1] * y[i], "Z")
+    heads = [x(2, 4, name="G"), x(2, 3, name="H")]
+    (both,) = te.differentiate([y, z], [a], heads)
+    parts = [te.differentiate(t, [a], h)[0] for t, h in zip((y, z), heads, strict=True)]
+    rng = np.random.default_rng(0)
+    feeds = {t: rng.standard_normal(t.shape).astype("f") for t in (a, *heads)}
+    found, *own = values([both, *parts], feeds)
+    np.testing.assert_allclose(found, own[0] + own[1], rtol=1e-6)
+    assert both.shape == (2, 4)
+    (alone,) = te.differentiate([y, z], [a], [None, heads[1]])
+    np.testing.assert_allclose(values([alone], feeds)[0], own[1], rtol=1e-6)
+    with pytest.raises(te.DifferentiationError, match=r"2 outputs \(Y, Z\).*one head for each"):
+        te.differentiate([y, z], [a])
+    with pytest.raises(te.ShapeError, match=r"same prefix"):
+        te.differentiate([y, z], [a], [x(4, name="G"), heads[1]])
+
+
+def test_jacobians_several_steps_away() -> None:
+    a = x(4)
+    y = te.compute((4,), lambda i: a[i] ** 2, "Y")
+    z = te.compute((3,), lambda i: y[i + 1] - y[i], "Z")
+    (found,) = values([te.jacobian(z, a)], {a: np.float32([1, 2, 3, 4])})
+    np.testing.assert_allclose(found, [[-2, 4, 0, 0], [0, -4, 6, 0], [0, 0, -6, 8]])
+    assert [t.shape for t in te.jacobian([y, z], a)] == [(4, 4), (3, 4)]
+    assert te.jacobian([z], [a, y])[0][1].shape == (3, 4)
+    with pytest.raises(te.DifferentiationError, match=r"Z does not read B"):
+        te.jacobian(z, x(2, name="B"))
