@@ -172,9 +172,9 @@ def test_two_thousand_tensors() -> None:
     chain = X
     for _ in range(2000):
         chain = _next(chain)
-    start = time.perf_counter()
+    start = time.process_time()
     text = text_of(chain)
-    assert time.perf_counter() - start < 10  # linear: a second or so
+    assert time.process_time() - start < 10  # linear: a second or so
     compile(text, "<emitted>", "exec")
     assert text.count("named_scope") == 2000
 
@@ -202,9 +202,9 @@ def test_a_chain_of_a_thousand_selects() -> None:
             value = te.select(value > n, value - 1.0, value * 0.5)
         return value
 
-    start = time.perf_counter()
+    start = time.process_time()
     check(te.compute((6,), body, "Y"))
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
 
 
 @pytest.mark.parametrize(
