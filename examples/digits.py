@@ -201,7 +201,7 @@ def main():
     rng = np.random.default_rng(0)
     data, (test_images, test_targets) = load(rng)
     start = initial_params(rng)
-    step = training_step(te.value_and_grad(loss))
+    step = training_step(te.value_and_grad(te.function(loss)))
     state = train(step, start, data, rng)
 
     print("\nThe adjoints of the first convolution, of its image and of its kernel:\n")

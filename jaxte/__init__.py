@@ -21,7 +21,8 @@ from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradien
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
-from jaxte.bridge.transforms import grad, value_and_grad, vjp
+from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.transforms import grad, value_and_grad, vjp
 from jaxte.lang.errors import (
     ArgumentError,
     DefinitionError,
@@ -184,7 +185,7 @@ __all__ = [
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running
-    "function", "evaluate", "interpret", "source", "explain", "cost", "Cost", "grad", "value_and_grad", "vjp",
+    "function", "evaluate", "interpret", "source", "explain", "cost", "Cost", "grad", "value_and_grad", "vjp", "adjoint",
     # printing
     "definitions", "formula", "latex", "html",
     # checking and operators

@@ -108,7 +108,7 @@ class Fuzz:
             lambda: te.solve_linear_equations(v(), good([N]), good({N: (0, 4)})),
             lambda: te.solve_linear_inequalities(v(), good([N]), v()),
             lambda: te.simplify_domain(v()),
-            lambda: te.grad(lambda x: te.ops.sum(x))(v()),
+            lambda: te.grad(te.function(lambda x: te.ops.sum(x)))(v()),
             lambda: te.const(*some(1, 2)),
             lambda: te.jacobian(good(Y), v()),
             lambda: te.diff_building_block(good(Y), v(), v()),

@@ -69,17 +69,31 @@ def placeholders_of(tensors: Sequence[Tensor]) -> tuple[Placeholder, ...]:
     return tuple(t for t in topological_order(tensors) if isinstance(t, Placeholder))
 
 
+class Explained:
+    """What says itself which code runs for it; functions that other layers make of parts of several graphs."""
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The text that runs for these arguments."""
+        raise NotImplementedError
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """What became of its parts, and why."""
+        raise NotImplementedError
+
+
 @wants_arguments
 def source(x: Any, *args: Any, **kwargs: Any) -> str:
     """The emitted Python module, exactly as it runs; it imports only jax.
 
     Args:
-        x: a jaxte function (or a builder) with the arguments of a call, of which shapes and dtypes count; or a
-            Tensor, several Tensors, or the result of :func:`differentiate`, as one function of their inputs.
+        x: a jaxte function (or a builder) with the arguments of a call, of which shapes and dtypes count; what ``te.adjoint``
+            or ``te.grad`` made of a JAX function, with such arguments; or a Tensor, several Tensors, or the result of :func:`differentiate`, as one function of their inputs.
 
     Example:
         >>> print(te.source(Y))
     """
+    if isinstance(x, Explained):
+        return x.source(*args, **kwargs)
     if _is_function(x):
         return as_function(x).source(*args, **kwargs)
     return graph_of(x).forward_module.text
@@ -94,6 +108,8 @@ def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
     Example:
         >>> assert not te.explain(net, x, w).scatters
     """
+    if isinstance(x, Explained):
+        return x.explain(*args, **kwargs)  # type: ignore[no-any-return]
     if _is_function(x):
         return as_function(x).explain(*args, **kwargs)
     return explain_graph(graph_of(x))

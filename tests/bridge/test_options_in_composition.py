@@ -42,14 +42,21 @@ class Layer:
 WAYS: dict[str, Any] = {
     "composed in JAX": lambda f: jax.grad(lambda x: jnp.sum(f(x) ** 2)),
     "in a te.function": lambda f: jax.grad(te.function(lambda x: te.ops.sum(f(x) ** 2))),
-    "in te.grad": lambda f: te.grad(lambda x: te.ops.sum(f(x) ** 2)),
-    "in te.value_and_grad": lambda f: lambda x: te.value_and_grad(lambda x: te.ops.sum(f(x) ** 2))(x)[1],
+    "in te.grad": lambda f: te.grad(te.function(lambda x: te.ops.sum(f(x) ** 2))),
+    "in te.grad of a JAX function": lambda f: te.grad(lambda x: jnp.sum(f(x) ** 2)),
+    "in te.value_and_grad": lambda f: (
+        lambda x: te.value_and_grad(te.function(lambda x: te.ops.sum(f(x) ** 2)))(x)[1]
+    ),
     "two functions deep": lambda f: jax.grad(
         te.function(lambda x: te.function(lambda y: te.ops.sum(f(y) ** 2))(x))
     ),
-    "applied partially": lambda f: te.grad(lambda x: te.ops.sum(partial(f)(x) ** 2)),
-    "in pytrees": lambda f: lambda x: te.grad(lambda d: te.ops.sum(f(d["a"][0]) ** 2))({"a": [x]})["a"][0],
-    "batched": lambda f: lambda x: jax.vmap(te.grad(lambda x: te.ops.sum(f(x) ** 2)))(x[None])[0],
+    "applied partially": lambda f: te.grad(te.function(lambda x: te.ops.sum(partial(f)(x) ** 2))),
+    "in pytrees": lambda f: (
+        lambda x: te.grad(te.function(lambda d: te.ops.sum(f(d["a"][0]) ** 2)))({"a": [x]})["a"][0]
+    ),
+    "batched": lambda f: (
+        lambda x: jax.vmap(te.grad(te.function(lambda x: te.ops.sum(f(x) ** 2))))(x[None])[0]
+    ),
 }
 
 
@@ -73,7 +80,7 @@ def test_fdiff_of_an_inner_function_ends_at_its_arguments() -> None:
     def outer(x: te.Tensor) -> te.Tensor:
         return te.ops.sum(by_fdiff(te.compute(x.shape, lambda i: te.exp(x[i]))))
 
-    np.testing.assert_allclose(te.grad(outer)(X), 2 * np.exp(X), rtol=1e-6)
+    np.testing.assert_allclose(te.grad(te.function(outer))(X), 2 * np.exp(X), rtol=1e-6)
 
 
 def test_what_is_given_outside_counts_before_what_a_tensor_came_with() -> None:
@@ -98,7 +105,7 @@ def test_options_about_code_are_refused_in_a_larger_function(option: dict[str, A
     with pytest.raises(
         te.DefinitionError, match=rf"rounded is called with Tensors.*{name}= of rounded.*around it"
     ):
-        te.grad(lambda x: te.ops.sum(own(x)))(X)
+        te.grad(te.function(lambda x: te.ops.sum(own(x))))(X)
 
 
 def test_an_override_of_a_tensor_that_is_not_there_is_named() -> None:

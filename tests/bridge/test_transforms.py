@@ -15,6 +15,7 @@ def close(found, expected, rtol=1e-5) -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6), found, expected)
 
 
+@te.function
 def loss(params, x, labels):
     return cross_entropy(mlp(params, x), labels)
 
@@ -34,12 +35,12 @@ def test_grad_and_value_and_grad_as_jax(data, argnums) -> None:
     close(te.value_and_grad(loss, argnums)(*data), jax.value_and_grad(loss_jax, argnums)(*data), 1e-4)
 
 
-def test_they_take_functions_builders_and_graphs(data) -> None:
+def test_they_take_functions_of_builders_and_of_graphs(data) -> None:
     x = data[1]
     X = te.placeholder(x.shape, name="X")
     i, j = te.reduce_axis((0, 6), "i"), te.reduce_axis((0, 5), "j")
     square = lambda x: te.compute((), lambda: te.sum(x[i, j] * x[i, j], axis=[i, j]))  # noqa: E731
-    for f in (square, te.function(square), te.function([X], square(X))):
+    for f in (te.function(square), te.function([X], square(X))):
         close(te.grad(f)(x), 2 * x)
 
 
@@ -52,7 +53,9 @@ def test_auxiliary_results(data) -> None:
         logits = mlp_jax(params, x)
         return cross_entropy_jax(logits, labels), {"logits": logits, "x": x}
 
-    close(te.grad(with_aux, has_aux=True)(*data), jax.grad(with_aux_jax, has_aux=True)(*data), 1e-4)
+    close(
+        te.grad(te.function(with_aux), has_aux=True)(*data), jax.grad(with_aux_jax, has_aux=True)(*data), 1e-4
+    )
     close(
         te.value_and_grad(te.function(with_aux), has_aux=True)(*data),
         jax.value_and_grad(with_aux_jax, has_aux=True)(*data),
@@ -71,7 +74,7 @@ def test_auxiliary_results_have_no_backward_pass(data) -> None:
         return te.compute((), lambda: te.sum(x[k], axis=k), "total"), y
 
     x = np.arange(4, dtype="float32")
-    te.grad(f, has_aux=True)(x)
+    te.grad(te.function(f), has_aux=True)(x)
     text = te.function(f).with_aux.source(x)
     backward = text[text.index("def backward") : text.index("def _fwd")]
     assert "exp" not in backward
@@ -79,12 +82,12 @@ def test_auxiliary_results_have_no_backward_pass(data) -> None:
 
 def test_vjp_as_jax(data) -> None:
     params, x, _ = data
-    value, pull = te.vjp(mlp, params, x)
+    value, pull = te.vjp(te.function(mlp), params, x)
     expected, pull_jax = jax.vjp(mlp_jax, params, x)
     close(value, expected)
     close(pull(jnp.ones_like(value)), pull_jax(jnp.ones_like(expected)), 1e-4)
     value, pull, aux = te.vjp(
-        lambda x: (te.compute(x.shape, lambda i: 2 * x[i]), x), jnp.ones(3), has_aux=True
+        te.function(lambda x: (te.compute(x.shape, lambda i: 2 * x[i]), x)), jnp.ones(3), has_aux=True
     )
     close((value, pull(jnp.ones(3))[0], aux), (2 * np.ones(3), 2 * np.ones(3), np.ones(3)))
 
@@ -99,6 +102,7 @@ def test_under_jit_and_vmap(data) -> None:
 
 
 def test_static_arguments_pass_through() -> None:
+    @te.function
     def f(x, power, act=None):
         k = te.reduce_axis((0, x.shape[0]), "k")
         return te.compute((), lambda: te.sum(x[k] ** power, axis=k))
@@ -120,7 +124,7 @@ def test_the_gradient_is_the_derived_one() -> None:
 def test_errors_are_of_the_types_of_jax(data) -> None:
     params, x, labels = data
     with pytest.raises(TypeError, match="scalar-output"):
-        te.grad(dense)(x, normal(np.random.default_rng(0), 5, 2))
+        te.grad(te.function(dense))(x, normal(np.random.default_rng(0), 5, 2))
     with pytest.raises(
         TypeError, match="to argument 2, which holds an array of dtype int32: integers have none"
     ):

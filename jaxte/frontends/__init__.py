@@ -1,0 +1,1 @@
+"""Ways into index notation from other notations; all of them end in Tensors."""

@@ -1,0 +1,178 @@
+"""``adjoint``: a JAX function whose derivative, under every transformation, is that of its raised parts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.tree_util import tree_flatten, tree_unflatten
+
+from jaxte.bridge.arguments import has_tensor
+from jaxte.bridge.arrays import x64_enabled
+from jaxte.bridge.evaluate import Explained
+from jaxte.frontends.jaxpr.explain import RaisedReport, report
+from jaxte.frontends.jaxpr.plan import Plan, Planner
+from jaxte.frontends.jaxpr.run import evaluate
+from jaxte.frontends.jaxpr.steps import known_array
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, DefinitionError
+
+# what JAX raises where a function asks for the value of an argument, which it may have without being traced
+_CONCRETE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+_MOST_PLANS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A call as a jaxpr.
+
+    Attributes:
+        closed: the jaxpr.
+        arrays: the arrays of the call, its arguments.
+        rebuild: the result of the call from those of the jaxpr.
+        plan: what runs in its place.
+    """
+
+    closed: Any
+    arrays: Sequence[Any]
+    rebuild: Callable[[Sequence[Any]], Any]
+    plan: Plan
+
+
+class Raised(Explained):
+    """A JAX function with raised derivatives; see :func:`adjoint`."""
+
+    __name__: str
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, f)
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.f = f
+        self._plans: dict[str, Plan] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, _ = tree_flatten((args, kwargs))
+        if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return self.f(*args, **kwargs)
+        try:
+            traced = self.traced(args, kwargs)
+        except _CONCRETE:
+            return self.f(*args, **kwargs)
+        if not traced.plan.regions:
+            return self.f(*args, **kwargs)
+        return traced.rebuild(evaluate(traced.plan, traced.closed, traced.arrays))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        """The call as a jaxpr, with its plan."""
+        leaves, tree = tree_flatten((args, kwargs))
+        places = [n for n, leaf in enumerate(leaves) if is_traced(leaf)]
+        shape: list[Any] = []
+
+        def flat(*arrays: Any) -> list[Any]:
+            filled = list(leaves)
+            for n, array in zip(places, arrays, strict=True):
+                filled[n] = array
+            own_args, own_kwargs = tree_unflatten(tree, filled)
+            results, out = tree_flatten(_called(self.f, self.__name__, own_args, own_kwargs))
+            own = [n for n, r in enumerate(results) if is_traced(r)]
+            shape[:] = [out, own, [None if n in set(own) else r for n, r in enumerate(results)]]
+            return [results[n] for n in own]
+
+        arrays = [leaves[n] for n in places]
+        closed = jax.make_jaxpr(flat)(*arrays)
+        out, own, rest = shape
+        if has_tensor(rest):
+            raise _builder(self.__name__, "it returns Tensors")
+
+        def rebuild(results: Sequence[Any]) -> Any:
+            filled = list(rest)
+            for n, value in zip(own, results, strict=True):
+                filled[n] = value
+            return tree_unflatten(out, filled)
+
+        return Traced(closed, arrays, rebuild, self._plan(closed))
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The modules of the regions that are raised for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
+        found = self.traced(args, kwargs).plan
+        return "\n\n".join(region.code.graph.module.text for region in found.regions)
+
+    def explain(self, *args: Any, **kwargs: Any) -> RaisedReport:
+        """Which lines are raised for these arguments and why, and what stays as it is."""
+        return report(self.__name__, self.traced(args, kwargs).plan)
+
+    def _plan(self, closed: Any) -> Plan:
+        key = fingerprint(closed)
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            found = self._plans[key] = Planner().plan(closed)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<te.adjoint {self.__name__}>"
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf of the arguments is an array to be traced; all else is part of the function, as for ``jax.grad``."""
+    return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)) and not jax.dtypes.issubdtype(
+        leaf.dtype, jax.dtypes.prng_key
+    )
+
+
+def fingerprint(closed: Any) -> str:
+    """What the plan of a jaxpr depends on: its text and the constants in it that are known."""
+    digest = hashlib.sha1(str(closed.jaxpr).encode(), usedforsecurity=False)
+    digest.update(str(x64_enabled()).encode())
+    for const in closed.consts:
+        known = known_array(const)
+        digest.update(b"-" if known is None else known.tobytes())
+    return digest.hexdigest()
+
+
+def _called(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return f(*args, **kwargs)
+    except DefinitionError as error:
+        raise _builder(name, str(error)) from error
+
+
+def _builder(name: str, error: str) -> ArgumentError:
+    return ArgumentError(
+        f"{name} is called with arrays, as every plain callable is here; a builder of Tensors is given to te.function first, as in "
+        f"te.grad(te.function({name})). What went wrong with arrays: {error}"
+    )
+
+
+def adjoint(f: Callable[..., Any] | None = None) -> Any:
+    """``f`` with derivatives that index analysis finds: ``jax.grad`` of the result is the raised one.
+
+    Where nothing is to be gained, ``f`` itself is called.
+
+    Args:
+        f: any JAX function; used as a decorator too.
+
+    Example:
+        >>> @te.adjoint
+        ... def heat(u):
+        ...     return u + 0.1 * (jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u)
+        >>> jax.grad(lambda u: jnp.sum(heat(u) ** 2))(jnp.ones(8))
+    """
+    if f is None:
+        return adjoint
+    if not callable(f):
+        raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
+    return f if isinstance(f, Raised) else Raised(f)

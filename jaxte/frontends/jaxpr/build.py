@@ -1,0 +1,208 @@
+"""Steps to Tensors: every value an expression of one element, made a tensor where composing it further would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.jaxpr import rules
+from jaxte.frontends.jaxpr.constants import positions_in
+from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
+from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
+from jaxte.lang import operators as ops
+from jaxte.lang.dtypes import DTYPES
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read
+from jaxte.lang.walk import postorder
+from jaxte.tensors.shapes import MAX_EXTENT
+from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
+
+_ = rules  # fills the table
+_LONGEST = 64  # nodes of an expression that is composed further
+
+
+@dataclass
+class Refused(Exception):
+    """A step that could not be raised, and why."""
+
+    step: Step
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass
+class Builder:
+    """Raises steps; ``placeholders`` are the arrays that came from outside, in order of appearance."""
+
+    placeholders: dict[Slot, Placeholder] = field(default_factory=dict)
+    values: dict[Slot, Value] = field(default_factory=dict)
+    results: frozenset[Slot] = frozenset()
+
+    def run(self, steps: Sequence[Step], results: Sequence[Slot]) -> list[Tensor]:
+        """The tensors of ``results``.
+
+        Raises:
+            Refused: a step without index notation.
+        """
+        self.results = frozenset(results)
+        for step in steps:
+            if not step.is_known:
+                self.raise_(step)
+        return [self.value(slot).tensor() for slot in results]
+
+    def value(self, slot: Slot) -> Value:
+        """The array in ``slot``."""
+        if slot not in self.values:
+            self.values[slot] = self._outside(slot) if slot.known is None else self._known(slot)
+        return self.values[slot]
+
+    def _outside(self, slot: Slot) -> Value:
+        if slot.dtype not in DTYPES or any(not isinstance(e, int) or e > MAX_EXTENT for e in slot.shape):
+            raise Unraised(f"an array of {slot.dtype}{list(slot.shape)}")
+        made = placeholder(slot.shape, slot.dtype, f"x{len(self.placeholders)}")
+        self.placeholders[slot] = made
+        return of_tensor(made)
+
+    def _known(self, slot: Slot) -> Value:
+        """A known array as a number, as positions, as what computes it, or as it is."""
+        array = np.asarray(slot.known)
+        value = self._notation(slot, array)
+        value.known = array
+        return value
+
+    def _notation(self, slot: Slot, array: np.ndarray) -> Value:
+        if array.size and np.all(array == array.reshape(-1)[0]):
+            number = array.reshape(-1)[0].item()
+            return defined(slot.shape, slot.dtype, "number", lambda *i: _number(number, slot.dtype))
+        if slot.dtype == "int32":
+            axes = axes_of(slot.shape)
+            found = positions_in(array, positions(axes), 1)
+            if found is not None:
+                return Value(slot.shape, slot.dtype, "positions", axes, found)
+        if slot.origin is not None:
+            try:
+                self.raise_(slot.origin)
+                return self.values[slot]
+            except Refused:
+                pass
+        return self._outside(slot)
+
+    def raise_(self, step: Step) -> None:
+        """Puts the results of ``step`` among the values."""
+        rule = RULES.get(step.name)
+        if rule is None:
+            raise Refused(step, f"{step.name} has no rule")
+        shapes = [slot.shape for slot in step.outputs]
+        dtypes = [slot.dtype for slot in step.outputs]
+        site = Site(shapes, dtypes, step.label, {**step.eqn.params, "primitive": step.name})
+        try:
+            if any(d not in DTYPES for d in dtypes):
+                raise Unraised(f"arrays of {dtypes[0]}")
+            operands = [self.prepared(slot, step, rule.reads) for slot in step.inputs]
+            made = rule.raise_(site, *operands)
+            if step.name == "reshape":
+                made = self._simple(made, site, operands)
+        except Unraised as error:
+            raise Refused(step, str(error)) from None
+        for slot, value in zip(step.outputs, made if isinstance(made, list) else [made], strict=True):
+            self.settle(slot, value)
+            self.values[slot] = value
+
+    def _simple(self, made: Value, site: Site, operands: list[Value]) -> Value:
+        """A reshape of one tensor, or one division by itself; not divisions of what is composed already."""
+        read = made.body
+        if isinstance(read, Read) and _divisions(read) <= (1 if operands[0].kind is not Kind.PLAIN else 0):
+            return made
+        operands[0].tensor()
+        made = RULES["reshape"].raise_(site, *operands)
+        if isinstance(made.body, Read) and _divisions(made.body):
+            made.tensor()
+        return made
+
+    def prepared(self, slot: Slot, step: Step, reads: Reads) -> Value:
+        """The array in ``slot`` as ``step`` may read it: a tensor where composing would compute an element several times."""
+        value = self.value(slot)
+        if value.kind is Kind.NUMBER or value.kind is Kind.PLAIN:
+            return value
+        shifted = is_shifted(value.body)
+        match reads:
+            case Reads.VIEW | Reads.WINDOW:
+                composed = (
+                    value.kind is Kind.VIEW
+                    and not _chooses_between_reads(value.body)
+                    and not _is_held(value.body)
+                )
+            case Reads.PRODUCT:
+                composed = False
+            case Reads.REDUCE:
+                composed = (value.kind is Kind.VIEW and isinstance(value.body, Read)) or (
+                    (value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted
+                )
+            case _:
+                composed = not shifted or self._reads_linearly(step)
+        if not composed or _size(value.body) > _LONGEST:
+            value.tensor()
+        return value
+
+    def _reads_linearly(self, step: Step) -> bool:
+        """Whether the slopes of ``step`` are numbers, so that it may read sums of shifted elements."""
+        if step.name in ("mul", "div"):
+            numbers = [self.value(s).kind is Kind.NUMBER for s in step.inputs]
+            return numbers[1] if step.name == "div" else any(numbers)
+        return step.name == "select_n" or RULES[step.name].reads is Reads.LINEAR
+
+    def settle(self, slot: Slot, value: Value) -> None:
+        """Makes ``value`` a tensor where several readers, or one that is not linear, would compute it again."""
+        readers = slot.readers
+        if (
+            value.kind is Kind.REDUCED
+            or (value.kind in (Kind.LINEAR, Kind.POINTWISE) and (len(readers) > 1 or slot in self.results))
+            or (value.kind is Kind.VIEW and len(readers) > 1 and not all(r.reads_linearly for r in readers))
+        ):
+            value.tensor()
+
+
+def _number(number: Any, dtype: str) -> Expr:
+    """``number`` with the fewest digits that are the same number in ``dtype``."""
+    if dtype == "bool":
+        return Const(bool(number))
+    return typed(Const(float(str(np.float32(number))) if dtype == "float32" else number), dtype)
+
+
+def is_shifted(body: Expr) -> bool:
+    """Whether an element reads a float tensor at other positions than its own."""
+    for node in postorder(body):
+        if isinstance(node, Read) and not all(isinstance(i, (Axis, Const)) for i in node.indices):
+            return True
+        if isinstance(node, Call) and node.op is ops.SELECT and not _reads(node.args[0]):
+            return True
+    return False
+
+
+def _reads(body: Expr) -> bool:
+    return any(isinstance(n, Read) for n in postorder(body))
+
+
+def _chooses_between_reads(body: Expr) -> bool:
+    """Whether a view is made of several arrays; one array with numbers around it is composed further."""
+    return sum(isinstance(n, Read) for n in postorder(body)) > 1
+
+
+def _is_held(body: Expr) -> bool:
+    """Whether a view repeats the ends of an array: composed with shifts, its adjoint has a part for each of them at each end."""
+    return any(isinstance(n, Call) and n.op in (ops.MINIMUM, ops.MAXIMUM) for n in postorder(body))
+
+
+def _divisions(read: Read) -> int:
+    """The number of indices with ``//`` or ``%``."""
+    divided = (ops.FLOOR_DIVIDE, ops.MOD)
+    return sum(any(isinstance(n, Call) and n.op in divided for n in postorder(i)) for i in read.indices)
+
+
+def _size(body: Expr) -> int:
+    return sum(1 for _ in postorder(body))

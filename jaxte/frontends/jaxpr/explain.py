@@ -1,0 +1,144 @@
+"""What became of the lines of a function: raised and why, kept and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jax.extend import source_info_util
+
+from jaxte.bridge.explain import Explanation, explain_graph
+from jaxte.frontends.jaxpr.plan import Inner, Plan, Region
+from jaxte.frontends.jaxpr.regions import Equation, Fate
+
+
+@dataclass(frozen=True)
+class Line:
+    """Equations of one line of the user's source.
+
+    Attributes:
+        where: ``file:line``.
+        what: their primitives.
+        reason: what they gain, or why they stay.
+    """
+
+    where: str
+    what: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{n} {name}" if (n := self.what.count(name)) > 1 else name for name in dict.fromkeys(self.what)
+        )
+        return f"{self.where}  {shown}" + (f": {self.reason}" if self.reason else "")
+
+
+@dataclass(frozen=True)
+class RegionReport:
+    """One region.
+
+    Attributes:
+        lines: the lines of the user's source that it is made of.
+        code: how its tensors are lowered.
+    """
+
+    lines: tuple[Line, ...]
+    code: Explanation
+
+
+@dataclass(frozen=True)
+class RaisedReport:
+    """What ``te.explain`` says of a raised function.
+
+    Attributes:
+        name: the function.
+        regions: what is raised.
+        kept: what stays as it is.
+        raised_equations, kept_equations: how many.
+    """
+
+    name: str
+    regions: tuple[RegionReport, ...]
+    kept: tuple[Line, ...]
+    raised_equations: int
+    kept_equations: int
+
+    def __str__(self) -> str:
+        return "\n".join(self._written())
+
+    __repr__ = __str__
+
+    def _written(self) -> Iterator[str]:
+        yield f"{self.name}: {self.raised_equations} equations raised in {len(self.regions)} regions, {self.kept_equations} kept"
+        for number, region in enumerate(self.regions):
+            yield f"  region {number}"
+            yield from (f"    {line}" for line in region.lines)
+            for direction, choices in region.code.choices.items():
+                forms = ", ".join(f"{n} {form}" for form, n in _counted(choices))
+                yield f"    {direction}: {forms or 'nothing'}"
+        if self.kept:
+            yield "  kept"
+            yield from (f"    {line}" for line in self.kept)
+
+
+def _counted(choices: Any) -> list[tuple[str, int]]:
+    found: dict[str, int] = {}
+    for choice in choices:
+        found[choice.form] = found.get(choice.form, 0) + 1
+    return list(found.items())
+
+
+def report(name: str, plan: Plan) -> RaisedReport:
+    """The report on a plan."""
+    regions = tuple(_region(r) for r in plan.regions)
+    kept = tuple(_lines(_kept(plan)))
+    return RaisedReport(
+        name,
+        regions,
+        kept,
+        sum(len(e.steps) for r in plan.regions for e in r.equations),
+        sum(len(line.what) for line in kept),
+    )
+
+
+def _kept(plan: Plan) -> Iterator[Equation]:
+    inner = {item.index: item.plans for item in plan.items if isinstance(item, Inner)}
+    for entry in plan.kept:
+        if entry.index in inner:
+            for body in inner[entry.index]:
+                yield from _kept(body)
+        else:
+            yield entry
+
+
+def _region(region: Region) -> RegionReport:
+    return RegionReport(tuple(_lines(region.equations)), explain_graph(region.code.graph))
+
+
+def _lines(entries: Any) -> Iterator[Line]:
+    """One line for each line of source; what gains says why."""
+    found: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[str, str] = {}
+    for entry in entries:
+        where = place(entry.eqn)
+        reason = entry.reason if entry.fate is Fate.GAINS or entry.fate is Fate.KEPT else ""
+        if reason and entry.fate is Fate.GAINS:
+            reasons.setdefault(where, reason)
+        key = (where, "" if entry.fate is not Fate.KEPT else reason)
+        found.setdefault(key, []).append(_name(entry.eqn))
+    for (where, kept), names in found.items():
+        yield Line(where, tuple(names), kept or reasons.get(where, ""))
+
+
+def _name(eqn: Any) -> str:
+    name = str(eqn.params.get("name", ""))
+    return name.strip("_<>").removesuffix("_static") if name.isidentifier() else str(eqn.primitive.name)
+
+
+def place(eqn: Any) -> str:
+    """``file:line`` of the user's source."""
+    told = source_info_util.summarize(eqn.source_info).split(" ")[0]
+    path, _, rest = told.partition(":")
+    return f"{Path(path).name}:{rest.split(':')[0]}" if rest else path

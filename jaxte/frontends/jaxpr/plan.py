@@ -1,0 +1,225 @@
+"""A jaxpr as regions, calls whose bodies are raised, and the equations that stay: what is decided once for each jaxpr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Literal, Var
+from jax.tree_util import tree_structure
+
+from jaxte.bridge.compiled import Compiled, compiled
+from jaxte.bridge.lazy import BUILDING
+from jaxte.bridge.outputs import Outputs
+from jaxte.frontends.jaxpr.build import Builder, Refused
+from jaxte.frontends.jaxpr.regions import Equation, Fate, cut, equations
+from jaxte.frontends.jaxpr.steps import GROUPS, Slot, flat, known_array
+from jaxte.lang.errors import JaxteError
+
+# constructs that are kept around bodies that are raised, and the parameter that holds these
+BODIES = {
+    "scan": "jaxpr",
+    "cond": "branches",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+    **GROUPS,
+}
+
+
+@dataclass(frozen=True)
+class Ref:
+    """An array of a jaxpr by where it comes from: an argument, a constant, or a result of an equation."""
+
+    kind: str
+    number: int
+    result: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Equations that are raised.
+
+    Attributes:
+        members: their numbers.
+        inputs: what the code takes: arrays of the jaxpr, or constants.
+        outputs: what it makes.
+        code: the tensors and what runs them.
+        equations: what they were, for ``te.explain``.
+    """
+
+    members: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Ref, ...]
+    code: Compiled
+    equations: tuple[Equation, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """An equation whose bodies are raised."""
+
+    index: int
+    plans: tuple[Plan, ...]
+
+
+@dataclass(eq=False)
+class Plan:
+    """What runs in place of a jaxpr.
+
+    Attributes:
+        items: regions, constructs with raised bodies, and numbers of equations that stay, in the order in which they run.
+        kept: the equations that stay, with the reasons.
+    """
+
+    items: list[Region | Inner | int] = field(default_factory=list)
+    kept: list[Equation] = field(default_factory=list)
+
+    @property
+    def regions(self) -> list[Region]:
+        """All regions, those of bodies included."""
+        own = [item for item in self.items if isinstance(item, Region)]
+        return own + [
+            r for item in self.items if isinstance(item, Inner) for p in item.plans for r in p.regions
+        ]
+
+
+class Planner:
+    """Makes plans, of each jaxpr once."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Plan]] = {}
+
+    def plan(self, closed: Any) -> Plan:
+        """The plan of a closed jaxpr."""
+        found = self._made.get(id(closed))
+        if found is None:
+            with BUILDING:
+                found = closed, self._plan(closed)
+            self._made[id(closed)] = found
+        return found[1]
+
+    def _plan(self, closed: Any) -> Plan:
+        jaxpr = closed.jaxpr
+        slots = {v: Slot(v.aval) for v in jaxpr.invars}
+        slots |= {
+            v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
+        }
+        listed = equations(flat(jaxpr.eqns, slots))
+        inner = {e.index: plans for e in listed if (plans := self._bodies(e))}
+        refs = _refs(jaxpr)
+        while True:
+            groups = cut(listed)
+            try:
+                regions = [_region(group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
+                break
+            except _Refusal as refusal:
+                refusal.entry.fate, refusal.entry.reason = Fate.KEPT, refusal.reason
+        plan = Plan(kept=[e for e in listed if e.fate is Fate.KEPT])
+        plan.items = list(_ordered(listed, regions, inner))
+        return plan
+
+    def _bodies(self, entry: Equation) -> tuple[Plan, ...]:
+        """The plans of the bodies of a construct, where one of them has regions."""
+        if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
+            return ()
+        plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
+        return plans if any(p.regions for p in plans) else ()
+
+
+def bodies_of(eqn: Any) -> list[Any]:
+    """The closed jaxprs of a construct."""
+    found = eqn.params[BODIES[eqn.primitive.name]]
+    listed = found if isinstance(found, (tuple, list)) else [found]
+    return [b if hasattr(b, "consts") else ClosedJaxpr(b, ()) for b in listed]
+
+
+@dataclass
+class _Refusal(Exception):
+    entry: Equation
+    reason: str
+
+
+def _refs(jaxpr: Any) -> dict[Any, Ref]:
+    found = {v: Ref("in", n) for n, v in enumerate(jaxpr.invars)}
+    found |= {v: Ref("const", n) for n, v in enumerate(jaxpr.constvars)}
+    for number, eqn in enumerate(jaxpr.eqns):
+        found |= {v: Ref("out", number, n) for n, v in enumerate(eqn.outvars)}
+    return found
+
+
+def _region(
+    group: Sequence[Equation], jaxpr: Any, slots: dict[Any, Slot], refs: dict[Any, Ref], number: int
+) -> Region:
+    """The tensors of a group and their code."""
+    steps = [step for entry in group for step in entry.steps]
+    members = {e.index for e in group}
+    results = _results(group, members, jaxpr)
+    builder = Builder()
+    try:
+        tensors = builder.run(steps, [slots[v] for v in results])
+    except Refused as refused:
+        entry = next((e for e in group if refused.step in e.steps), group[0])
+        raise _Refusal(entry, refused.reason) from None
+    except JaxteError as error:
+        raise _Refusal(group[0], str(error)) from error
+    places = {slot: refs[v] for v, slot in slots.items()}
+    inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
+    tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
+    label = next((e.steps[0].label for e in group if e.fate is Fate.GAINS), "region")
+    code = compiled(
+        f"{label}_{number}", tuple(builder.placeholders.values()), Outputs(tuple(tensors), tree, len(tensors))
+    )
+    return Region(tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
+
+
+def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[Var]:
+    """The variables of a group that are read outside of it."""
+    returned = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    found = []
+    for entry in group:
+        for var in entry.eqn.outvars:
+            outside = any(r.index not in members and var in r.eqn.invars for r in entry.readers)
+            if outside or var in returned:
+                found.append(var)
+    return found
+
+
+def _ordered(
+    listed: Sequence[Equation], regions: Sequence[Region], inner: dict[int, tuple[Plan, ...]]
+) -> Iterator[Region | Inner | int]:
+    """Everything in an order in which it can run; what stays keeps its own."""
+    region_of = {n: region for region in regions for n in region.members}
+    done: set[int] = set()
+    for first in listed:
+        stack = [first]
+        while stack:
+            entry = stack[-1]
+            region = region_of.get(entry.index)
+            group = [listed[n] for n in region.members] if region else [entry]
+            members = {e.index for e in group}
+            missing = [s for e in group for s in e.sources if s.index not in done and s.index not in members]
+            if entry.index in done or (
+                region is not None
+                and entry is first
+                and len(stack) == 1
+                and not _needed_now(entry, region, listed)
+            ):
+                stack.pop()
+            elif missing:
+                stack.append(missing[0])
+            else:
+                stack.pop()
+                done |= members
+                if region is not None:
+                    yield region
+                elif entry.index in inner:
+                    yield Inner(entry.index, inner[entry.index])
+                else:
+                    yield entry.index
+
+
+def _needed_now(entry: Equation, region: Region, listed: Sequence[Equation]) -> bool:
+    """A region runs where its last equation stood, or before what reads it."""
+    return entry.index == region.members[-1]

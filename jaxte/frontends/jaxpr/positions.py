@@ -1,0 +1,134 @@
+"""Index arithmetic that knows the ranges of axes: what is composed of views comes out as one index expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
+from jaxte.lang.walk import postorder
+from jaxte.sets.affine import Linear, from_linear, linear
+
+Bounds = tuple[int, int]
+
+
+def bounds(form: Linear) -> Bounds | None:
+    """The least and the greatest value of ``form`` over the ranges of its axes; None where they are unknown."""
+    low = high = form.constant
+    for atom, factor in form.terms.items():
+        found = _atom_bounds(atom)
+        if found is None:
+            return None
+        ends = (factor * found[0], factor * found[1])
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _atom_bounds(atom: Expr) -> Bounds | None:
+    match atom:
+        case Axis(_, Const(int() as low), Const(int() as high)):
+            return (low, high - 1) if high > low else None
+        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+            inner = bounds(linear(numerator))
+            return None if inner is None else (inner[0] // divisor, inner[1] // divisor)
+        case Call(op, (_, Const(int() as divisor))) if op is MOD:
+            return 0, divisor - 1
+        case Call(op, (a, b)) if op in (MINIMUM, MAXIMUM):
+            left, right = bounds(linear(a)), bounds(linear(b))
+            if left is None or right is None:
+                return None
+            chosen = min if op is MINIMUM else max
+            return chosen(left[0], right[0]), chosen(left[1], right[1])
+    return None
+
+
+def quotient(index: Expr, divisor: int) -> Expr:
+    """``index // divisor``, without a division where the range allows."""
+    return _divided(index, divisor)[0]
+
+
+def remainder(index: Expr, divisor: int) -> Expr:
+    """``index % divisor``, without a division where the range allows."""
+    return _divided(index, divisor)[1]
+
+
+def _divided(index: Expr, divisor: int) -> tuple[Expr, Expr]:
+    form = linear(index)
+    whole = Linear({a: c // divisor for a, c in form.terms.items() if c % divisor == 0})
+    rest = form - whole * divisor
+    shift = rest.constant // divisor
+    near = rest - Linear({}, shift * divisor)
+    found = bounds(near)
+    if found is not None and found[0] // divisor == found[1] // divisor:
+        steps = found[0] // divisor
+        quotient = whole + Linear({}, shift + steps)
+        return from_linear(quotient), from_linear(near - Linear({}, steps * divisor))
+    return index // divisor, index % divisor
+
+
+def clamped(index: Expr, low: int, high: int) -> Expr:
+    """``index`` held between ``low`` and ``high``, as far as its range asks for it."""
+    found = bounds(linear(index))
+    if found is None or found[0] < low:
+        index = _extremum(MAXIMUM, index, low)
+    return index if found is not None and found[1] <= high else _extremum(MINIMUM, index, high)
+
+
+def _extremum(op: object, index: Expr, limit: int) -> Expr:
+    return as_expr(index)._apply(op, (index, as_expr(limit)))  # type: ignore[arg-type]
+
+
+def decided(condition: Expr) -> Expr:
+    """A comparison of index expressions as TRUE or FALSE where the ranges say which."""
+    if not (isinstance(condition, Call) and condition.op in COMPARISONS):
+        return condition
+    left, right = condition.args
+    if not (_is_position(left) and _is_position(right)):
+        return condition
+    try:
+        found = bounds(linear(left) - linear(right))
+    except IndexExpressionError:
+        return condition
+    if found is None:
+        return condition
+    low, high = found
+    name = condition.op.name
+    holds = {"less": high < 0, "less_equal": high <= 0, "greater": low > 0, "greater_equal": low >= 0}
+    fails = {"less": low >= 0, "less_equal": low > 0, "greater": high <= 0, "greater_equal": high < 0}
+    holds |= {"equal": low == high == 0, "not_equal": low > 0 or high < 0}
+    fails |= {"equal": low > 0 or high < 0, "not_equal": low == high == 0}
+    return TRUE if holds[name] else FALSE if fails[name] else condition
+
+
+def _is_position(expr: Expr) -> bool:
+    return (
+        expr.weak
+        and expr.dtype == "int32"
+        and not any(isinstance(n, (Read, Reduce)) for n in postorder(expr))
+    )
+
+
+def replaced(body: Expr, table: Mapping[Axis, Expr]) -> Expr:
+    """``body`` with axes replaced by index expressions, its indices and conditions simplified for their ranges."""
+    memo: dict[Expr, Expr] = {axis: index for axis, index in table.items()}  # noqa: C416
+    for node in postorder(body):
+        if node in memo:
+            continue
+        children = [memo[child] for child in node.children]
+        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        memo[node] = node if same else _rebuilt(node, children)
+    return memo[body]
+
+
+def _rebuilt(node: Expr, children: list[Expr]) -> Expr:
+    match node:
+        case Call(op, (_, Const(int() as divisor))) if op in (FLOOR_DIVIDE, MOD) and _is_position(node):
+            return (quotient if op is FLOOR_DIVIDE else remainder)(children[0], divisor)
+        case Read(tensor):
+            return Read(tensor, [_normal(i) for i in children])
+    return decided(node.rebuild(children))
+
+
+def _normal(index: Expr) -> Expr:
+    return from_linear(linear(index)) if _is_position(index) else index

@@ -1,0 +1,135 @@
+"""Which equations are raised: groups that no path leaves and enters again, each around something that gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from jax.extend.core import Literal
+
+from jaxte.frontends.jaxpr.gains import gain_of, keeps
+from jaxte.frontends.jaxpr.steps import GROUPS, Step
+from jaxte.frontends.jaxpr.table import RULES
+
+
+class Fate(Enum):
+    """What an equation may become: raised for its own sake, raised beside others, computed now, kept."""
+
+    GAINS = "gains"
+    NEUTRAL = "neutral"
+    KNOWN = "known"
+    KEPT = "kept"
+
+
+@dataclass
+class Equation:
+    """One equation of the outermost list, with the steps that it is made of.
+
+    Attributes:
+        reason: why it gains, or why it is kept.
+    """
+
+    index: int
+    eqn: Any
+    steps: list[Step]
+    fate: Fate = Fate.KEPT
+    reason: str = ""
+    readers: list[Equation] = field(default_factory=list)
+    sources: list[Equation] = field(default_factory=list)
+
+
+def equations(groups: Iterable[tuple[Any, list[Step]]]) -> list[Equation]:
+    """The equations with their readers and sources, and what each may become."""
+    found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
+    makers = {v: e for e in found for v in e.eqn.outvars}
+    for entry in found:
+        for atom in entry.eqn.invars:
+            source = None if isinstance(atom, Literal) else makers.get(atom)
+            if source is not None and source not in entry.sources:
+                entry.sources.append(source)
+                source.readers.append(entry)
+    for entry in found:
+        entry.fate, entry.reason = _fate(entry)
+    return found
+
+
+def _fate(entry: Equation) -> tuple[Fate, str]:
+    if entry.eqn.effects:
+        return Fate.KEPT, "it has side effects"
+    if entry.steps and all(step.is_known for step in entry.steps):
+        return Fate.KNOWN, ""
+    if not entry.steps and entry.eqn.primitive.name not in GROUPS:
+        return Fate.KEPT, f"{entry.eqn.primitive.name} has no rule"
+    gain = ""
+    for step in entry.steps:
+        if step.is_known:
+            continue
+        if step.name not in RULES:
+            return Fate.KEPT, f"{step.name} has no rule"
+        reason = keeps(step)
+        if reason:
+            return Fate.KEPT, reason
+        gain = gain or gain_of(step)
+    return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
+
+
+def cut(listed: Sequence[Equation]) -> list[list[Equation]]:
+    """Regions: equations that gain and the neutral ones around them, such that regions and the rest can run one after the other."""
+    chosen = _around(listed)
+    stages = _stages(listed, chosen)
+    return [group for group in _connected(listed, chosen, stages) if any(e.fate is Fate.GAINS for e in group)]
+
+
+def _around(listed: Sequence[Equation]) -> set[int]:
+    """The equations that gain, and the neutral ones that are reached from them through neutral ones."""
+    chosen = {e.index for e in listed if e.fate is Fate.GAINS}
+    stack = [e for e in listed if e.fate is Fate.GAINS]
+    while stack:
+        entry = stack.pop()
+        for other in (*entry.readers, *entry.sources):
+            if other.fate is Fate.NEUTRAL and other.index not in chosen:
+                chosen.add(other.index)
+                stack.append(other)
+    return chosen
+
+
+def _stages(listed: Sequence[Equation], chosen: set[int]) -> dict[int, int]:
+    """The number of changes between raised and kept equations on the way to each."""
+    stages: dict[int, int] = {}
+    for entry in listed:
+        own = entry.index in chosen
+        stages[entry.index] = max(
+            (
+                stages[s.index] + (own != (s.index in chosen))
+                for s in entry.sources
+                if s.fate is not Fate.KNOWN
+            ),
+            default=0 if own else 1,
+        )
+    return stages
+
+
+def _connected(listed: Sequence[Equation], chosen: set[int], stages: dict[int, int]) -> list[list[Equation]]:
+    """The chosen equations of one stage that are read by each other, or read the same array."""
+    groups: list[list[Equation]] = []
+    done: set[int] = set()
+    for entry in listed:
+        if entry.index not in chosen or entry.index in done:
+            continue
+        group, stack = [], [entry]
+        done.add(entry.index)
+        while stack:
+            own = stack.pop()
+            group.append(own)
+            for other in (*own.readers, *own.sources):
+                if (
+                    other.index in chosen
+                    and other.index not in done
+                    and stages[other.index] == stages[own.index]
+                ):
+                    done.add(other.index)
+                    stack.append(other)
+        groups.append(sorted(group, key=lambda e: e.index))
+    return groups

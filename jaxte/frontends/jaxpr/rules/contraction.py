@@ -1,0 +1,76 @@
+"""Products summed over axes: matrix products and convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
+from jaxte.frontends.jaxpr.rules.window import tap_position
+from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.lang import operators as ops
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import TRUE, Expr, as_expr, call
+
+
+@raises("dot_general", reads=Reads.PRODUCT, notation="`sum over k of x[i, k] * y[k, j]`")
+def _dot(site: Site, x: Value, y: Value) -> Value:
+    (cx, cy), (bx, by) = site.params["dimension_numbers"]
+    if not is_inexact(site.dtype) or x.dtype != site.dtype or y.dtype != site.dtype:
+        raise Unraised("products in another dtype than their operands'")
+
+    def element(*i: Any) -> Expr:
+        taps = reduce_axes([x.shape[d] for d in cx])
+        batch, rest = i[: len(bx)], iter(i[len(bx) :])
+        left = {**dict(zip(bx, batch, strict=True)), **dict(zip(cx, taps, strict=True))}
+        right = {**dict(zip(by, batch, strict=True)), **dict(zip(cy, taps, strict=True))}
+        a = x[tuple(left[d] if d in left else next(rest) for d in range(x.ndim))]
+        b = y[tuple(right[d] if d in right else next(rest) for d in range(y.ndim))]
+        return reduced("sum", call(ops.MULTIPLY, a, b), taps)
+
+    if 0 in (*x.shape, *y.shape):
+        raise Unraised("products of nothing")
+    return site.define(element)
+
+
+@raises(
+    "conv_general_dilated",
+    reads=Reads.PRODUCT,
+    notation="`sum over k, c of x[b, s * i + d * k - low, c] * w[k, c, o]`, groups by `o // n`",
+)
+def _conv(site: Site, x: Value, w: Value) -> Value:
+    p = site.params
+    numbers = p["dimension_numbers"]
+    groups = p["feature_group_count"]
+    if p["batch_group_count"] != 1:
+        raise Unraised("convolutions in groups of the batch")
+    if not is_inexact(site.dtype) or x.dtype != site.dtype or w.dtype != site.dtype:
+        raise Unraised("convolutions in another dtype than their operands'")
+    if 0 in (*x.shape, *w.shape, *site.shape):
+        raise Unraised("convolutions of nothing")
+    (batch_x, feature_x, *space_x), (out_w, in_w, *space_w) = numbers.lhs_spec, numbers.rhs_spec
+    batch_o, feature_o, *space_o = numbers.out_spec
+    per_group, features = w.shape[out_w] // groups, w.shape[in_w]
+
+    def element(*i: Any) -> Expr:
+        inside: Expr = TRUE
+        left: list[Any] = [0] * x.ndim
+        right: list[Any] = [0] * w.ndim
+        counts = {d: w.shape[d] for d in (*space_w, in_w) if w.shape[d] > 1}
+        taps = dict(zip(counts, reduce_axes(list(counts.values())), strict=True))
+        output = i[feature_o]
+        group = 0 if groups == 1 else output if per_group == 1 else output // per_group
+        left[batch_x], right[out_w], right[in_w] = i[batch_o], output, taps.get(in_w, 0)
+        left[feature_x] = group * features + right[in_w] if groups > 1 else right[in_w]
+        rows = zip(space_x, space_w, space_o, p["window_strides"], p["padding"], strict=True)
+        for n, (dx, dw, do, stride, (low, _)) in enumerate(rows):
+            right[dw] = taps.get(dw, 0)
+            place = as_expr(i[do]) * stride + as_expr(right[dw]) * p["rhs_dilation"][n]
+            left[dx], condition = tap_position(place, int(low), p["lhs_dilation"][n], x.shape[dx])
+            inside = call(ops.AND, inside, condition)
+        product = call(ops.MULTIPLY, x[tuple(left)], w[tuple(right)])
+        if not taps:
+            return call(ops.SELECT, inside, product, typed(as_expr(0), site.dtype))
+        return reduced("sum", product, list(taps.values()), inside)
+
+    return site.define(element)

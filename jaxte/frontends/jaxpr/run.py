@@ -1,0 +1,121 @@
+"""Runs a jaxpr by its plan: regions by their code, everything else as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import Literal
+from jax.extend.core.primitives import convert_element_type_p
+
+from jaxte.frontends.jaxpr.plan import Inner, Plan, Ref, Region, bodies_of
+
+
+def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
+    """The results of ``closed`` on ``args``."""
+    jaxpr = closed.jaxpr
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env |= dict(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if isinstance(atom, Literal) else env[atom]
+
+    for item in plan.items:
+        if isinstance(item, Region):
+            made = item.code.run(*(env[_var(jaxpr, r)] if isinstance(r, Ref) else r for r in item.inputs))
+            listed = [made] if len(item.outputs) == 1 else made
+            env |= {_var(jaxpr, r): value for r, value in zip(item.outputs, listed, strict=True)}
+            continue
+        eqn = jaxpr.eqns[item.index if isinstance(item, Inner) else item]
+        operands = [read(a) for a in eqn.invars]
+        if isinstance(item, Inner):
+            results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
+        else:
+            results = _as_it_stands(jaxpr, eqn, operands)
+        env |= dict(zip(eqn.outvars, results, strict=True))
+    return [_weak(read(a), a.aval) for a in jaxpr.outvars]
+
+
+def _var(jaxpr: Any, ref: Ref) -> Any:
+    if ref.kind == "out":
+        return jaxpr.eqns[ref.number].outvars[ref.result]
+    return (jaxpr.invars if ref.kind == "in" else jaxpr.constvars)[ref.number]
+
+
+def _as_it_stands(jaxpr: Any, eqn: Any, operands: Sequence[Any]) -> list[Any]:
+    """One equation by itself, with its names and its place in the user's source."""
+    outputs = list(eqn.outvars)
+    free = list({id(a): a for a in eqn.invars if not isinstance(a, Literal)}.values())
+    values = {id(a): value for a, value in zip(eqn.invars, operands, strict=True)}
+    own = jaxpr.replace(
+        constvars=[],
+        invars=free,
+        outvars=outputs,
+        eqns=[eqn],
+        effects=eqn.effects,
+        debug_info=_no_names(jaxpr),
+    )
+    return jax.core.eval_jaxpr(own, [], *(values[id(a)] for a in free))
+
+
+def _no_names(jaxpr: Any) -> Any:
+    return jaxpr.debug_info._replace(arg_names=None, result_paths=None)
+
+
+def _weak(value: Any, aval: Any) -> Any:
+    """``value`` as a weakly typed array where the function returned one."""
+    if not getattr(aval, "weak_type", False) or getattr(jax.typeof(value), "weak_type", True):
+        return value
+    return convert_element_type_p.bind(value, new_dtype=aval.dtype, weak_type=True, sharding=None)
+
+
+def _scan(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    p = eqn.params
+    (body,) = bodies_of(eqn)
+    consts, carried = p["num_consts"], p["num_carry"]
+    fixed, init, xs = operands[:consts], operands[consts : consts + carried], operands[consts + carried :]
+
+    def step(carry: Any, x: Any) -> Any:
+        results = evaluate(plans[0], body, [*fixed, *carry, *x])
+        return tuple(results[:carried]), tuple(results[carried:])
+
+    carry, ys = jax.lax.scan(step, tuple(init), tuple(xs), p["length"], p["reverse"], p["unroll"])
+    return [*carry, *ys]
+
+
+def _cond(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    branches = [
+        lambda *xs, plan=plan, body=body: evaluate(plan, body, xs)
+        for plan, body in zip(plans, bodies_of(eqn), strict=True)
+    ]
+    index, *rest = operands
+    return list(jax.lax.switch(index, branches, *rest))
+
+
+def _remat(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    (body,) = bodies_of(eqn)
+    again = jax.checkpoint(
+        lambda *xs: evaluate(plans[0], body, xs),
+        prevent_cse=eqn.params["prevent_cse"],
+        policy=eqn.params["policy"],
+    )
+    return list(again(*operands))
+
+
+def _call(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    (body,) = bodies_of(eqn)
+
+    def called(*xs: Any) -> list[Any]:
+        return evaluate(plans[0], body, xs)
+
+    called.__name__ = str(eqn.params.get("name", "called")).strip("<>") or "called"
+    return list(jax.jit(called)(*operands))
+
+
+_CONSTRUCTS = {
+    "scan": _scan,
+    "cond": _cond,
+    **dict.fromkeys(("remat", "remat2", "checkpoint"), _remat),
+    **dict.fromkeys(("jit", "pjit", "closed_call", "core_call"), _call),
+}

@@ -1,0 +1,160 @@
+"""Equations as a flat list: calls that only group others are looked into, and what does not depend on arguments is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jax.extend.core import Literal
+
+from jaxte.frontends.jaxpr.known import folded
+from jaxte.frontends.jaxpr.table import RULES, Reads
+
+# calls whose equations may stand in place of them, and the parameter that holds these
+GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+_LINEAR_READS = (Reads.LINEAR, Reads.VIEW, Reads.WINDOW, Reads.PRODUCT, Reads.REDUCE)
+
+
+@dataclass(eq=False)
+class Slot:
+    """An array between equations.
+
+    Attributes:
+        known: its content, where it does not depend on arguments.
+        origin: the step that computes it; None for what comes from outside.
+    """
+
+    aval: Any
+    known: Any = None
+    origin: Step | None = None
+    readers: list[Step] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.aval.shape)
+
+    @property
+    def dtype(self) -> str:
+        return str(self.aval.dtype)
+
+
+@dataclass(eq=False)
+class Step:
+    """One equation that groups no others.
+
+    Attributes:
+        eqn: the equation.
+        inputs: what it reads.
+        outputs: what it makes.
+        label: name of what it makes.
+    """
+
+    eqn: Any
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    label: str
+
+    @property
+    def name(self) -> str:
+        return str(self.eqn.primitive.name)
+
+    @property
+    def is_known(self) -> bool:
+        return all(slot.known is not None for slot in self.outputs)
+
+    @property
+    def reads_linearly(self) -> bool:
+        """Whether a view that this step reads can be composed into it."""
+        rule = RULES.get(self.name)
+        if rule is None or rule.reads not in _LINEAR_READS:
+            return self.name == "select_n"
+        if self.name in ("mul", "div"):
+            return any(
+                (not s.shape and s.known is not None) or (s.origin is None and s.known is not None)
+                for s in self.inputs
+            )
+        return True
+
+
+def flat(
+    eqns: Iterable[Any], slots: dict[Any, Slot], label: str | None = None, fold: bool = True
+) -> Iterator[tuple[Any, list[Step]]]:
+    """Each of ``eqns`` with the steps that it is made of; ``slots`` has what is known of variables, and is filled."""
+    for eqn in eqns:
+        steps = list(_steps(eqn, slots, label))
+        for step in steps:
+            for slot in dict.fromkeys(step.inputs):
+                slot.readers.append(step)
+        yield eqn, steps
+
+
+def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
+    if isinstance(atom, Literal):
+        return Slot(atom.aval, np.asarray(atom.val, dtype=getattr(atom.aval, "dtype", None)))
+    return slots[atom]
+
+
+def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step]:
+    inputs = tuple(slot_of(a, slots) for a in eqn.invars)
+    name = eqn.primitive.name
+    if name in GROUPS and may_open(eqn):
+        inner = eqn.params[GROUPS[name]]
+        own = {
+            v: Slot(v.aval, known_array(c)) for v, c in zip(inner.jaxpr.constvars, inner.consts, strict=True)
+        }
+        own |= dict(zip(inner.jaxpr.invars, inputs, strict=True))
+        for inside in inner.jaxpr.eqns:
+            yield from _steps(inside, own, _label(eqn) or label)
+        for outer, result in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
+            slots[outer] = slot_of(result, own)
+        return
+    outputs = tuple(Slot(v.aval) for v in eqn.outvars)
+    step = Step(eqn, inputs, outputs, label or name.replace("_p", ""))
+    for var, slot in zip(eqn.outvars, outputs, strict=True):
+        slot.origin = step
+        slots[var] = slot
+    if all(slot.known is not None for slot in inputs):
+        for slot, value in zip(outputs, folded(eqn, [s.known for s in inputs]), strict=True):
+            slot.known = value
+    yield step
+
+
+def may_open(eqn: Any) -> bool:
+    """Whether a call says nothing but what its equations say."""
+    if "mesh" in eqn.params and not _is_plain_jit(eqn.params):
+        return False
+    inner = eqn.params[GROUPS[eqn.primitive.name]]
+    return hasattr(inner, "consts") and not eqn.effects
+
+
+def _is_plain_jit(params: Mapping[str, Any]) -> bool:
+    shardings = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
+    return all(type(s).__name__ == "UnspecifiedValue" for s in shardings) and not any(
+        params.get("donated_invars", ())
+    )
+
+
+def _label(eqn: Any) -> str:
+    name = str(eqn.params.get("name", ""))
+    return name.strip("_<>").removesuffix("_static") if name.isidentifier() else ""
+
+
+def known_array(value: Any) -> Any:
+    """The content of a constant, where it is there and small enough to be looked at."""
+    if isinstance(value, (np.ndarray, np.generic, int, float, bool)) or (
+        hasattr(value, "is_fully_addressable")
+        and hasattr(value, "addressable_shards")
+        and value.is_fully_addressable
+    ):
+        try:
+            if np.size(value) <= 1 << 20 and np.dtype(getattr(value, "dtype", type(value))).kind in "biuf":
+                return np.asarray(value)
+        except TypeError:
+            return None
+    return None
+
+
+def read_by(slot: Slot) -> Sequence[Step]:
+    return slot.readers

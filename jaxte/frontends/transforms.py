@@ -1,0 +1,127 @@
+"""``grad``, ``value_and_grad``, ``vjp`` and their kin with JAX's signatures: of JAX functions, and of jaxte functions.
+
+What a function is, its type says: an object that ``te.function`` made is one of Tensors, every other callable is called with arrays as
+JAX calls it, and is raised. Nothing is tried out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.tree_util import tree_leaves
+
+from jaxte.bridge import transforms
+from jaxte.bridge.arguments import has_tensor
+from jaxte.bridge.evaluate import Explained
+from jaxte.bridge.function import Function
+from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
+from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.tensors.tensor import Tensor
+
+
+class Transformed(Explained):
+    """A derivative of a raised function, which ``te.source`` and ``te.explain`` look into."""
+
+    def __init__(self, raised: Raised, call: Callable[..., Any], what: str) -> None:
+        functools.update_wrapper(
+            self, raised.f, assigned=("__module__", "__name__", "__qualname__"), updated=()
+        )
+        self.raised, self._call = raised, call
+        self.__doc__ = f"{what} of {raised.__name__}, raised by jaxte."
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if has_tensor(tree_leaves((args, kwargs))):
+            raise DefinitionError(
+                f"{self.raised.__name__} is differentiated as a function of arrays, called with Tensors here; differentiate Tensors "
+                "with te.differentiate"
+            )
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """See :meth:`Raised.source`."""
+        return self.raised.source(*args, **kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """See :meth:`Raised.explain`."""
+        return self.raised.explain(*args, **kwargs)
+
+
+@wants_arguments
+def grad(
+    f: Any,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that computes the gradient of ``f``, as ``jax.grad`` does, with adjoints that jaxte derived.
+
+    Args:
+        f: any JAX function, of which the parts that gain are raised to index expressions (see :func:`adjoint`); or a jaxte
+            function, made by ``te.function`` of a builder of Tensors. It returns a scalar.
+        argnums: the argument, or the arguments, with respect to which.
+        has_aux: whether ``f`` returns a pair ``(output, auxiliary)`` whose second part is not differentiated.
+        holomorphic, allow_int: as in ``jax.grad``, of JAX functions.
+
+    Raises:
+        ArgumentError: a builder of Tensors that was not given to ``te.function``.
+
+    Example:
+        >>> te.grad(lambda u: jnp.sum((jnp.roll(u, 1) - u) ** 2))(jnp.arange(4.0))
+    """
+    if isinstance(f, Function):
+        _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
+        return transforms.grad(f, argnums, has_aux)
+    raised = _raised(f, "te.grad")
+    return Transformed(raised, jax.grad(raised, argnums, has_aux, holomorphic, allow_int), "Gradient")
+
+
+@wants_arguments
+def value_and_grad(
+    f: Any,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""
+    if isinstance(f, Function):
+        _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
+        return transforms.value_and_grad(f, argnums, has_aux)
+    raised = _raised(f, "te.value_and_grad")
+    call = jax.value_and_grad(raised, argnums, has_aux, holomorphic, allow_int)
+    return Transformed(raised, call, "Value and gradient")
+
+
+@wants_arguments
+def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
+    if isinstance(f, Function):
+        return transforms.vjp(f, *primals, has_aux=has_aux)
+    pull: Any = jax.vjp
+    return pull(_raised(f, "te.vjp"), *primals, has_aux=has_aux)
+
+
+def _raised(f: Any, who: str) -> Raised:
+    if isinstance(f, Tensor) or not callable(f):
+        raise DefinitionError(
+            f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"
+        )
+    found: Raised = adjoint(f)
+    return found
+
+
+def _of_arrays_only(f: Function, **options: bool) -> None:
+    for name, value in options.items():
+        if value:
+            raise ArgumentError(
+                f"{name}=True is for JAX functions; {f.__name__} is a jaxte function, whose complex and integer inputs are as "
+                "te.differentiate has them; leave it out"
+            )

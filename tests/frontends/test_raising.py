@@ -1,0 +1,192 @@
+"""JAX functions raised: gradients beside jax.grad, and what was raised."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
+
+def laplacian(u: Any) -> Any:
+    return jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u
+
+
+def heat(u: Any) -> Any:
+    for _ in range(2):
+        u = u + 0.1 * laplacian(u)
+    return u**2
+
+
+def padded(u: Any, mode: str) -> Any:
+    p = jnp.pad(u, 1, mode=mode)
+    return (p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4 * u) ** 2
+
+
+def gray_scott(u: Any) -> Any:
+    v = u * u
+    for _ in range(2):
+        r = u * v * v
+        u, v = u + 0.1 * laplacian(u) - r, v + 0.05 * laplacian(v) + r - 0.1 * v
+    return u + v**2
+
+
+def upwind(u: Any) -> Any:
+    left, right = jnp.roll(u, 1), jnp.roll(u, -1)
+    return jnp.where(u > 0, u * (u - left), u * (right - u)) / (1 + (right - left) ** 2)
+
+
+def edges(u: Any) -> Any:
+    return (
+        u.at[1:-1, 1:-1].add(0.1 * (u[2:, 1:-1] - u[:-2, 1:-1])).at[0].set(0.0).at[::2, 3].multiply(3.0) ** 2
+    )
+
+
+def windows(u: Any, init: float, op: Any, padding: str) -> Any:
+    return lax.reduce_window(u, init, op, (3, 2), (2, 1), padding) ** 2
+
+
+def depthwise(u: Any) -> Any:
+    w = jnp.sin(jnp.arange(27.0)).reshape(3, 3, 1, 3)
+    x = jnp.stack([u, u * u, jnp.cos(u)], -1)[None]
+    return lax.conv_general_dilated(
+        x, w, (2, 1), "SAME", feature_group_count=3, dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+RAISED: dict[str, Callable[[Any], Any]] = {
+    "heat": heat,
+    "pad zeros": lambda u: padded(u, "constant"),
+    "pad edge": lambda u: padded(u, "edge"),
+    "pad wrap": lambda u: padded(u, "wrap"),
+    "pad reflect": lambda u: padded(u, "reflect"),
+    "Gray-Scott": gray_scott,
+    "upwind": upwind,
+    "at": edges,
+    "max windows": lambda u: windows(u, -jnp.inf, lax.max, "SAME"),
+    "min windows": lambda u: windows(u, jnp.inf, lax.min, "VALID"),
+    "sum windows": lambda u: windows(u, 0.0, lax.add, "SAME"),
+    "depthwise": depthwise,
+    "cumsum": lambda u: jnp.cumsum(u, 1) ** 2 + lax.cumsum(u, 0, reverse=True),
+    "nearest": lambda u: jax.image.resize(u, (80, 120), "nearest") ** 2,
+    "frames": lambda u: (u[:, jnp.arange(15)[:, None] * 2 + jnp.arange(5)] * jnp.hanning(5)) ** 2,
+    "diff": lambda u: jnp.diff(u, axis=0) ** 2 + jnp.abs(jnp.diff(u, axis=1))[1:, :1],
+    "gradient": lambda u: jnp.stack(jnp.gradient(u)) ** 2,
+    "relu of a pool": lambda u: jax.nn.relu(windows(u, -jnp.inf, lax.max, "VALID") - 1),
+    "reversed roll": lambda u: jnp.roll(u[::-1], 3, 1)[:, ::-1] * jnp.roll(u, (2, 1), (0, 1)),
+}
+
+
+@pytest.fixture
+def u(rng: np.random.Generator) -> Any:
+    return jnp.asarray(rng.normal(size=(40, 60)), "float32")
+
+
+def total(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda u: jnp.sum(jnp.sin(f(u)))
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_gradients_are_those_of_jax(name: str, u: Any) -> None:
+    f = total(RAISED[name])
+    raised = te.adjoint(f)
+    value, gradient = jax.jit(te.value_and_grad(raised))(u)
+    expected, expected_gradient = jax.jit(jax.value_and_grad(f))(u)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        gradient, expected_gradient, rtol=2e-5, atol=2e-5 * np.abs(expected_gradient).max()
+    )
+    assert te.explain(raised, u).regions, "nothing was raised"
+
+
+def test_a_heat_equation_is_stencils(u: Any) -> None:
+    text = te.source(te.grad(total(heat)), u)
+    assert "% 40" in text and "scatter" not in text and ".at[" not in text
+
+
+def test_where_nothing_gains_the_function_itself_is_called(u: Any) -> None:
+    calls = []
+
+    def f(u: Any) -> Any:
+        calls.append(u)
+        return jnp.sum(jax.nn.softmax(u @ u.T))
+
+    jaxpr = jax.make_jaxpr(te.grad(f))(u)
+    assert str(jaxpr) == str(jax.make_jaxpr(jax.grad(f))(u))
+
+
+def test_signatures_are_those_of_jax(u: Any) -> None:
+    def f(params: Any, n: int, u: Any, *, scale: float) -> Any:
+        out = scale * n * jnp.sum(params["k"] * laplacian(u) ** 2)
+        return out, {"u": u, "name": "heat"}
+
+    args = {"k": jnp.cos(u)}, 3, u
+    found = te.value_and_grad(f, (0, 2), has_aux=True)(*args, scale=0.5)
+    expected = jax.value_and_grad(f, (0, 2), has_aux=True)(*args, scale=0.5)
+    assert found[0][1]["name"] == "heat"
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4),
+        (found[0][0], found[1]),
+        (expected[0][0], expected[1]),
+    )
+    value, pull = te.vjp(heat, u)
+    np.testing.assert_allclose(pull(value)[0], jax.vjp(heat, u)[1](value)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_values_that_python_asks_for(u: Any) -> None:
+    def f(u: Any, threshold: Any) -> Any:
+        return jnp.sum(heat(u)) if threshold > 0 else jnp.sum(u)
+
+    np.testing.assert_allclose(te.grad(f)(u, jnp.float32(-1)), np.ones((40, 60)))
+
+
+def test_a_builder_is_told_to_be_wrapped(u: Any) -> None:
+    def builder(x: te.Tensor) -> te.Tensor:
+        return te.compute((), lambda: x[0, 0], "y")
+
+    with pytest.raises(te.ArgumentError, match=r"te.grad\(te.function\(builder\)\)"):
+        te.grad(builder)(u)
+    assert te.grad(te.function(builder))(u)[0, 0] == 1
+
+
+def test_transformations_of_raised_functions(u: Any) -> None:
+    f, small = total(heat), u[:36, :36]
+    raised = te.adjoint(f)
+    batch = jnp.stack([small, 2 * small])
+    np.testing.assert_allclose(
+        jax.vmap(te.grad(f))(batch), jax.vmap(jax.grad(f))(batch), rtol=1e-3, atol=1e-4
+    )
+    second = lambda g: jax.grad(lambda u: jnp.sum(g(u) ** 2))(small)  # noqa: E731
+    np.testing.assert_allclose(second(te.grad(f)), second(jax.grad(f)), rtol=1e-3, atol=1e-3)
+    scanned = lambda g: jax.grad(lambda u: lax.scan(lambda c, _: (c + g(u), None), 0.0, None, 3)[0])(small)  # noqa: E731
+    np.testing.assert_allclose(scanned(raised), scanned(f), rtol=1e-4, atol=1e-4)
+
+
+def test_bodies_of_loops_and_branches_are_raised(u: Any) -> None:
+    def f(u: Any) -> Any:
+        u, totals = lax.scan(lambda u, x: (u + x * laplacian(u), jnp.sum(u)), u, jnp.linspace(0.1, 0.2, 4))
+        u = lax.cond(totals[0] > 0, lambda u: jnp.roll(u, 2), lambda u: u * jnp.roll(u, 1), u)
+        return jnp.sum(jax.checkpoint(laplacian)(jax.jit(laplacian)(u) ** 2)) + jnp.sum(totals)
+
+    report = te.explain(te.grad(f), u)
+    assert len(report.regions) == 5
+    found, expected = jax.jit(te.grad(f))(u), jax.jit(jax.grad(f))(u)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_side_effects_stay_in_order(u: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def f(u: Any) -> Any:
+        jax.debug.print("before")
+        u = heat(u)
+        jax.debug.print("after")
+        return jnp.sum(u)
+
+    jax.block_until_ready(te.grad(f)(u))
+    jax.effects_barrier()
+    assert capsys.readouterr().out.split() == ["before", "after"]
