@@ -62,14 +62,6 @@ case("where", ops.where, jnp.where, booleans(3, 4), A, normal(4), smooth=False)
 case("cast", lambda x: ops.cast(x, "float16"), lambda x: x.astype("float16"), A)
 case("copy", ops.copy, lambda x: x, A)
 case("bias_add", ops.bias_add, lambda x, b: x + b[:, None], normal(2, 3, 4), normal(3))
-case(
-    "dropout",
-    lambda x, m: ops.dropout(x, m, 0.25),
-    lambda x, m: jnp.where(m, x / 0.75, 0),
-    A,
-    booleans(3, 4),
-    smooth=False,
-)
 
 # --- creation
 

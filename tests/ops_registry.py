@@ -19,6 +19,7 @@ class Case:
 
     Attributes:
         smooth: whether second derivatives are worth comparing.
+        light: whether quick runs leave out what compiles the emitted code (JAXTE_HYPOTHESIS=full leaves out nothing).
     """
 
     name: str
@@ -26,6 +27,7 @@ class Case:
     reference: Callable[..., Any]
     makers: tuple[Make, ...]
     smooth: bool = True
+    light: bool = False
 
     def arrays(self, rng: np.random.Generator) -> list[np.ndarray]:
         return [make(rng) for make in self.makers]
@@ -40,6 +42,10 @@ def normal(*shape: int) -> Make:
 
 def positive(*shape: int) -> Make:
     return lambda rng: rng.uniform(0.5, 2.0, size=shape).astype(np.float32)
+
+
+def uniform(lo: float, hi: float, *shape: int) -> Make:
+    return lambda rng: rng.uniform(lo, hi, size=shape).astype(np.float32)
 
 
 def integers(lo: int, hi: int, *shape: int) -> Make:
@@ -57,8 +63,13 @@ def distinct(*shape: int) -> Make:
 
 
 def case(
-    name: str, run: Callable[..., Any], reference: Callable[..., Any], *makers: Make, smooth: bool = True
+    name: str,
+    run: Callable[..., Any],
+    reference: Callable[..., Any],
+    *makers: Make,
+    smooth: bool = True,
+    light: bool = False,
 ) -> None:
     """Registers a case; the part of its name before a dot is the operator."""
     assert name not in CASES and hasattr(ops, name.partition(".")[0]), name
-    CASES[name] = Case(name, run, reference, makers, smooth)
+    CASES[name] = Case(name, run, reference, makers, smooth, light)

@@ -5,8 +5,11 @@ On Tensors they build definitions; on JAX or NumPy arrays they run, and are diff
 
 from __future__ import annotations
 
+from jaxte.ops.attention import attention
 from jaxte.ops.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
 from jaxte.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from jaxte.ops.detection import multibox_prior, multibox_transform_loc, nms
+from jaxte.ops.einstein import einsum
 from jaxte.ops.elementwise import (
     abs,
     add,
@@ -17,7 +20,6 @@ from jaxte.ops.elementwise import (
     copy,
     cos,
     divide,
-    dropout,
     elu,
     equal,
     erf,
@@ -76,13 +78,23 @@ from jaxte.ops.joining import (
     stack,
     strided_slice,
     tile,
-    upsampling,
+)
+from jaxte.ops.layouts import depth_to_space, layout_transform, space_to_depth
+from jaxte.ops.like import (
+    broadcast_to_like,
+    collapse_sum_like,
+    device_copy,
+    on_device,
+    reverse_reshape,
+    slice_like,
 )
 from jaxte.ops.linear import batch_matmul, dense, matmul, tensordot
+from jaxte.ops.matching import correlation, cost_volume
 from jaxte.ops.normalization import (
     batch_norm,
     cross_entropy,
     cross_entropy_with_logits,
+    group_norm,
     l2_normalize,
     layer_norm,
     log_softmax,
@@ -90,7 +102,9 @@ from jaxte.ops.normalization import (
     rms_norm,
     softmax,
 )
+from jaxte.ops.patches import fold, unfold
 from jaxte.ops.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
+from jaxte.ops.random import dropout
 from jaxte.ops.reductions import (
     all,
     any,
@@ -108,8 +122,12 @@ from jaxte.ops.reductions import (
     sum,
     variance,
 )
-from jaxte.ops.reshape import flatten, reshape, reshape_like
+from jaxte.ops.reshape import batch_flatten, flatten, reshape, reshape_like
+from jaxte.ops.resize import resize, upsampling
+from jaxte.ops.sampling import bilinear, grid_sample, warp
 from jaxte.ops.shape import broadcast_to, expand_dims, squeeze, transpose
+from jaxte.ops.transposed import conv2d_transpose
+from jaxte.ops.winograd import conv2d_winograd_weight_transform, conv2d_winograd_without_weight_transform
 
 __all__ = [
     "abs",
@@ -119,29 +137,42 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "attention",
     "avg_pool2d",
+    "batch_flatten",
     "batch_matmul",
     "batch_norm",
     "bias_add",
+    "bilinear",
     "broadcast_to",
+    "broadcast_to_like",
     "cast",
     "ceil",
     "clip",
+    "collapse_sum_like",
     "concatenate",
     "conv1d",
     "conv2d",
+    "conv2d_transpose",
+    "conv2d_winograd_weight_transform",
+    "conv2d_winograd_without_weight_transform",
     "conv3d",
     "copy",
+    "correlation",
     "cos",
+    "cost_volume",
     "cross_entropy",
     "cross_entropy_with_logits",
     "cummax",
     "cumprod",
     "cumsum",
     "dense",
+    "depth_to_space",
     "depthwise_conv2d",
+    "device_copy",
     "divide",
     "dropout",
+    "einsum",
     "elu",
     "embedding",
     "equal",
@@ -153,6 +184,7 @@ __all__ = [
     "flip",
     "floor",
     "floor_divide",
+    "fold",
     "full",
     "full_like",
     "gather_nd",
@@ -161,10 +193,13 @@ __all__ = [
     "global_max_pool2d",
     "greater",
     "greater_equal",
+    "grid_sample",
+    "group_norm",
     "isfinite",
     "isnan",
     "l2_normalize",
     "layer_norm",
+    "layout_transform",
     "leaky_relu",
     "left_shift",
     "less",
@@ -187,9 +222,13 @@ __all__ = [
     "min",
     "minimum",
     "mod",
+    "multibox_prior",
+    "multibox_transform_loc",
     "multiply",
     "negative",
+    "nms",
     "not_equal",
+    "on_device",
     "one_hot",
     "ones",
     "ones_like",
@@ -202,6 +241,8 @@ __all__ = [
     "repeat",
     "reshape",
     "reshape_like",
+    "resize",
+    "reverse_reshape",
     "right_shift",
     "rms_norm",
     "round",
@@ -210,8 +251,10 @@ __all__ = [
     "sign",
     "silu",
     "sin",
+    "slice_like",
     "softmax",
     "softplus",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -227,8 +270,10 @@ __all__ = [
     "tile",
     "transpose",
     "trunc",
+    "unfold",
     "upsampling",
     "variance",
+    "warp",
     "where",
     "zeros",
     "zeros_like",

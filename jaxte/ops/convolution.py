@@ -55,11 +55,7 @@ def _channels(
     """Input and output channels of a group."""
     number = static_int(groups, f"te.ops.{name}: groups", 1)
     total, outputs = x.shape[channel], w.shape[out]
-    if as_expr(w.shape[into] * number) is not as_expr(total):
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} {shape_text(x.shape)} has {total} channels and {w.name} {shape_text(w.shape)} takes "
-            f"{w.shape[into]} in each of {number} groups; axis {into} of the kernel times groups must be axis {channel}"
-        )
+    check_channels(x, w, channel, into, w.shape[into], number, name)
     if number == 1:
         return total, outputs
     if static_int(outputs, f"te.ops.{name}: output channels of {w.name}") % number:
@@ -67,6 +63,16 @@ def _channels(
             f"te.ops.{name}: {w.name} has {outputs} output channels, which is not {number} equal groups"
         )
     return w.shape[into], outputs // number
+
+
+def check_channels(x: Tensor, w: Tensor, channel: int, into: int, taken: Any, groups: int, name: str) -> None:
+    """Raises unless the kernel takes the channels that there are."""
+    if as_expr(taken * groups) is not as_expr(x.shape[channel]):
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} {shape_text(x.shape)} has {x.shape[channel]} channels and {w.name} "
+            f"{shape_text(w.shape)} takes {taken} in each of {groups} groups; axis {into} of the kernel times groups "
+            f"must be axis {channel}"
+        )
 
 
 @operator

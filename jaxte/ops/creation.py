@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from jaxte.lang.errors import ShapeError
+import numpy as np
+
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, ShapeError
+from jaxte.lang.expr import Expr
 from jaxte.lang.functions import cast, const
 from jaxte.ops._operator import operator
 from jaxte.tensors.compute import compute
@@ -56,9 +61,19 @@ def ones_like(x: Tensor, dtype: Any = None) -> Tensor:
 
 
 @operator
-def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int32") -> Tensor:
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """The numbers from ``start`` (0 if it is the only argument) up to ``stop``, in steps."""
     first, last = (0, start) if stop is None else (start, stop)
+    for what, value in (("start", first), ("stop", last), ("step", step)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+            raise ArgumentError(f"te.ops.arange: {what} is {described(value)}; give a number")
     if step == 0:
         raise ShapeError("te.ops.arange: step=0; give a positive or negative step")
-    return compute((len(range(first, last, step)),), lambda i: cast(first + step * i, dtype), "arange")
+    count = max(math.ceil((last - first) / step), 0)
+    whole = all(hasattr(value, "__index__") for value in (first, last, step))
+    kind = dtype or ("int32" if whole else "float32")
+
+    def body(i: Expr) -> Expr:
+        return cast(first + step * i, kind) if whole else cast(first + step * cast(i, "float32"), kind)
+
+    return compute((count,), body, "arange")

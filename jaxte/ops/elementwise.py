@@ -134,9 +134,3 @@ def bias_add(x: Tensor, b: Tensor, axis: int = 1) -> Tensor:
     """``x`` with ``b[c]`` added at the channel ``c`` on ``axis``."""
     channel = normal_axis(axis, x.ndim, "bias_add")
     return compute(x.shape, lambda *i: x[i] + b[i[channel]], "bias_add")
-
-
-@operator
-def dropout(x: Tensor, mask: Tensor, rate: float) -> Tensor:
-    """``x / (1 - rate)`` where the boolean ``mask`` holds, else 0; the mask keeps with probability ``1 - rate``."""
-    return pointwise("dropout", lambda e, m: f.select(m, e / (1.0 - rate), 0), x, mask)

@@ -30,7 +30,7 @@ def take(x: Tensor, indices: Tensor | int, axis: int | None = None, mode: str = 
     if not isinstance(indices, Tensor):
         number = static_int(indices, "te.ops.take: indices", -(2**31))
         return _take_one(x, number, along, mode)
-    at = _resolved(indices, x.shape[along], mode)
+    at = _resolved(indices, x.shape[along], mode, "take")
 
     def body(*i: Expr) -> Expr:
         inner = i[along : along + at.ndim]
@@ -55,10 +55,10 @@ def _take_one(x: Tensor, number: int, axis: int, mode: str) -> Tensor:
     return compute(shape, lambda *i: x[(*i[:axis], number, *i[axis:])], "take")
 
 
-def _resolved(indices: Tensor, extent: Extent, mode: str) -> Tensor:
+def _resolved(indices: Tensor, extent: Extent, mode: str, name: str) -> Tensor:
     """Indices with those out of range treated as ``mode`` says, and negative ones made positive."""
     if not dtypes.is_integer(indices.dtype):
-        raise DtypeError(f"te.ops.take: {indices.name} has dtype {indices.dtype}; indices are integers")
+        raise DtypeError(f"te.ops.{name}: {indices.name} has dtype {indices.dtype}; indices are integers")
     # the extent as a value: a symbolic one takes the dtype of the indices
     rules = {
         "fill": lambda e: f.select(e < 0, e + extent, e),
@@ -66,7 +66,7 @@ def _resolved(indices: Tensor, extent: Extent, mode: str) -> Tensor:
         "wrap": lambda e: e % extent,
     }
     if mode not in rules:
-        raise ShapeError(f"te.ops.take: mode={mode!r}; the modes are 'fill', 'clip' and 'wrap'")
+        raise ShapeError(f"te.ops.{name}: mode={mode!r}; the modes are 'fill', 'clip' and 'wrap'")
     if mode == "fill" and indices.dtype.startswith("u"):
         return indices
     return compute(indices.shape, lambda *i: rules[mode](indices[i]), "index")
@@ -79,8 +79,12 @@ def embedding(indices: Tensor, table: Tensor) -> Tensor:
 
 
 @operator
-def gather_nd(x: Tensor, indices: Tensor) -> Tensor:
-    """The elements of ``x`` at the points ``indices[:, i...]``: axis 0 of ``indices`` runs over the first axes of ``x``."""
+def gather_nd(x: Tensor, indices: Tensor, mode: str = "fill") -> Tensor:
+    """The elements of ``x`` at the points ``indices[:, i...]``: axis 0 of ``indices`` runs over the first axes of ``x``.
+
+    Args:
+        mode: for indices out of range, as in :func:`take`.
+    """
     depth = static_int(
         indices.shape[0] if indices.ndim else 0, f"te.ops.gather_nd: extent of axis 0 of {indices.name}", 1
     )
@@ -89,10 +93,12 @@ def gather_nd(x: Tensor, indices: Tensor) -> Tensor:
             f"te.ops.gather_nd: {indices.name} gives {depth} indices, but {x.name} has {x.ndim} axes"
         )
     rest = indices.shape[1:]
+    columns = [compute(rest, lambda *i, n=n: indices[(n, *i)], f"{indices.name}_{n}") for n in range(depth)]
+    at = [_resolved(c, x.shape[n], mode, "gather_nd") for n, c in enumerate(columns)]
 
     def body(*i: Expr) -> Expr:
         point, inner = i[: len(rest)], i[len(rest) :]
-        return x[(*(indices[(n, *point)] for n in range(depth)), *inner)]
+        return x[(*(index[point] for index in at), *inner)]
 
     return compute((*rest, *x.shape[depth:]), body, "gather_nd")
 
@@ -103,6 +109,8 @@ def one_hot(
 ) -> Tensor:
     """``on_value`` at the index, ``off_value`` elsewhere, along a new axis of ``depth`` elements."""
     along = normal_axis(axis, indices.ndim + 1, "one_hot")
+    if not dtypes.is_integer(indices.dtype):
+        raise DtypeError(f"te.ops.one_hot: {indices.name} has dtype {indices.dtype}; indices are integers")
     extent = static_int(depth, "te.ops.one_hot: depth")
     on, off = f.const(on_value, dtype), f.const(off_value, dtype)
 

@@ -12,7 +12,6 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import const, select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
-from jaxte.ops.windows import channel_and_spatial, per_axis
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
@@ -197,18 +196,32 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
 
     Args:
         pad_width: ``(before, after)`` for each axis, one such pair or one number for all.
-        mode: "constant", "edge", "reflect" or "wrap", as in NumPy.
+        mode: "constant", "edge", "reflect", "symmetric" or "wrap", as in NumPy.
     """
     widths = _widths(pad_width, x.ndim)
     if mode == "constant":
         return _pad_constant(x, widths, constant_values)
-    if mode not in ("edge", "reflect", "wrap"):
-        raise ShapeError(f"te.ops.pad: mode={mode!r}; the modes are 'constant', 'edge', 'reflect' and 'wrap'")
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise ShapeError(
+            f"te.ops.pad: mode={mode!r}; the modes are 'constant', 'edge', 'reflect', 'symmetric' and 'wrap'"
+        )
     result = x
     for axis, (before, after) in enumerate(widths):
-        if before or after:
-            result = _pad_axis(result, axis, before, after, mode)
+        while before or after:
+            # a mirror shows no more than what is before it; what it shows is mirrored again
+            most = _mirrored(result, axis, mode)
+            now = (before, after) if most is None else (min(before, most), min(after, most))
+            result = _pad_axis(result, axis, *now, mode)
+            before, after = before - now[0], after - now[1]
     return result
+
+
+def _mirrored(x: Tensor, axis: int, mode: str) -> int | None:
+    """How many elements can be mirrored at an end of an axis; None for other modes."""
+    if mode not in ("reflect", "symmetric"):
+        return None
+    extent = static_int(x.shape[axis], f"te.ops.pad: extent of axis {axis} of {x.name} with mode {mode!r}", 1)
+    return max(extent - 1, 1) if mode == "reflect" else extent
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
@@ -242,17 +255,12 @@ def _pad_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tenso
 
 def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     extent = static_int(x.shape[axis], f"te.ops.pad: extent of axis {axis} of {x.name} with mode {mode!r}", 1)
-    if mode == "reflect" and max(before, after) > extent - 1:
-        raise ShapeError(
-            f"te.ops.pad: reflecting {max(before, after)} elements of axis {axis} of {x.name}, which has {extent}; "
-            f"at most {extent - 1} can be reflected"
-        )
 
     def body(*i: Expr) -> Expr:
         position = i[axis] - before
         if mode == "wrap":
             return x[_put(i, axis, position % extent)]
-        first, last = (0, extent - 1) if mode == "edge" else (-position, 2 * (extent - 1) - position)
+        first, last = _ends(position, extent, mode)
         value = x[_put(i, axis, position)]
         if after:
             value = select(i[axis] < extent + before, value, x[_put(i, axis, last)])
@@ -261,11 +269,10 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
     return compute(_put(x.shape, axis, before + extent + after), body, f"pad_{mode}")
 
 
-@operator
-def upsampling(x: Tensor, scale: int | Sequence[int], layout: str = "NCHW") -> Tensor:
-    """Each element of the spatial axes so many times (nearest neighbour)."""
-    scales = per_axis(scale, 2, "te.ops.upsampling: scale")
-    _, spatial = channel_and_spatial(layout, x.ndim, "upsampling")
-    factors = dict(zip(spatial, scales, strict=True))
-    shape = [e * factors.get(a, 1) for a, e in enumerate(x.shape)]
-    return compute(shape, lambda *i: x[tuple(p // factors.get(a, 1) for a, p in enumerate(i))], "upsampling")
+def _ends(position: Any, extent: int, mode: str) -> tuple[Any, Any]:
+    """The elements that stand at a position before and at one after an axis."""
+    if mode == "edge" or extent == 1:
+        return 0, extent - 1
+    if mode == "symmetric":
+        return -1 - position, 2 * extent - 1 - position
+    return -position, 2 * (extent - 1) - position

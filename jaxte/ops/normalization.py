@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
+from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise, static_int
 from jaxte.ops.reductions import Axes, inexact, mean, reduce
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Tensor
 
 
@@ -66,6 +68,71 @@ def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float
     return _affine(
         pointwise("rms_norm", lambda e, s: e * f.rsqrt(s + eps), x, scale), gamma, None, "rms_norm"
     )
+
+
+@operator
+def group_norm(
+    x: Tensor,
+    groups: int,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each image of ``x`` with mean 0 and variance 1 in each group of channels, times ``gamma`` plus ``beta``.
+
+    Args:
+        x: (N, ..., C, ...) with the channels on ``axis``.
+        groups: how many groups of neighbouring channels there are.
+        gamma, beta: (C,).
+
+    Formula: ``y[n, c, i] = (x[n, c, i] - m[n, c // S]) / sqrt(v[n, c // S] + eps) * gamma[c] + beta[c]``, mean and variance
+    over the ``S = C / groups`` channels of the group and all other axes but the first
+
+    Raises:
+        ShapeError: groups that do not divide the channels, channels on the first axis, an axis out of range.
+
+    Source: Wu and He, Group Normalization; ``torch.nn.GroupNorm``.
+
+    Example:
+        >>> te.ops.group_norm(np.float32([[[1, 3], [1, 3]]]), 1, eps=0.0).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    channel = normal_axis(axis, x.ndim, "group_norm")
+    number = static_int(groups, "te.ops.group_norm: groups", 1)
+    total = static_int(x.shape[channel], f"te.ops.group_norm: channels of {x.name}")
+    if channel == 0 or total % number:
+        raise ShapeError(
+            f"te.ops.group_norm: axis {channel} of {x.name} {shape_text(x.shape)} has {total} elements, groups={number}; give "
+            "groups that divide the channels, on another axis than the first"
+        )
+    size = total // number
+    others = [a for a in range(1, x.ndim) if a != channel]
+
+    def over_group(of: Tensor, value: Callable[[Expr], Expr], name: str) -> Tensor:
+        k, *own = [r.reduce_axis((0, size), "k"), *(r.reduce_axis((0, x.shape[a]), f"k{a}") for a in others)]
+        count: Any = size
+        for a in others:
+            count = count * x.shape[a]
+
+        def body(n: Expr, g: Expr) -> Expr:
+            at = {0: n, channel: size * g + k} | dict(zip(others, own, strict=True))
+            total = r.sum(value(of[tuple(at[a] for a in range(x.ndim))]), axis=[k, *own])
+            return total / f.cast(count, total.dtype)
+
+        return compute((x.shape[0], number), body, name)
+
+    m = over_group(x, inexact, "group_mean")
+    centred = compute(x.shape, lambda *i: x[i] - m[i[0], i[channel] // max(size, 1)], "centred")
+    v = over_group(centred, f.square, "group_variance")
+
+    def body(*i: Expr) -> Expr:
+        c = i[channel]
+        value = centred[i] * f.rsqrt(v[i[0], c // max(size, 1)] + eps)
+        value = value if gamma is None else value * gamma[c]
+        return value if beta is None else value + beta[c]
+
+    return compute(x.shape, body, "group_norm")
 
 
 @operator

@@ -99,30 +99,29 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
 
 
 def _position(
-    reduction: Callable[..., Any], x: Tensor, axis: int | None, keepdims: bool, name: str
+    reduction: Callable[..., Any], x: Tensor, axis: Axes, keepdims: bool, exclude: bool, name: str
 ) -> Tensor:
-    if axis is not None:
-        normal_axis(axis, x.ndim, name)
-    if not x.ndim:
-        return compute((), lambda: f.const(0, "int32"), name)
-    for extent in x.shape if axis is None else (x.shape[axis],):
-        if same_extent(extent, 0):
+    axes = normal_axes(excluded(axis, x.ndim, exclude, name), x.ndim, name)
+    if not axes:
+        return compute(x.shape, lambda *i: f.const(0, "int32"), name)
+    for a in axes:
+        if same_extent(x.shape[a], 0):
             raise DefinitionError(
                 f"te.ops.{name} of {x.name} along an axis of extent 0: there is no such element"
             )
-    return reduce(reduction, x, axis, keepdims, name)
+    return reduce(reduction, x, axes, keepdims, name)
 
 
 @operator
-def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
     """The position of the first maximum along ``axis``, in the flattened tensor by default."""
-    return _position(r.argmax, x, axis, keepdims, "argmax")
+    return _position(r.argmax, x, axis, keepdims, exclude, "argmax")
 
 
 @operator
-def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
     """The position of the first minimum along ``axis``, in the flattened tensor by default."""
-    return _position(r.argmin, x, axis, keepdims, "argmin")
+    return _position(r.argmin, x, axis, keepdims, exclude, "argmin")
 
 
 def inexact(e: Expr) -> Expr:
@@ -139,9 +138,11 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = F
 
 
 @operator
-def variance(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+def variance(
+    x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False
+) -> Tensor:
     """The variance along ``axis``, over the number of elements less ``ddof``."""
-    axis = normal_axes(axis, x.ndim, "variance")
+    axis = normal_axes(excluded(axis, x.ndim, exclude, "variance"), x.ndim, "variance")
     mu = mean(x, axis, keepdims=True)
     centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
     total = reduce(r.sum, centred, axis, keepdims, "total", of=lambda e: e * e)
@@ -149,15 +150,16 @@ def variance(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0
 
 
 @operator
-def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False) -> Tensor:
     """The standard deviation along ``axis``."""
+    axis = excluded(axis, x.ndim, exclude, "std")
     return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof))
 
 
 @operator
-def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
     """``log(sum(exp(x)))`` along ``axis``, without overflow."""
-    axis = normal_axes(axis, x.ndim, "logsumexp")
+    axis = normal_axes(excluded(axis, x.ndim, exclude, "logsumexp"), x.ndim, "logsumexp")
     largest = reduce(r.max, x, axis, True, "largest", of=inexact)
     shift = pointwise("shift", lambda m: f.select(f.isfinite(m), m, 0), largest)
     scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)

@@ -48,6 +48,26 @@ def flatten(x: Tensor, start_dim: int = 1) -> Tensor:
     return reshape(x, (*x.shape[:start], _product(x.shape, range(start, x.ndim))))
 
 
+@operator
+def batch_flatten(x: Tensor) -> Tensor:
+    """``x`` with all axes but the first in one: :func:`flatten` under the name that it has in graphs.
+
+    Formula: ``y[n, i * W + j] = x[n, i, j]``
+
+    Raises:
+        ShapeError: ``x`` has no axes.
+
+    Source: relay ``batch_flatten``.
+
+    Example:
+        >>> te.ops.batch_flatten(te.placeholder((2, 3, 4))).shape
+        (2, 12)
+    """
+    if not x.ndim:
+        raise ShapeError(f"te.ops.batch_flatten: {x.name} has no axes; the first one is the batch")
+    return flatten(x, 1)
+
+
 def _product(shape: Shape, axes: Sequence[int]) -> Extent:
     """The number of elements along ``axes``."""
     product: Any = 1

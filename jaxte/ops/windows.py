@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.lang.checks import described
@@ -17,7 +17,10 @@ SPATIAL = "DHW"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows of ``size`` elements, ``dilation`` apart, every ``stride`` elements of a padded axis."""
+    """Windows of ``size`` elements, ``dilation`` apart, every ``stride`` elements of a padded axis.
+
+    ``beyond`` are further elements at the end, behind the padding, that no mean counts.
+    """
 
     extent: Extent
     size: int
@@ -25,6 +28,7 @@ class Window:
     dilation: int
     before: int
     after: int
+    beyond: int = 0
 
     @property
     def span(self) -> int:
@@ -33,7 +37,7 @@ class Window:
     @property
     def count(self) -> Extent:
         """How many windows fit."""
-        room = self.extent + (self.before + self.after - self.span)
+        room = self.extent + (self.before + self.after + self.beyond - self.span)
         if isinstance(room, int):
             return max(room // self.stride + 1, 0)
         return room // self.stride + 1
@@ -51,10 +55,19 @@ class Window:
             inside = inside & (index < self.extent)
         return inside
 
+    def up_to_the_end(self, name: str) -> Window:
+        """The same with one window more, if elements are left over at the end; it starts before the padding there."""
+        extent = static_int(self.extent, f"te.ops.{name}: extent of an axis with ceil_mode")
+        left = (extent + self.before + self.after - self.span) % self.stride
+        more = self.stride - left if left else 0
+        wide = replace(self, beyond=more)
+        starts_inside = (static_int(wide.count, "windows") - 1) * self.stride < extent + self.before
+        return wide if starts_inside else self
+
     def reaches_over_the_end(self) -> bool:
         """Whether the last windows hold elements that do not exist."""
         if not isinstance(self.extent, int) or not isinstance(self.count, int):
-            return self.after > 0
+            return self.after + self.beyond > 0
         return (self.count - 1) * self.stride + self.span - self.before > self.extent
 
 
@@ -68,15 +81,21 @@ def windows(
     gaps = per_axis(dilation, count, f"te.ops.{name}: dilation")
     spans = [(n - 1) * gap + 1 for n, gap in zip(numbers, gaps, strict=True)]
     pads = paddings(padding, shape, spans, steps, name)
+    for extent, span, pad in zip(shape, spans, pads, strict=True):
+        if isinstance(extent, int) and span > extent + sum(pad):
+            raise ShapeError(
+                f"te.ops.{name}: a window of {span} elements over an axis of {extent} with padding {pad}; give windows that "
+                "fit, or pad more"
+            )
     return [Window(e, n, s, g, *p) for e, n, s, g, p in zip(shape, numbers, steps, gaps, pads, strict=True)]
 
 
-def per_axis(value: Any, count: int, what: str) -> list[int]:
-    """A positive integer for each axis, from one for all or a sequence."""
+def per_axis(value: Any, count: int, what: str, least: int = 1) -> list[int]:
+    """An integer of at least ``least`` for each axis, from one for all or a sequence."""
     listed = [value] * count if hasattr(value, "__index__") else list(value)
     if len(listed) != count:
         raise ShapeError(f"{what}={value!r}; give one number, or {count} of them")
-    return [static_int(v, what, 1) for v in listed]
+    return [static_int(v, what, least) for v in listed]
 
 
 def paddings(

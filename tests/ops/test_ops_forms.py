@@ -156,7 +156,7 @@ ERRORS: list[tuple[str, Callable[[], Any], str]] = [
     ("concatenate nothing", lambda: ops.concatenate([]), "of nothing"),
     ("split", lambda: ops.split(X, 2, 1), "axis 1 of X has 3 elements, which is not 2 equal parts"),
     ("pad mode", lambda: ops.pad(X, 1, "mirror"), "mode='mirror'; the modes are"),
-    ("pad reflect", lambda: ops.pad(X, ((2, 0), (0, 0), (0, 0)), "reflect"), "at most 1 can be reflected"),
+    ("pad reflect", lambda: ops.pad(te.placeholder((0, 2), name="E"), 1, "reflect"), "extent of axis 0 of E with mode 'reflect'=0: give at least 1"),
     ("take dtype", lambda: ops.take(X, X), "indices are integers"),
     ("take number", lambda: ops.take(X, 9, 0), "there is no element 9 along axis 0 of X"),
     ("take mode", lambda: ops.take(X, te.placeholder((2,), "int32"), 0, "raise"), "mode='raise'; the modes are"),

@@ -1,0 +1,175 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import Any
+
+from jaxte.lang import dtypes
+from jaxte.lang import functions as f
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._operator import operator, static_int
+from jaxte.ops.windows import channel_and_spatial, per_axis
+from jaxte.tensors.compute import compute
+from jaxte.tensors.tensor import Tensor
+
+METHODS = ("nearest", "bilinear", "bicubic")
+ALIGNMENTS = ("half_pixel", "align_corners", "asymmetric")
+
+
+@operator
+def resize(
+    x: Tensor,
+    size: int | Sequence[int],
+    method: str = "bilinear",
+    align: str = "half_pixel",
+    layout: str = "NCHW",
+) -> Tensor:
+    """Images with another number of rows and columns, without a filter against aliasing.
+
+    Args:
+        x: images, (N, C, H, W), or with layout "NHWC"; other ranks as in :func:`conv1d` and :func:`conv3d`.
+        size: the new extents of the spatial axes.
+        method: "nearest", "bilinear", or "bicubic" (Keys' kernel with a = -1/2, whose taps outside do not count).
+        align: where element ``i`` of ``new`` lies among ``old``: "half_pixel" ``(i + 1/2) * old / new - 1/2``,
+            "align_corners" ``i * (old - 1) / (new - 1)``, "asymmetric" ``i * old / new``.
+
+    Formula: ``y[i] = sum over taps t of weight(i, t) * x[floor(at(i)) + t]`` along one axis after the other
+
+    Raises:
+        ShapeError: sizes below 1, unknown method, alignment or layout, no rows or columns to take values from.
+
+    Source: ``jax.image.resize`` with ``antialias=False`` for "half_pixel"; ONNX ``Resize`` for the others.
+
+    Example:
+        >>> te.ops.resize(np.float32([0, 1]).reshape(1, 1, 1, 2), (1, 4)).ravel().tolist()
+        [0.0, 0.25, 0.75, 1.0]
+    """
+    return _resized(x, size, method, align, layout, "resize")
+
+
+@operator
+def upsampling(
+    x: Tensor,
+    scale: int | Sequence[int],
+    layout: str = "NCHW",
+    method: str = "nearest",
+    align: str = "half_pixel",
+) -> Tensor:
+    """Images with ``scale`` times as many rows and columns.
+
+    Args:
+        scale: one number, or one for each spatial axis.
+        method, align: as in :func:`resize`.
+
+    Formula: ``y[n, c, i, j] = x[n, c, i // scale, j // scale]`` for "nearest"
+
+    Raises:
+        ShapeError: scales below 1, unknown method, alignment or layout.
+
+    Source: relay ``upsampling``; ``jax.image.resize``.
+
+    Example:
+        >>> te.ops.upsampling(np.float32([1, 2]).reshape(1, 1, 1, 2), (1, 2)).ravel().tolist()
+        [1.0, 1.0, 2.0, 2.0]
+    """
+    _, spatial = channel_and_spatial(layout, x.ndim, "upsampling")
+    scales = per_axis(scale, len(spatial), "te.ops.upsampling: scale")
+    _check(method, align, "upsampling")
+    if method == "nearest" and align != "align_corners":
+        factors = dict(zip(spatial, scales, strict=True))
+        shape = [e * factors.get(a, 1) for a, e in enumerate(x.shape)]
+        return compute(
+            shape, lambda *i: x[tuple(p // factors.get(a, 1) for a, p in enumerate(i))], "upsampling"
+        )
+    known = [static_int(x.shape[a], f"te.ops.upsampling: extent of axis {a} of {x.name}", 1) for a in spatial]
+    size = [e * s for e, s in zip(known, scales, strict=True)]
+    return _resized(x, size, method, align, layout, "upsampling")
+
+
+def _check(method: str, align: str, name: str) -> None:
+    for what, value, known in (("method", method, METHODS), ("align", align, ALIGNMENTS)):
+        if value not in known:
+            raise ShapeError(f"te.ops.{name}: {what}={value!r}; give one of {', '.join(map(repr, known))}")
+
+
+def _resized(x: Tensor, size: Any, method: str, align: str, layout: str, name: str) -> Tensor:
+    _, spatial = channel_and_spatial(layout, x.ndim, name)
+    _check(method, align, name)
+    wanted = per_axis(size, len(spatial), f"te.ops.{name}: size")
+    result = x
+    for axis, new in zip(spatial, wanted, strict=True):
+        old = static_int(x.shape[axis], f"te.ops.{name}: extent of axis {axis} of {x.name}", 1)
+        if old != new:
+            result = _along(result, axis, _Positions(old, new, align, method == "nearest"), method, name)
+    return result
+
+
+class _Positions:
+    """The exact places ``(step * i + first) / parts`` of the new elements among the old ones."""
+
+    def __init__(self, old: int, new: int, align: str, nearest: bool) -> None:
+        # numerators over twice the parts, so that half an element is whole
+        step, parts = (old - 1, max(new - 1, 1)) if align == "align_corners" else (old, new)
+        first = old if align == "half_pixel" else 0
+        if nearest and align == "align_corners":
+            first += parts  # the nearer corner is the one before half an element further
+        elif not nearest and align == "half_pixel":
+            first -= parts  # from the left edge of an element to its centre
+        common = gcd(2 * step, first, 2 * parts)
+        self.old, self.new = old, new
+        self.step, self.first, self.parts = 2 * step // common, first // common, 2 * parts // common
+
+    def floor(self, i: Any) -> Any:
+        """The old element at or before the place; with the smallest numbers that give the same quotient."""
+        common = gcd(self.step, self.parts)
+        return (self.step // common * i + self.first // common) // (self.parts // common)
+
+    def fraction(self, i: Any, dtype: str) -> Any:
+        """How far the place lies behind that element, from 0 to 1."""
+        return f.cast((self.step * i + self.first) % self.parts, dtype) / self.parts
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The least and the greatest element before a place."""
+        ends = [(self.step * i + self.first) // self.parts for i in (0, self.new - 1)]
+        return ends[0], ends[1]
+
+
+def _along(x: Tensor, axis: int, at: _Positions, method: str, name: str) -> Tensor:
+    """``x`` resized along one axis."""
+
+    def read(i: Sequence[Expr], tap: int) -> Expr:
+        place = at.floor(i[axis]) + tap
+        low, high = at.reach
+        place = f.maximum(place, 0) if low + tap < 0 else place
+        place = f.minimum(place, at.old - 1) if high + tap >= at.old else place
+        return x[(*i[:axis], place, *i[axis + 1 :])]
+
+    kind = dtypes.to_inexact((x.dtype, False))[0]
+
+    def body(*i: Expr) -> Expr:
+        if method == "nearest":
+            return read(i, 0)
+        share = at.fraction(i[axis], kind)
+        if method == "bilinear":
+            return (1 - share) * read(i, 0) + share * read(i, 1)
+        weights = _cubic(at, i[axis], share)
+        total = sum(weights[1:], weights[0])
+        return sum((w * read(i, t - 1) for t, w in enumerate(weights)), as_expr(0)) / total
+
+    shape = [at.new if a == axis else e for a, e in enumerate(x.shape)]
+    return compute(shape, body, name)
+
+
+def _cubic(at: _Positions, i: Expr, share: Any) -> list[Any]:
+    """Keys' weights of the four elements around a place; 0 for those that do not exist."""
+    near = [lambda d: (1.5 * d - 2.5) * d * d + 1, lambda d: ((-0.5 * d + 2.5) * d - 4) * d + 2]
+    distances = [(1, 1 + share), (0, share), (0, 1 - share), (1, 2 - share)]
+    weights = []
+    for tap, (kind, distance) in zip((-1, 0, 1, 2), distances, strict=True):
+        place = at.floor(i) + tap
+        weights.append(f.select((place >= 0) & (place < at.old), near[kind](distance), 0.0))
+    return weights
