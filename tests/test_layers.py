@@ -55,6 +55,12 @@ LAYERS = (
     "meaning.interpret",
     "meaning.cost",
     "meaning",
+    "lower.match.product",  # what a product is made of is asked by plans and by forms alike
+    "planning.density",
+    "planning.terms",
+    "planning.contraction",
+    "planning.graph",
+    "planning",
     "autodiff.simplify",
     "autodiff.scalar",
     "autodiff.lattice",

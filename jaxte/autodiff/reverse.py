@@ -10,6 +10,7 @@ from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
 from jaxte.autodiff.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.autodiff.seeds import Adjoint
 from jaxte.lang import dtypes
 from jaxte.lang.checks import called, described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
@@ -271,6 +272,8 @@ def _accumulate(
             assert isinstance(adjoint, Compute)
             vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
             continue
+        if isinstance(adjoint, Adjoint):
+            adjoint = adjoint.planned()
         adjoints[tensor] = adjoint
         if tensor in overrides:
             for source, part in overrides[tensor].adjoints(tensor, adjoint, prefix):

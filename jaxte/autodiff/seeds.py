@@ -12,6 +12,8 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import NEGATIVE, NOT_EQUAL, SELECT
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.planning.contraction import PartialSum
+from jaxte.planning.graph import planned_body
 from jaxte.sets.domain import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -50,6 +52,15 @@ class Adjoint(Compute):
         self.origins = tuple(origins)
         self.passed_on: bool = any(isinstance(head, Adjoint) and head.guarded for head in heads)
         self.guarded: bool = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
+
+    def planned(self) -> Adjoint:
+        """The same adjoint, its sums planned."""
+        body = planned_body(self)
+        if body is self.body:
+            return self
+        made = Adjoint(self.name, self.axes, body, ())
+        made.passed_on, made.guarded = self.passed_on, self.guarded
+        return made
 
 
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
@@ -105,7 +116,8 @@ def _whole_guard(head: Compute) -> Expr | None:
 
 def _has_sum(body: Expr) -> bool:
     return any(
-        isinstance(node, Reduce) or (isinstance(node, Read) and isinstance(node.tensor, LatticeSum))
+        isinstance(node, Reduce)
+        or (isinstance(node, Read) and isinstance(node.tensor, (LatticeSum, PartialSum)))
         for node in postorder(body)
     )
 

@@ -17,6 +17,7 @@ from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import Outputs
 from jaxte.lower.rewrites.gather_layout import gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
+from jaxte.planning.graph import planned
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,6 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     own = options.override, options.fdiff, options.policy()
     tensors = outputs.tensors
     if not overrides_of(tensors, options.override) and options.fdiff is None:
-        tensors = gathers_laid_out(tensors)
+        tensors = planned(gathers_laid_out(tensors))
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, *own)
     return Compiled(graph, outputs, options.debug)

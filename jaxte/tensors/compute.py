@@ -145,6 +145,17 @@ def check_reads(name: str, axes: Sequence[Axis], body: Expr) -> None:
             _check_index(name, read, position, index, variables, held)
 
 
+def reads_inside(axes: Sequence[Axis], body: Expr) -> bool:
+    """Whether every affine read in ``body`` stays inside its tensor."""
+    suspects = {read for read in reads_of(body) if not _surely_inside(read)}
+    for read, variables, conditions in _contexts(axes, body, suspects) if suspects else ():
+        held = _decided(conditions)
+        for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+            if not reads_of(index) and find_violation(variables, held, index, as_expr(extent)) is not None:
+                return False
+    return True
+
+
 def _surely_inside(read: Read) -> bool:
     """Whether interval arithmetic alone shows that every affine index is in range."""
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
@@ -280,7 +291,7 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     nested = [node for node in postorder(*roots) if isinstance(node, Reduce)]
     if not nested:
         return body
-    guards = _affine_guards(axes, body, set(nested))
+    guards = guards_of(axes, body, set(nested))
     table: dict[Expr, Expr] = {}
     for number, node in enumerate(nested):
         current = substitute(node, dict(table.items()))
@@ -305,7 +316,7 @@ def _read_of_own(name: str, node: Reduce, guard: Sequence[Expr] = ()) -> Read:
     return Read(Compute(name, own, substitute(body, shifted)), [axis - axis.lo for axis in free])
 
 
-def _affine_guards(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
+def guards_of(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
     """The conditions common to every place where each of ``nodes`` stands."""
     found: dict[Expr, list[Expr]] = {}
     stack: list[tuple[Expr, tuple[Expr, ...]]] = [(body, ())]

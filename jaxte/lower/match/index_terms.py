@@ -182,3 +182,16 @@ def is_injective(form: Form) -> bool:
             return False
         span += abs(coefficient) * (extent - 1)
     return True
+
+
+def is_row_major(index: Expr) -> bool:
+    """Whether ``index`` is the position in row-major order over axes from 0, without gaps: ``32 * p + q`` for ``q`` below 32."""
+    if not is_index(index):
+        return False
+    form = linear(index)
+    stride = 1
+    for axis, coefficient in sorted(form.terms.items(), key=lambda item: abs(item[1])):
+        if not isinstance(axis, Axis) or not isinstance(axis.extent, Const) or coefficient != stride:
+            return False
+        stride *= int(axis.extent)
+    return form.constant == 0 and len(form.terms) > 1

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.vocabulary import Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
@@ -47,10 +47,10 @@ _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
-    reduced = _reduced(root)
+    shifted = _shifted(root)
     pieces = _in_pieces(root)
     for tensor, reads in _by_tensor(root).items():
-        if not _are_several(reads, reduced):
+        if not _are_several(reads, shifted):
             continue
         widths = _widths(tensor, pieces[tensor])
         if widths is not None and any(low or high for low, high in widths):
@@ -68,9 +68,9 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     for reader in order:
         if not isinstance(reader, Compute):
             continue
-        padded, reduced = paddings(reader.body), _reduced(reader.body)
+        padded, shifted = paddings(reader.body), _shifted(reader.body)
         for tensor, reads in _by_tensor(reader.body).items():
-            if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, reduced):
+            if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, shifted):
                 found.add(tensor)
     return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
 
@@ -84,25 +84,28 @@ def keep_apart(statements: list[Statement], tensor: Tensor, target: str) -> None
                 return
 
 
-def _reduced(root: Expr) -> frozenset[Axis]:
-    return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
-
-
-def _are_several(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
+def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     """Whether ``reads`` of one tensor are more than one slice."""
     if any(reads_of(index) for read in reads for index in read.indices):
         return False
     if len({read.indices for read in reads}) > 1:
         return True
-    return any(_is_window(index, reduced) for read in reads for index in read.indices)
+    return any(depends_on(index, shifted) for read in reads for index in read.indices)
 
 
-def _is_window(index: Expr, reduced: frozenset[Axis]) -> bool:
-    """Whether an index is a sum of two axes, one of which a reduction runs over, that are no digits of one number."""
-    use = decompose(index) if is_index(index) else None
-    if use is None or len(use.form.axes) < 2 or is_injective(use.form):
-        return False
-    return not reduced.isdisjoint(use.form.axes)
+def _shifted(root: Expr) -> frozenset[Axis]:
+    """The axes that a reduction runs over and that stand in a sum with others that they are no digits of one number with.
+
+    Such a sum is taken apart into slices, of all that depends on these axes.
+    """
+    reduced = frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
+    found: set[Axis] = set()
+    for read in reads_of(root) if reduced else ():
+        for index in read.indices:
+            use = decompose(index) if is_index(index) else None
+            if use is not None and len(use.form.axes) > 1 and not is_injective(use.form):
+                found.update(reduced.intersection(use.form.axes))
+    return frozenset(found)
 
 
 def _by_tensor(root: Expr) -> dict[Tensor, list[Read]]:

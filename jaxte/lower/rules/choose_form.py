@@ -26,6 +26,7 @@ from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window.candidates import unrolled_candidates, window_candidates
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.forms.window.unrolled import MOST_COPIES
+from jaxte.lower.match.index_terms import is_row_major
 from jaxte.lower.match.product import product_of, split_outer
 from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
@@ -79,6 +80,10 @@ def _candidates(
             yield from halves_candidates(body, axes, node)
         return
     single = node.reducer.name != "sum" or _is_single(node)
+    if not single and all(
+        is_row_major(i) or len(free_axes(i)) < 2 for r in reads_of(*node.exprs) for i in r.indices
+    ):
+        return  # digits of one number are a view, and what is left is a product of matrices
     if not single or guards:
         matched = match_convolution(axes, node, guards)
         if isinstance(matched, Refusal):

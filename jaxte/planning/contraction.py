@@ -1,0 +1,249 @@
+"""A sum of products, one axis after the other: which axes to sum first, and the tensors in between.
+
+    sum over k, m of g[k] * g[m] * x[i + k, j + m]   is   sum over k of g[k] * T[i + k, j]
+    with                                                  T[p, j] = sum over m of g[m] * x[p, j + m]
+
+This is the elimination of variables that paths of einsum are made of, over index terms in place of axes (see :mod:`jaxte.planning.terms`): an intermediate
+is a tensor over the terms that are left when the summed axes are gone. Products of arrays at plain axes are left to ``jnp.einsum``, which has
+such a search of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL
+from jaxte.lang.walk import depends_on, free_axes, reads_of
+from jaxte.lower.match.product import Factor, Product, multiplied, product_of
+from jaxte.planning.density import share
+from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, extent, term_bounds
+from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.tensor import Compute
+
+_PER_ELEMENT = 4  # operations that an element of an intermediate costs, written and read
+_WORTH = 1.3  # how much less a plan has to cost to be taken
+_MOST_AXES = 4  # up to which all subsets are tried as what to sum first
+_EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
+
+
+class PartialSum(Compute):
+    """A sum over some axes of a larger sum."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of a product over ``axes``, at each point of what it depends on beside these."""
+
+    factors: tuple[Factor, ...]
+    axes: tuple[Axis, ...]
+    conditions: tuple[Expr, ...]
+
+    @property
+    def outer(self) -> tuple[Axis, ...]:
+        """What it depends on."""
+        found = {a: None for e in (*(f.expr for f in self.factors), *self.conditions) for a in free_axes(e)}
+        return tuple(a for a in found if not among(a, self.axes))
+
+    @property
+    def work(self) -> int:
+        """Operations of all of it: one at each point for each factor that depends on what is summed over."""
+        inner = sum(depends_on(f.expr, self.axes) for f in self.factors)
+        return prod(map(extent, (*self.outer, *self.axes))) * max(1, inner)
+
+    @property
+    def counting(self) -> float:
+        """Operations at the points where the conditions hold."""
+        return self.work * share(self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of a sum: its ``own`` factors, summed over ``axes`` where ``conditions`` hold, as a tensor over ``coordinates``."""
+
+    own: Sum
+    split: Split
+    coordinates: Coordinates
+
+    @property
+    def work(self) -> int:
+        return self._each() + self.coordinates.points * _PER_ELEMENT
+
+    @property
+    def counting(self) -> float:
+        """The same at the points where the conditions hold."""
+        return self._each() * share(self.own.conditions) + self.coordinates.points * _PER_ELEMENT
+
+    def _each(self) -> int:
+        return self.coordinates.points * prod(map(extent, self.own.axes)) * len(self.own.factors)
+
+
+def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
+    """``node``, or the same from partial sums, which are tensors of their own.
+
+    Args:
+        node: a reduction over the points of ``axes`` where ``guards`` hold.
+        name: what the tensors are called after.
+    """
+    if node.reducer.name != "sum" or node.dtype not in _EXACT or not node.axes:
+        return node
+    product = product_of(node.exprs[0], [node.where])
+    if not _may_gain(product, node):
+        return node
+    whole = Sum(_without_guards(product), node.axes, _conditions(product))
+    search = _Search(axes, guards)
+    steps = search.best(whole)
+    if not steps:
+        return node
+    return _written(search, whole, steps, node, name)
+
+
+def _without_guards(product: Product) -> tuple[Factor, ...]:
+    return tuple(f for f in product.factors if not f.guard)
+
+
+def _conditions(product: Product) -> tuple[Expr, ...]:
+    return (*product.guards, *(f.expr for f in product.factors if f.guard))
+
+
+def _may_gain(product: Product, node: Reduce) -> bool:
+    """Whether there are several factors, with an index that is more than an axis."""
+    several = [f for f in product.factors if not f.guard and free_axes(f.expr)]
+    if len(several) < 2 or any(map(_is_data_equation, _conditions(product))):
+        return False
+    indices = [i for f in several for read in reads_of(f.expr) for i in read.indices]
+    plain = all(isinstance(i, (Axis, Const)) for i in indices)
+    return not (plain and not _conditions(product))
+
+
+def _is_data_equation(condition: Expr) -> bool:
+    """Whether ``condition`` says where a value goes: such a sum visits each value once, whatever its axes are."""
+    return isinstance(condition, Call) and condition.op is EQUAL and bool(reads_of(condition))
+
+
+class _Search:
+    """The steps that cost least."""
+
+    def __init__(self, axes: Sequence[Axis], guards: Sequence[Expr]) -> None:
+        self._axes = tuple(axes)
+        self._guards = tuple(guards)
+
+    def best(self, whole: Sum) -> list[Step]:
+        cost, steps = self._best(whole)
+        if cost * _WORTH >= whole.work:
+            return []
+        # What the conditions leave of the boxes is asked only where something is to be gained.
+        asked = share(self._guards)
+        cost = sum(step.counting for step in steps) + asked * self._left(whole, steps).counting
+        return steps if cost * _WORTH < asked * whole.counting else []
+
+    def _left(self, whole: Sum, steps: Sequence[Step]) -> Sum:
+        for step in steps:
+            whole = remaining(whole, step)
+        return whole
+
+    def _best(self, current: Sum) -> tuple[float, list[Step]]:
+        """The least work of ``current``, and the steps that it takes."""
+        least: float = current.work
+        found: list[Step] = []
+        for step in self._steps(current):
+            if step.work >= least:
+                continue
+            rest = remaining(current, step)
+            cost, after = self._best(rest) if rest.axes else (_elementwise(rest), [])
+            if step.work + cost < least:
+                least, found = step.work + cost, [step, *after]
+        return least, found
+
+    def _steps(self, current: Sum) -> Iterator[Step]:
+        for axes in _subsets(current.axes):
+            step = self.step_over(current, axes)
+            if step is not None:
+                yield step
+
+    def step_over(self, current: Sum, axes: Sequence[Axis]) -> Step | None:
+        """The sum over ``axes`` of the factors that depend on them."""
+        own = Sum(
+            tuple(f for f in current.factors if depends_on(f.expr, axes)),
+            tuple(axes),
+            tuple(c for c in current.conditions if depends_on(c, axes)),
+        )
+        if not own.factors:
+            return None
+        split = Split(axes)
+        for expr in (*(f.expr for f in own.factors), *own.conditions):
+            split.add(expr)
+        bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
+        found = coordinates(split.terms, bounds, (*self._axes, *current.axes))
+        return None if found is None else Step(own, split, found)
+
+
+def _elementwise(rest: Sum) -> float:
+    return prod(map(extent, rest.outer)) * max(1, len(rest.factors))
+
+
+def _subsets(axes: Sequence[Axis]) -> Iterator[tuple[Axis, ...]]:
+    sizes = range(1, len(axes) + 1) if len(axes) <= _MOST_AXES else (1, len(axes))
+    for size in sizes:
+        yield from combinations(axes, size)
+
+
+def remaining(current: Sum, step: Step, read: Expr | None = None) -> Sum:
+    """What is left of ``current`` when ``step`` is a tensor, which is read at ``read``."""
+    element = _Standing.of(step) if read is None else read
+    rest = [f for f in current.factors if not among(f, step.own.factors)]
+    return Sum(
+        (*rest, Factor(element)),
+        tuple(a for a in current.axes if not among(a, step.own.axes)),
+        tuple(c for c in current.conditions if not among(c, step.own.conditions)),
+    )
+
+
+class _Standing:
+    """Reads of tensors that are not made yet, while their cost is estimated."""
+
+    @staticmethod
+    def of(step: Step) -> Expr:
+        axes = [c.axis for c in step.coordinates.order]
+        return Read(Compute("part", axes, Const(0.0)), [c.position for c in step.coordinates.order])
+
+
+def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, name: str) -> Expr:
+    """``whole`` by ``steps``; as it was where an intermediate would read what is not there."""
+    current = whole
+    for planned in steps:
+        step = search.step_over(current, planned.own.axes)
+        part = None if step is None else _tensor(step, node.dtype, name)
+        if step is None or part is None:
+            return node
+        current = remaining(current, step, Read(part, [c.position for c in step.coordinates.order]))
+    if not current.axes:
+        value = multiplied(current.factors, current.conditions)
+    else:
+        body = multiplied(current.factors)
+        value = Reduce(
+            builtin_reducer("sum", node.dtype),
+            (cast(body, node.dtype),),
+            current.axes,
+            conjunction(current.conditions),
+        )
+    return value if value.dtype == node.dtype and not value.weak else cast(value, node.dtype)
+
+
+def _tensor(step: Step, dtype: str, name: str) -> PartialSum | None:
+    inner = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in step.own.axes}
+    rewriting = Rewriting(step.split, step.coordinates, inner)
+    body = multiplied([Factor(rewriting(f.expr), f.inverse) for f in step.own.factors])
+    where = conjunction([rewriting(c) for c in step.own.conditions])
+    total = Reduce(builtin_reducer("sum", dtype), (cast(body, dtype),), tuple(inner.values()), where)
+    axes = [c.axis for c in step.coordinates.order]
+    if not reads_inside(axes, total):
+        return None
+    return PartialSum(f"{name}_over_{'_'.join(a.name for a in step.own.axes)}", axes, total)

@@ -1,0 +1,74 @@
+"""Graphs whose sums are planned: each tensor that is a costly sum of products is made of partial sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Expr, Read, Reduce
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.planning.contraction import planned_sum
+from jaxte.tensors.compute import guards_of
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+
+
+def planned_body(tensor: Compute) -> Expr:
+    """The body of ``tensor`` with each of its sums planned; the same node where that gains nothing."""
+    sums = _outermost(tensor.body)
+    if not sums:
+        return tensor.body
+    guards = {} if isinstance(tensor.body, Reduce) else guards_of(tensor.axes, tensor.body, set(sums))
+    table: dict[Expr, Expr] = {}
+    for node in sums:
+        new = planned_sum(node, tensor.axes, guards.get(node, []), tensor.name)
+        if new is not node:
+            table[node] = new
+    return substitute(tensor.body, table)
+
+
+def with_body(tensor: Compute, body: Expr) -> Compute:
+    """``tensor`` with another body of the same values."""
+    made = Compute(tensor.name, tensor.axes, body)
+    made.facts = tensor.facts
+    made.override = tensor.override
+    return made
+
+
+def _outermost(body: Expr) -> list[Reduce]:
+    """The sums in ``body`` that stand in no other reduction."""
+    inner = {
+        below
+        for node in postorder(body)
+        if isinstance(node, Reduce)
+        for below in postorder(*node.children)
+        if isinstance(below, Reduce)
+    }
+    return [n for n in postorder(body) if isinstance(n, Reduce) and n not in inner]
+
+
+def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """``outputs`` with the sums in all tensors that they need planned."""
+    order = topological_order(outputs)
+    if any(type(t) not in (Compute, Placeholder) for t in order):  # others know their tensors
+        return tuple(outputs)
+    new: dict[Tensor, Tensor] = {}
+    for tensor in order:
+        if not isinstance(tensor, Compute):
+            continue
+        body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
+        own = tensor if body is tensor.body else with_body(tensor, body)
+        better = planned_body(own)
+        if better is not own.body:
+            own = with_body(tensor, better)
+        if own is not tensor:
+            new[tensor] = own
+    return tuple(new.get(t, t) for t in outputs)
+
+
+def _reading(body: Expr, new: dict[Tensor, Tensor]) -> Expr:
+    """``body`` with the new tensors in place of the old ones."""
+    table: dict[Expr, Expr] = {}
+    for read in reads_of(body):
+        indices = [substitute(index, table) for index in read.indices]
+        if read.tensor in new or any(i is not j for i, j in zip(indices, read.indices, strict=True)):
+            table[read] = Read(new.get(read.tensor, read.tensor), indices)
+    return substitute(body, table)

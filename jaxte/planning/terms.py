@@ -1,0 +1,276 @@
+"""What an expression depends on beside some inner axes: the outer parts of its indices.
+
+``g[m] * x[b, i + k, j + m]`` depends, beside ``m``, on ``b``, ``i + k`` and ``j``: on three numbers and not on four. So a sum over ``m`` is a
+tensor over these three, with fewer points than the axes have where ``i + k`` takes fewer values than ``(i, k)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.operators import GREATER_EQUAL
+from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.sets.conditions import nonnegative_forms
+
+Bounds = Mapping[Expr, tuple[int, int]]
+_UNKNOWN = 1024  # what a symbolic extent counts as
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``sum of coefficient * atom``, the coefficients without a common divisor; a term and its negative are one."""
+
+    parts: frozenset[tuple[Expr, int]]
+
+    @property
+    def form(self) -> Linear:
+        return Linear(dict(sorted(self.parts, key=lambda part: _age(part[0]))))
+
+    @property
+    def axes(self) -> dict[Axis, None]:
+        return {axis: None for atom in self.form.terms for axis in free_axes(atom)}
+
+
+def _age(atom: Expr) -> str:
+    """A key that orders atoms in the same way in every process."""
+    return ",".join(axis.name for axis in free_axes(atom)) + str(atom)
+
+
+def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
+    """The term that ``form`` is a multiple of (its constant aside), one of ``known`` if it can be, and the factor."""
+    factor = gcd(*form.terms.values())
+    term = Term(frozenset((atom, c // factor) for atom, c in form.terms.items()))
+    negative = Term(frozenset((atom, -c) for atom, c in term.parts))
+    return (negative, -factor) if negative in known else (term, factor)
+
+
+class Split:
+    """How expressions depend on the axes beside ``inner`` ones.
+
+    Attributes:
+        terms: the distinct outer parts of indices, in order of appearance.
+    """
+
+    def __init__(self, inner: Iterable[Axis]) -> None:
+        self.inner = frozenset(inner)
+        self.terms: dict[Term, None] = {}
+
+    def add(self, expr: Expr) -> None:
+        """Notes what ``expr`` depends on."""
+        for part in self._parts(expr):
+            if part.terms:
+                term, _ = term_of(part, self.terms)
+                self.terms[term] = None
+
+    def _parts(self, root: Expr) -> Iterator[Linear]:
+        stack, seen = [root], {root}
+        while stack:
+            node = stack.pop()
+            forms = index_forms(node)
+            if forms is not None:
+                yield from (part for form in forms for part in self.outer_parts(form))
+                continue
+            children: Sequence[Expr] = tuple(free_axes(node)) if isinstance(node, Reduce) else node.children
+            fresh = [c for c in dict.fromkeys(children) if c not in seen]
+            seen.update(fresh)
+            stack.extend(reversed(fresh))
+
+    def outer_parts(self, form: Linear) -> list[Linear]:
+        """The part of ``form`` without inner axes; the axes themselves that stand with inner ones in a quotient or remainder."""
+        outer: dict[Expr, int] = {}
+        axes: dict[Axis, None] = {}
+        for atom, coefficient in form.terms.items():
+            own = free_axes(atom)
+            if not any(axis in self.inner for axis in own):
+                if not own and not isinstance(atom, Axis):
+                    continue  # a size
+                outer[atom] = coefficient
+            else:
+                axes |= {axis: None for axis in own if axis not in self.inner}
+        return [Linear(outer), *(Linear({axis: 1}) for axis in axes)]
+
+
+def index_forms(node: Expr) -> list[Linear] | None:
+    """The affine forms that ``node`` is made of, if it is an axis, a read at known positions or a comparison of positions."""
+    match node:
+        case Axis():
+            return [Linear({node: 1})]
+        case Read(_, indices) if not any(map(reads_of, indices)):
+            try:
+                return [linear(index) for index in indices]
+            except IndexExpressionError:
+                return None
+        case Call() if not reads_of(node):
+            return nonnegative_forms(node) or None
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinate:
+    """One axis of a tensor, and where on it what is read stands: at ``form``, which is ``start`` at its first element."""
+
+    form: Linear
+    start: int
+    axis: Axis
+
+    @property
+    def position(self) -> Expr:
+        return from_linear(self.form - Linear({}, self.start))
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Axes of a tensor for what depends on ``terms``, as few points as there are: terms of their own, or axes."""
+
+    by_term: Mapping[Term, Coordinate]
+    by_axis: Mapping[Axis, Coordinate]
+
+    order: tuple[Coordinate, ...]
+
+    @property
+    def points(self) -> int:
+        return prod(extent(c.axis) for c in self.order)
+
+
+def extent(axis: Axis) -> int:
+    """How many values ``axis`` takes, a guess where it is symbolic."""
+    known = axis_bounds([axis]).get(axis)
+    if known is not None:
+        return known[1] - known[0] + 1
+    return 0 if isinstance(axis.extent, Const) else _UNKNOWN
+
+
+def term_bounds(terms: Iterable[Term], conditions: Sequence[Expr]) -> dict[Term, tuple[int, int] | None]:
+    """Inclusive bounds of each term over the ranges of its axes, where ``conditions`` hold; None if they are not known."""
+    found: dict[Term, tuple[int, int] | None] = {}
+    for term in terms:
+        found[term] = interval(term.form, axis_bounds(term.axes))
+    for condition in conditions:
+        for form in nonnegative_forms(condition):
+            if not form.terms:
+                continue
+            term, factor = term_of(form, found)
+            known = found.get(term)
+            if known is None:
+                continue
+            low, high = known
+            if factor > 0:  # factor * term + constant >= 0
+                low = max(low, -(form.constant // factor))
+            else:
+                high = min(high, form.constant // -factor)
+            found[term] = low, high
+    return found
+
+
+def coordinates(
+    terms: Iterable[Term], bounds: Mapping[Term, tuple[int, int] | None], order: Sequence[Axis]
+) -> Coordinates | None:
+    """The axes for what depends on ``terms``, in the ``order`` of those that the terms are about.
+
+    None where an axis has a range that begins elsewhere than at a number.
+    """
+    by_term: dict[Term, Coordinate] = {}
+    by_axis: dict[Axis, Coordinate] = {}
+    for group in _connected(terms):
+        axes = list({axis: None for term in group for axis in term.axes})
+        known = [bounds[term] for term in group]
+        of_terms = prod(max(0, k[1] - k[0] + 1) for k in known if k is not None)
+        if all(known) and of_terms < prod(map(extent, axes)):
+            for term, own in zip(group, known, strict=True):
+                assert own is not None
+                axis = Axis(_name(term), 0, max(0, own[1] - own[0] + 1))
+                by_term[term] = Coordinate(term.form, own[0], axis)
+            continue
+        for old in axes:
+            if not isinstance(old.lo, Const):
+                return None
+            start = int(old.lo.value)  # type: ignore[arg-type]
+            by_axis[old] = Coordinate(Linear({old: 1}), start, Axis(old.name, 0, old.extent))
+    places = {axis: place for place, axis in enumerate(order)}
+
+    def place(found: Coordinate) -> int:
+        return min(places.get(axis, len(places)) for atom in found.form.terms for axis in free_axes(atom))
+
+    return Coordinates(by_term, by_axis, tuple(sorted([*by_term.values(), *by_axis.values()], key=place)))
+
+
+def _name(term: Term) -> str:
+    return next(iter(term.axes)).name
+
+
+def _connected(terms: Iterable[Term]) -> list[list[Term]]:
+    """``terms`` in groups that have no axis in common."""
+    groups: list[tuple[set[Axis], list[Term]]] = []
+    for term in terms:
+        axes, own = set(term.axes), [term]
+        rest = []
+        for held, members in groups:
+            if held & axes:
+                axes |= held
+                own = [*members, *own]
+            else:
+                rest.append((held, members))
+        groups = [*rest, (axes, own)]
+    return [own for _, own in groups]
+
+
+class Rewriting:
+    """Expressions in terms of the axes of ``coordinates``, with ``inner`` axes replaced by those of ``table``."""
+
+    def __init__(self, split: Split, found: Coordinates, table: Mapping[Axis, Axis]) -> None:
+        self._split = split
+        self._found = found
+        self._axes: dict[Expr, Expr] = {**table}
+        self._axes |= {old: _shifted(c) for old, c in found.by_axis.items()}
+        for term, own in found.by_term.items():
+            if len(term.form.terms) == 1 and isinstance(axis := next(iter(term.form.terms)), Axis):
+                self._axes[axis] = _shifted(own) if term.form.terms[axis] == 1 else -_shifted(own)
+        self._memo: dict[Expr, Expr] = {}
+
+    def __call__(self, node: Expr) -> Expr:
+        if node not in self._memo:
+            self._memo[node] = self._rewritten(node)
+        return self._memo[node]
+
+    def _rewritten(self, node: Expr) -> Expr:
+        match node:
+            case Axis():
+                return self.index(Linear({node: 1}))
+            case Read(tensor, indices) if index_forms(node) is not None:
+                return Read(tensor, [self.index(linear(index)) for index in indices])
+            case Call(op, (left, right)) if (forms := index_forms(node)) is not None:
+                if len(forms) > 1:
+                    return call(op, self.index(linear(left)), self.index(linear(right)))
+                return call(GREATER_EQUAL, self.index(forms[0]), 0)
+            case Reduce():
+                return substitute(node, {axis: self(axis) for axis in free_axes(node)})
+        children = [self(child) for child in node.children]
+        if all(new is old for new, old in zip(children, node.children, strict=True)):
+            return node
+        return node.rebuild(children)
+
+    def index(self, form: Linear) -> Expr:
+        """An index over the new axes."""
+        result = Linear({}, form.constant)
+        outer = self._split.outer_parts(form)[0]
+        if outer.terms:
+            term, factor = term_of(outer, self._found.by_term)
+            own = self._found.by_term.get(term)
+            new = None if own is None else linear(_shifted(own)) * factor
+            result = result + (self._replaced(outer) if new is None else new)
+        for atom, coefficient in form.terms.items():
+            if atom not in outer.terms:
+                result = result + self._replaced(Linear({atom: coefficient}))
+        return from_linear(result)
+
+    def _replaced(self, form: Linear) -> Linear:
+        return linear(substitute(from_linear(form), self._axes))
+
+
+def _shifted(found: Coordinate) -> Expr:
+    return found.axis + found.start if found.start else found.axis

@@ -1,0 +1,169 @@
+"""Sums of products are summed one axis after the other: counts of the definitions that are made, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.contraction import PartialSum
+from jaxte.planning.graph import planned
+from jaxte.tensors.tensor import Compute, Placeholder, topological_order
+from tests.agreement import QUICK
+from tests.points import points_of
+
+
+def _axes(*extents: int) -> list:
+    return [te.reduce_axis((0, n), "kmpq"[i]) for i, n in enumerate(extents)]
+
+
+def kronecker() -> Compute:
+    a, b, x = (te.placeholder(s, name=n) for n, s in (("a", (6, 6)), ("b", (5, 5)), ("x", (3, 30))))
+    p, q = _axes(6, 5)
+    element = lambda r, i: te.sum(a[i // 5, p] * b[i % 5, q] * x[r, p * 5 + q], axis=(p, q))  # noqa: E731
+    return te.compute((3, 30), element, "y")
+
+
+def spline() -> Compute:
+    w, c = te.placeholder((3, 4), name="w"), te.placeholder((6, 6, 6), name="c")
+    i, j, k = _axes(4, 4, 4)
+    return te.compute(
+        (9, 9, 9),
+        lambda x, y, z: te.sum(
+            w[x % 3, i] * w[y % 3, j] * w[z % 3, k] * c[x // 3 + i, y // 3 + j, z // 3 + k], axis=(i, j, k)
+        ),
+        "y",
+    )
+
+
+def window() -> Compute:
+    g, x = te.placeholder((11,), name="g"), te.placeholder((2, 30, 31), name="x")
+    k, m = _axes(11, 11)
+    return te.compute((2, 20, 21), lambda b, i, j: te.sum(g[k] * g[m] * x[b, i + k, j + m], axis=(k, m)), "y")
+
+
+def padded_window() -> Compute:
+    """With zeros around: the condition of each axis goes with it."""
+    g, x = te.placeholder((9,), name="g"), te.placeholder((20, 21), name="x")
+    k, m = _axes(9, 9)
+
+    def element(i: te.Expr, j: te.Expr) -> te.Expr:
+        inside = (i + k >= 4) & (i + k < 24) & (j + m >= 4) & (j + m < 25)
+        return te.sum(g[k] * g[m] * x[i + k - 4, j + m - 4], axis=(k, m), where=inside)
+
+    return te.compute((20, 21), element, "y")
+
+
+def low_rank() -> Compute:
+    """A filter that is a sum of products of vectors, over channels."""
+    u, v, x = (te.placeholder(s, name=n) for n, s in (("u", (7, 3)), ("v", (7, 3)), ("x", (20, 20, 2))))
+    k, m, r = _axes(7, 7, 3)
+    return te.compute(
+        (14, 14, 2), lambda i, j, c: te.sum(u[k, r] * v[m, r] * x[i + k, j + m, c], axis=(k, m, r)), "y"
+    )
+
+
+def depthwise_then_pointwise() -> Compute:
+    d, w, x = (te.placeholder(s, name=n) for n, s in (("d", (3, 3, 4)), ("w", (4, 8)), ("x", (12, 12, 4))))
+    k, m, c = _axes(3, 3, 4)
+    return te.compute(
+        (10, 10, 8), lambda i, j, o: te.sum(d[k, m, c] * w[c, o] * x[i + k, j + m, c], axis=(k, m, c)), "y"
+    )
+
+
+def of_differences() -> Compute:
+    """``i + j`` takes fewer values than ``(i, j)``."""
+    h, w = te.placeholder((40, 16), name="h"), te.placeholder((16,), name="w")
+    (k,) = _axes(16)
+    return te.compute((20, 20), lambda i, j: te.sum(h[i + j, k] * te.exp(w[k]), axis=k), "y")
+
+
+def repeated_rows() -> Compute:
+    a, b = te.placeholder((5, 16), name="a"), te.placeholder((5, 16), name="b")
+    (k,) = _axes(16)
+    return te.compute((20, 20), lambda i, j: te.sum(a[i // 4, k] * b[j // 4, k], axis=k), "y")
+
+
+#: definition, how many times fewer points, and how many times those of the definition each adjoint may take
+CASES: dict[str, tuple[Callable[[], Compute], float, float]] = {
+    "kronecker": (kronecker, 2.5, 1.5),
+    "spline": (spline, 7, 1.0),
+    "window": (window, 4, 1.2),
+    "padded window": (padded_window, 3, 1.2),
+    "low rank": (low_rank, 2.5, 1.5),
+    "depthwise then pointwise": (depthwise_then_pointwise, 3, 1.5),
+    "of differences": (of_differences, 4, 1.0),
+    "repeated rows": (repeated_rows, 6, 1.0),
+}
+
+
+def _points(tensors: object) -> int:
+    return te.cost(tensors).iterations  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts(name: str) -> None:
+    define, fewer, of_adjoints = CASES[name]
+    y = define()
+    (better,) = planned([y])
+    assert any(isinstance(t, PartialSum) for t in topological_order([better]))
+    assert fewer * _points(better) <= _points(y)
+    inputs = [t for t in topological_order([y]) if isinstance(t, Placeholder)]
+    head = te.placeholder(y.shape, y.dtype, "H")
+    assert points_of(te.differentiate(y, inputs, head)) <= of_adjoints * _points(y) * len(inputs)
+    elements = [prod(map(int, t.shape)) for t in topological_order([better])]
+    assert max(elements) <= 6 * sum(prod(map(int, t.shape)) for t in (*inputs, y))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str, rng: np.random.Generator) -> None:
+    y = CASES[name][0]()
+    inputs = [t for t in topological_order([y]) if isinstance(t, Placeholder)]
+    arrays = [rng.standard_normal(t.shape).astype("float32") for t in inputs]
+    h = rng.standard_normal(y.shape).astype("float32")
+    fn = te.function(inputs, y)
+
+    def both(h: jax.Array, *arrays: jax.Array) -> object:
+        value, pull = jax.vjp(fn, *arrays)
+        return value, *pull(h)
+
+    found = jax.jit(both).lower(h, *arrays).compile(compiler_options=QUICK)(h, *arrays)
+    feeds = dict(zip(inputs, arrays, strict=True))
+    np.testing.assert_allclose(found[0], te.interpret(y, feeds), rtol=2e-4, atol=2e-4)
+    unplanned = te.function(inputs, y, override={y: ([*inputs], _plain_adjoints)})
+    expected = (
+        jax.jit(lambda h, *a: jax.vjp(unplanned, *a)[1](h)).lower(h, *arrays).compile(compiler_options=QUICK)
+    )
+    for own, other in zip(found[1:], expected(h, *arrays), strict=True):
+        np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-3)
+
+
+def _plain_adjoints(y: Compute, inputs: list, head: Compute) -> list:
+    """The adjoints without a plan: one sum each."""
+    return [te.diff_building_block(y, t, head) for t in inputs]
+
+
+def test_products_at_plain_axes_are_left_to_einsum() -> None:
+    a, b, c = (te.placeholder((8, 8), name=n) for n in "abc")
+    k, m = _axes(8, 8)
+    y = te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, m] * c[m, j], axis=(k, m)), "y")
+    assert planned([y]) == (y,) or planned([y])[0] is y
+
+
+def test_a_convolution_stays_one_sum() -> None:
+    x, w = te.placeholder((2, 14, 14, 8), name="x"), te.placeholder((3, 3, 8, 16), name="w")
+    k, m, c = _axes(3, 3, 8)
+    y = te.compute(
+        (2, 12, 12, 16), lambda b, i, j, o: te.sum(x[b, i + k, j + m, c] * w[k, m, c, o], axis=(k, m, c)), "y"
+    )
+    assert planned([y])[0] is y
+
+
+def test_the_result_is_printed_as_definitions() -> None:
+    text = te.source(planned([window()]))
+    assert "y_over_k[b, i, j] = sum(g[k] * x[b, i + k, j] for k in [0, 11))" in text
+    assert "y[b, i, j] = sum(g[m] * y_over_k[b, i, j + m] for m in [0, 11))" in text
