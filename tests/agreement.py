@@ -109,58 +109,104 @@ def has_extremum(tensors: Sequence[Tensor]) -> bool:
     return any(isinstance(n, Reduce) and n.reducer.name in ("max", "min") for n in postorder(*bodies))
 
 
-def check(p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9) -> bool:
-    """Values and adjoints of all kinds; returns whether they agree when they are compiled as one program, too."""
-    inputs, feeds = p.inputs, p.feeds
-    adjoints = p.adjoints
-    derived = [interpreted(a, feeds) for a in adjoints]
-    expected = interpreted(p.output, feeds)
-    order = [place_of(v, inputs) for v in p.variables]
-    forward = emitted(p.output)
-    backward = te.function(inputs, p.output).custom_vjp if residuals else emitted(adjoints)
-    needed = inputs_of(adjoints)
+def check(
+    p: Pullback, residuals: bool, optimised: bool, tolerance: float = 1e-9, by_jax: bool = True
+) -> set[str]:
+    """Values and adjoints of all kinds.
 
-    def run(head: Any, *arrays: Any) -> Any:
-        def of_variables(fn: Callable[..., Any]) -> Any:
-            def call(*values: Any) -> Any:
-                filled = dict(enumerate(arrays)) | dict(zip(order, values, strict=True))
-                return fn(*(filled[n] for n in range(len(arrays))))
+    Args:
+        residuals: whether the adjoints are those of ``te.function``, not the text of their definitions.
+        by_jax: whether ``jax.vjp`` of the text is asked, too; differences are, always.
 
-            return jax.vjp(call, *(arrays[n] for n in order))
+    Returns:
+        What was allowed for: "apart" where compiled code finds another one of equal elements, "spoiled" where a
+        NaN of the value is in an adjoint at elements that a condition leaves out, "infinite" where an infinity stands
+        for a NaN or the other way, since a factor has left a sum.
+    """
+    derived = [interpreted(a, p.feeds) for a in p.adjoints]
+    expected = interpreted(p.output, p.feeds)
+    run = program(p, residuals, by_jax)
+    given = [p.feeds[p.head], *(p.feeds[t] for t in p.inputs)]
 
-        value, pull = of_variables(forward)
-        if residuals:
-            own = of_variables(backward)[1](head)
-        else:
-            at = {**dict(zip(inputs, arrays, strict=True)), p.head: head}
-            own = backward(*(at[t] for t in needed))
-        return value, pull(head), own if isinstance(own, tuple) else (own,)
+    def compare(results: Any) -> set[str]:
+        value, *judged = jax.tree.map(np.asarray, results)
+        notes = compare_values(value, expected, tolerance)
+        notes |= compare_adjoints(p.variables, derived, judged, tolerance, np.isfinite(expected).all())
+        if p.output.dtype == "float64" and np.isfinite(expected).all():
+            check_differences(p, derived)
+        return notes
 
-    def compare(results: Any) -> None:
-        value, by_jax, by_code = jax.tree.map(np.asarray, results)
-        assert_close(value, expected, "emitted forward", tolerance)
-        for variable, reference, code, meaning in zip(p.variables, by_jax, by_code, derived, strict=True):
-            name = variable.name
-            assert_close(code, meaning, f"emitted adjoint of {name} beside the interpreter", tolerance)
-            # jax.vjp has NaN where a guarded part has, which the adjoint of the guard leaves out
-            known = np.isfinite(reference)
-            assert_close(meaning[known], reference[known], f"adjoint of {name} beside jax.vjp", tolerance)
-
-    given = [feeds[p.head], *(feeds[t] for t in inputs)]
-    compiled = True
     try:
-        compare(compiled_run(run, given, optimised))
+        return compare(compiled_run(run, given, optimised))
     except AssertionError:
-        if not has_extremum(adjoints):
+        if not has_extremum(p.adjoints):
             raise
         # XLA may compute an element twice and round it in two ways (a fused multiplication and addition), so that no
         # element equals the extremum, in jax.vjp too. Operation by operation there is one value of each.
-        compiled = False
         with jax.disable_jit():
-            compare(run(*map(jnp.asarray, given)))
-    if p.output.dtype == "float64" and np.isfinite(expected).all():
-        check_differences(p, derived)
-    return compiled
+            return compare(run(*map(jnp.asarray, given))) | {"apart"}
+
+
+def program(p: Pullback, residuals: bool, by_jax: bool) -> Callable[..., Any]:
+    """Of a head and inputs: the value of the emitted code, its adjoints, and with ``by_jax`` those of ``jax.vjp``."""
+    inputs, needed = p.inputs, inputs_of(p.adjoints)
+    order = [place_of(v, inputs) for v in p.variables]
+    own = te.function(inputs, p.output).custom_vjp if residuals else None
+    forward = emitted(p.output) if by_jax or own is None else own
+    backward = emitted(p.adjoints) if own is None else None
+
+    def pullback(fn: Callable[..., Any], arrays: Sequence[Any], head: Any) -> Any:
+        def call(*values: Any) -> Any:
+            filled = dict(enumerate(arrays)) | dict(zip(order, values, strict=True))
+            return fn(*(filled[n] for n in range(len(arrays))))
+
+        value, pull = jax.vjp(call, *(arrays[n] for n in order))
+        return value, pull(head)
+
+    def run(head: Any, *arrays: Any) -> Any:
+        if own is not None:
+            value, adjoints = pullback(own, arrays, head)
+        else:
+            at = {**dict(zip(inputs, arrays, strict=True)), p.head: head}
+            adjoints = backward(*(at[t] for t in needed))
+            value = None if by_jax else forward(*arrays)
+        adjoints = adjoints if isinstance(adjoints, tuple) else (adjoints,)
+        if not by_jax:
+            return value, adjoints
+        value, judge = pullback(forward, arrays, head)
+        return value, adjoints, judge
+
+    return run
+
+
+def compare_values(found: np.ndarray, expected: np.ndarray, tolerance: float) -> set[str]:
+    infinite = ~np.isfinite(found) & ~np.isfinite(expected)
+    assert_close(np.where(infinite, 0, found), np.where(infinite, 0, expected), "emitted forward", tolerance)
+    same = np.array_equal(found[infinite], expected[infinite], equal_nan=found.dtype.kind in "fc")
+    return set() if same else {"infinite"}
+
+
+def compare_adjoints(
+    variables: Sequence[Placeholder],
+    derived: Sequence[np.ndarray],
+    judged: Sequence[Sequence[np.ndarray]],
+    tolerance: float,
+    finite: bool,
+) -> set[str]:
+    """Emitted adjoints beside the interpreter's, and these beside those of ``jax.vjp`` if there are any."""
+    notes = set()
+    for variable, meaning, code, *references in zip(variables, derived, *judged, strict=True):
+        what = f"emitted adjoint of {variable.name} beside the interpreter"
+        spoiled = ~np.isfinite(code) & (not finite)
+        if not finite and np.isfinite(meaning[spoiled]).any():
+            notes.add("spoiled")
+        assert_close(code[~spoiled], meaning[~spoiled], what, tolerance)
+        for reference in references:
+            # jax.vjp has NaN where a guarded part has, which the adjoint of the guard leaves out
+            known = np.isfinite(reference)
+            beside = f"adjoint of {variable.name} beside jax.vjp"
+            assert_close(meaning[known], reference[known], beside, tolerance)
+    return notes
 
 
 def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 1e-6) -> None:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
+from jaxte.lang.identity import identical
 from jaxte.lower.code.identifiers import APART, docstring_text
 from jaxte.lower.code.vocabulary import Program
 
@@ -46,10 +47,8 @@ def _call(program: Program) -> str:
 def _does_more(program: Program, other: Program) -> bool:
     """Whether ``program`` computes what ``other`` does, and returns all of that first and more."""
     count = len(other.results)
-    same = (program.params, program.sizes, program.statements) == (
-        other.params,
-        other.sizes,
-        other.statements,
+    same = identical(
+        (program.params, program.sizes, program.statements), (other.params, other.sizes, other.statements)
     )
     return same and count < len(program.results) and program.results[:count] == other.results
 
