@@ -58,9 +58,12 @@ class Adjoint(Compute):
         body = planned_body(self)
         if body is self.body:
             return self
-        made = Adjoint(self.name, self.axes, body, ())
-        made.passed_on, made.guarded = self.passed_on, self.guarded
-        return made
+        return self.over(self.axes, body)
+
+    def over(self, axes: Sequence[Axis], body: Expr) -> Adjoint:
+        new = Adjoint(self.name, axes, body, ())
+        new.passed_on, new.guarded = self.passed_on, self.guarded
+        return new
 
 
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:

@@ -10,36 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-
-from jaxte.autodiff.reverse import vjp_graph
+from jaxte.bridge.derived import linearized
 from jaxte.bridge.lazy import lazy
+from jaxte.bridge.linearized import Linearized
 from jaxte.bridge.module import Module, load, title, with_own_externs
-from jaxte.lang.dtypes import is_inexact
+from jaxte.bridge.program import BACKWARD, FORWARD, SAVING, Program, program
 from jaxte.lower.code.identifiers import Names, identifier
-from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
-from jaxte.lower.program.residuals import saved_tensors
-from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
-
-FORWARD, SAVING, BACKWARD = "forward", "forward_with_residuals", "backward"
-
-
-@dataclass(frozen=True)
-class Backward:
-    """The backward pass as tensors.
-
-    Attributes:
-        heads: the adjoint of each output that has a derivative.
-        adjoints: the adjoint of each input that has a derivative.
-        saved: forward tensors kept for it.
-    """
-
-    heads: tuple[Placeholder, ...]
-    adjoints: tuple[Tensor, ...]
-    saved: tuple[Tensor, ...]
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,42 +45,45 @@ class Graph:
     policy: Policy = DEFAULT
 
     @lazy
-    def forward_program(self) -> Program:
-        return lower(FORWARD, self.inputs, self.outputs, self.policy)
+    def program(self) -> Program:
+        """What is called; see ``bridge.primitive``."""
+        return program(
+            FORWARD,
+            self.name,
+            self.inputs,
+            self.outputs,
+            self.policy,
+            self.override,
+            self.fdiff,
+            self.with_head,
+        )
 
-    @lazy
+    @property
+    def forward_program(self) -> Lowered:
+        return self.program.lowered
+
+    @property
     def forward_module(self) -> Module:
         """The forward pass alone."""
-        return self._load([self.forward_program], "")
+        return self.program.module
 
-    @lazy
+    @property
     def differentiable(self) -> tuple[int, ...]:
         """Positions of the inputs that have a derivative."""
-        return tuple(n for n, t in enumerate(self.inputs) if is_inexact(t.dtype)) if self.with_head else ()
+        return self.program.differentiable
+
+    @property
+    def backward(self) -> Linearized:
+        """The derivative to all inputs that have one."""
+        return linearized(self.program, self.differentiable)
 
     @lazy
-    def backward(self) -> Backward:
-        outputs = [self.outputs[n] for n in self.with_head]
-        sources = [self.inputs[n] for n in self.differentiable]
-        names = ["H"] if len(outputs) == 1 else [f"H_{t.name}" for t in outputs]
-        heads = [placeholder(t.shape, t.dtype, n) for t, n in zip(outputs, names, strict=True)]
-        adjoints = vjp_graph(outputs, heads, sources, self.override, self.fdiff) if sources else []
-        saved = saved_tensors(self.inputs, self.outputs, adjoints, self.policy)
-        return Backward(tuple(heads), tuple(adjoints), tuple(saved))
-
-    @lazy
-    def kept(self) -> tuple[Tensor, ...]:
-        """The residuals that are neither inputs nor outputs, which the forward pass has to return beside them."""
-        at_hand = {*self.inputs, *self.outputs}
-        return tuple(t for t in self.backward.saved if t not in at_hand)
-
-    @lazy
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[Lowered, ...]:
         """The forward pass, the forward pass with residuals where it returns more than that, and the backward pass."""
         back = self.backward
         found = [self.forward_program]
-        if self.kept:
-            found.append(lower(SAVING, self.inputs, (*self.outputs, *self.kept), self.policy))
+        if back.kept:
+            found.append(back.saving.lowered)
         if back.adjoints:
             found.append(lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy))
         return tuple(found)
@@ -107,37 +91,24 @@ class Graph:
     @lazy
     def module(self) -> Module:
         """Everything, with ``fn``, a ``jax.custom_vjp`` object."""
-        return self._load(self.programs, custom_vjp_text(self))
-
-    def _load(self, programs: Sequence[Program], epilogue: str) -> Module:
-        own, externs = with_own_externs(programs)
-        text = module_text(own, epilogue, title(self.name, externs))
+        own, externs = with_own_externs(self.programs)
+        text = module_text(own, custom_vjp_text(self), title(self.name, externs))
         return load(text, identifier(self.name), externs)
-
-    @lazy
-    def call(self) -> Callable[..., Any]:
-        """The same ``custom_vjp`` as the module's ``fn``, whose backward pass is made when it is first needed."""
-
-        def forward(*arrays: Any) -> Any:
-            return self.forward_module[FORWARD](*arrays)
-
-        forward.__name__ = identifier(self.name)
-        fn = jax.custom_vjp(forward)
-        fn.defvjp(lambda *arrays: self.module["_fwd"](*arrays), lambda *args: self.module["_bwd"](*args))
-        return fn
 
 
 def custom_vjp_text(graph: Graph) -> str:
     """The end of the module: a ``jax.custom_vjp`` of its functions."""
     back = graph.backward
     names = Names([FORWARD, SAVING, BACKWARD, "fn", "_fwd", "_bwd", "residuals", "cotangents"])
-    for program in graph.programs:
-        names = _reserve(names, [n for n, _ in program.externs])
+    for lowered in graph.programs:
+        names = _reserve(names, [n for n, _ in lowered.externs])
     params = [names.new(t.name) for t in graph.inputs]
     outputs = [names.new(t.name) for t in graph.outputs]
-    kept = [names.new(t.name) for t in graph.kept]
+    kept = [names.new(t.name) for t in graph.backward.kept]
     heads = [names.new(t.name) for t in back.heads]
-    named: dict[Tensor, str] = dict(zip((*graph.outputs, *graph.kept), (*outputs, *kept), strict=True))
+    named: dict[Tensor, str] = dict(
+        zip((*graph.outputs, *graph.backward.kept), (*outputs, *kept), strict=True)
+    )
     named |= dict(zip(graph.inputs, params, strict=True))
     residuals = [named[t] for t in back.saved]
     lines = ["", "", f"def _fwd({', '.join(params)}):"]

@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from jaxte.bridge.arrays import x64_enabled
-from jaxte.bridge.compile import BACKWARD, FORWARD, SAVING, Graph
+from jaxte.bridge.compile import Graph
+from jaxte.bridge.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, Program, TilePass
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.program.residuals import bytes_of

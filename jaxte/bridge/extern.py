@@ -46,6 +46,13 @@ class ExternCall:
         rows = zip(labels, self.shapes, self.kinds, strict=True)
         return [Extern(label, s, d, self.fn, inputs, n, self) for n, (label, s, d) in enumerate(rows)]
 
+    def moved(self, mapped: Sequence[int | None] | None, extent: Any) -> ExternCall:
+        """The same call on other tensors: for each position of their axes at ``mapped``, where there are any."""
+        if mapped is None:
+            return ExternCall(self.name, self.fn, self.shapes, self.kinds)
+        shapes = tuple((extent, *shape) for shape in self.shapes)
+        return ExternCall(self.name, _Batched(self.fn, tuple(mapped)), shapes, self.kinds)
+
     def adjoint(self, output: Extern, head: Tensor) -> list[Extern | None]:
         """The adjoint of each input of the call, for the adjoint ``head`` of one of its outputs.
 
@@ -150,6 +157,21 @@ class _Jvp:
         for _ in range(self.prefix):
             push = jax.vmap(push)
         return push(*map(jnp.asarray, tangents))
+
+
+@dataclass(frozen=True, eq=False)
+class _Batched:
+    """``fn`` for each position of the axes ``mapped`` of its arguments, in front of its results."""
+
+    fn: Callable[..., Any]
+    mapped: tuple[int | None, ...]
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.fn, "__name__", type(self.fn).__name__)
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return jax.vmap(self.fn, self.mapped)(*map(jnp.asarray, arrays))
 
 
 @dataclass(frozen=True, eq=False)

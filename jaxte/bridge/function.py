@@ -286,7 +286,7 @@ def function(
     without: str | Sequence[str] = (),
     debug: bool = False,
 ) -> Any:
-    """A function of arrays with a derived gradient, as a ``jax.custom_vjp``: all of JAX but forward mode goes through it.
+    """A function of arrays with derived gradients, through which every transformation of JAX goes.
 
     As a decorator over a *builder*, which takes Tensors and returns Tensors::
 

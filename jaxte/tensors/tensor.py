@@ -140,6 +140,10 @@ class Compute(Tensor):
             self._inputs = tuple(dict.fromkeys(reads))
         return self._inputs
 
+    def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
+        """A tensor of the same name and kind with another definition."""
+        return type(self)(self.name, axes, body)
+
     def __repr__(self) -> str:
         axes = ", ".join(a.name for a in self.axes)
         return f"{self.name}[{axes}] = {text(self.body)}"

@@ -57,7 +57,7 @@ def test_evaluate_binds_symbolic_sizes(rng) -> None:
 def test_evaluating_again_lowers_nothing(graph, monkeypatch: pytest.MonkeyPatch) -> None:
     *_, Y, feeds = graph
     first = te.evaluate(Y, feeds)
-    monkeypatch.setattr(sys.modules["jaxte.bridge.compile"], "lower", None)
+    monkeypatch.setattr(sys.modules["jaxte.bridge.program"], "lower", None)
     np.testing.assert_array_equal(te.evaluate(Y, feeds), first)
 
 
@@ -89,7 +89,7 @@ def test_source_is_a_module_that_imports_only_jax_and_runs_alone(rng) -> None:
     pasted = jax.grad(lambda *a: fn(*a).sum(), tuple(range(5)))(*leaves)
     own = jax.tree.leaves(jax.grad(lambda p, x: f(p, x).sum(), (0, 1))(params, x))
     for a, b in zip(pasted, own, strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)  # compiled, or one by one
 
 
 def test_source_shows_formulas_in_docstrings(graph) -> None:

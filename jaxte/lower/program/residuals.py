@@ -55,7 +55,7 @@ def saved_tensors(
         available.add(tensor)
     wanted = {inverse_wanted(adjoint, policy) for adjoint in adjoints}
     saved.update((t, None) for t in inputs if t in wanted)
-    _add_sizes(saved, own, [*inputs, *outputs], outputs)
+    add_sizes(saved, own, [*inputs, *outputs], outputs)
     return [t for t in forward if t in saved]
 
 
@@ -120,7 +120,7 @@ def _size(tensor: Tensor) -> int:
     return prod(map(extent_of, tensor.shape)) * _width(tensor)
 
 
-def _add_sizes(
+def add_sizes(
     saved: dict[Tensor, None], own: Sequence[Tensor], sources: Sequence[Tensor], heads: Sequence[Tensor]
 ) -> None:
     """Adds what the symbolic sizes of the backward pass are read from, where neither residuals nor heads have them."""
