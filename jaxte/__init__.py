@@ -133,6 +133,7 @@ from jaxte.lang.functions import (
     softplus,
     sqrt,
     square,
+    stop_gradient,
     subtract,
     swish,
     tan,
@@ -178,7 +179,7 @@ __all__ = [
     "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh", "erf", "erfc", "erfinv", "lgamma",
     "gammaln", "digamma", "polygamma", "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu",
-    "swish", "real", "imag", "conj", "conjugate",
+    "swish", "real", "imag", "conj", "conjugate", "stop_gradient",
     # differentiation
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
     "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",

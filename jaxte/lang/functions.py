@@ -36,7 +36,7 @@ __all__ = [
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan", "arctan2",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh",
     "erf", "erfc", "erfinv", "lgamma", "gammaln", "digamma", "polygamma",
-    "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu", "swish", "real", "imag", "conj", "conjugate",
+    "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu", "swish", "real", "imag", "conj", "conjugate", "stop_gradient",
 ]
 # fmt: on
 
@@ -92,6 +92,7 @@ maximum = _front("maximum")
 minimum = _front("minimum")
 abs = _front("abs")
 sign = _front("sign")
+stop_gradient = _front("stop_gradient")
 floor = _front("floor")
 ceil = _front("ceil")
 trunc = _front("trunc")

@@ -193,6 +193,8 @@ _COMPLEX = (
              latex=r"\operatorname{{Im}}", vjp=rules.imag_vjp),
     function("conj", "Complex conjugate. Its adjoint is the conjugate of the adjoint.", of_real(one),
              latex=r"\overline{{{0}}}", vjp=lambda g, y, x: (f.conj(g) if y.dtype.startswith("c") else g,)),
+    function("stop_gradient", "x, which derivatives of every order take for a constant. Derivative: zero.",
+             jnp="lax.stop_gradient", numpy=lambda x: x),
     function("cast", "x as another dtype. Derivative: 1 between floating dtypes, else zero.", rules.cast_partial,
              jnp=Form("{0}.astype({dtype})", CALL, (CALL,)), latex="{0}", numpy=lambda x: x, vjp=rules.cast_vjp),
 )
@@ -201,7 +203,7 @@ _COMPLEX = (
 # What is finite wherever the operands are; of the functions that stand in neither, the value is.
 _FINITE_WITH_DERIVATIVES = (
     "add subtract multiply negative select maximum minimum relu relu6 sigmoid log_sigmoid tanh sin cos abs sign "
-    "floor ceil trunc round cast softplus erf erfc silu gelu square real imag conj equal not_equal less "
+    "floor ceil trunc round cast stop_gradient softplus erf erfc silu gelu square real imag conj equal not_equal less "
     "less_equal greater greater_equal logical_and logical_or logical_not atan isnan isinf isfinite "
 )
 _NOT_FINITE = (

@@ -24,7 +24,7 @@ OPS: dict[str, Op] = {
     **_ops("inexact", 1, "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"),
     **_ops("inexact", 1, "erf erfc erfinv lgamma digamma sigmoid log_sigmoid softplus gelu silu relu6"),
     **_ops("inexact", 2, "atan2 hypot logaddexp polygamma"),
-    **_ops("promote", 1, "relu square sign floor ceil trunc round conj"),
+    **_ops("promote", 1, "relu square sign floor ceil trunc round conj stop_gradient"),
     **_ops("bool", 1, "isnan isinf isfinite"),
     **_ops("real", 1, "real imag"),
     # the operation of a cast has its dtype as the result; one row stands for all of them

@@ -21,7 +21,8 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """``exp(x) / sum(exp(x))`` along ``axis``, without overflow."""
     axis = normal_axis(axis, x.ndim, "softmax")
     largest = reduce(r.max, x, axis, True, "largest")
-    scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, largest)
+    # its adjoint vanishes, so that it may be a constant: second derivatives then do not ask where it is reached
+    scaled = pointwise("scaled", lambda e, m: f.exp(e - f.stop_gradient(m)), x, largest)
     total = reduce(r.sum, scaled, axis, True, "total")
     return pointwise("softmax", f.divide, scaled, total)
 
@@ -31,7 +32,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """``x - log(sum(exp(x)))`` along ``axis``, without overflow."""
     axis = normal_axis(axis, x.ndim, "log_softmax")
     largest = reduce(r.max, x, axis, True, "largest")
-    shifted = pointwise("shifted", f.subtract, x, largest)
+    shifted = pointwise("shifted", lambda e, m: e - f.stop_gradient(m), x, largest)
     total = reduce(r.sum, shifted, axis, True, "total", of=f.exp)
     return pointwise("log_softmax", lambda e, s: e - f.log(s), shifted, total)
 

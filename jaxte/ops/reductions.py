@@ -161,7 +161,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: boo
     """``log(sum(exp(x)))`` along ``axis``, without overflow."""
     axis = normal_axes(excluded(axis, x.ndim, exclude, "logsumexp"), x.ndim, "logsumexp")
     largest = reduce(r.max, x, axis, True, "largest", of=inexact)
-    shift = pointwise("shift", lambda m: f.select(f.isfinite(m), m, 0), largest)
+    shift = pointwise("shift", lambda m: f.stop_gradient(f.select(f.isfinite(m), m, 0)), largest)
     scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)
     total = reduce(r.sum, scaled, axis, True, "total")
     result = pointwise("logsumexp", lambda s, m: f.log(s) + m, total, shift)
