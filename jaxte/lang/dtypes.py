@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from string import ascii_lowercase
 
 from jaxte.lang.errors import DtypeError
 
@@ -152,3 +153,8 @@ def scalar_kind(value: object) -> Kind:
     if isinstance(value, complex):
         return "complex64", True
     raise DtypeError(f"{value!r} is not a scalar; index a tensor, or use te.const")
+
+
+def width(dtype: str) -> int:
+    """The bytes of one element."""
+    return 1 if dtype == "bool" else int(dtype.strip(ascii_lowercase)) // 8

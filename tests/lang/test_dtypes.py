@@ -91,3 +91,8 @@ def test_scalars() -> None:
     assert [dtypes.scalar_kind(v) for v in (True, 1, 1.0, 1j)] == [("bool", False), *WEAK]
     with pytest.raises(DtypeError, match=r"index a tensor, or use te\.const"):
         dtypes.scalar_kind("one")
+
+
+@pytest.mark.parametrize("dtype", dtypes.DTYPES)
+def test_widths_are_those_of_jax(dtype: str) -> None:
+    assert dtypes.width(dtype) == jnp.dtype(dtype).itemsize

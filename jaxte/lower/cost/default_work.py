@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
@@ -55,7 +54,7 @@ _CHEAP = frozenset(
 def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     """The work of ``node`` at each point of ``axes``, without any form of its own."""
     everywhere = points(axes) * points(node.axes)
-    width = np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    width = dtypes.width(node.dtype)
     shifted = shifted_axes(axes, node)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, Var
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
@@ -162,4 +161,4 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 def _width(tensor: Tensor) -> int:
     """The bytes of an element."""
-    return 2 if tensor.dtype == "bfloat16" else np.dtype(tensor.dtype).itemsize
+    return dtypes.width(tensor.dtype)

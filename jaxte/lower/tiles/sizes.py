@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import Members
 from jaxte.lang.walk import free_axes, postorder, reads_of
@@ -27,13 +26,9 @@ MEMORY_WORTH = 3
 RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
 
 
-def width_of(dtype: str) -> int:
-    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
-
-
 def bytes_of(tensor: Tensor) -> int | None:
     """The memory of ``tensor``; None where it depends on symbolic sizes."""
-    count = width_of(tensor.dtype)
+    count = dtypes.width(tensor.dtype)
     for extent in tensor.shape:
         if not isinstance(extent, int):
             return None
@@ -45,7 +40,7 @@ def work_of(tensor: Compute) -> Work:
     """The work of all of ``tensor``: that of a band, where it is one, else that of the general path."""
     reduces = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
     total = Work(
-        stream=2 * width_of(tensor.dtype) * points(tensor.axes),
+        stream=2 * dtypes.width(tensor.dtype) * points(tensor.axes),
         transcendental=expensive_calls([tensor.body]) * points(tensor.axes) if not reduces else 0,
         kernel=1,
     )
@@ -93,7 +88,7 @@ def reduced_bytes(body: Expr) -> int:
 
 def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:
     own = list(axes)
-    return width_of(dtype) * points(own) if all(isinstance(a.extent, Const) for a in own) else 0
+    return dtypes.width(dtype) * points(own) if all(isinstance(a.extent, Const) for a in own) else 0
 
 
 def overlaps(tensor: Compute) -> bool:

@@ -20,8 +20,7 @@ import keyword
 from collections.abc import Mapping, Sequence
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Read
 from jaxte.lang.identity import identical, place_of
 from jaxte.lower.code.identifiers import identifier
@@ -205,4 +204,4 @@ def _is_of_data(spec: BandSpec) -> bool:
 
 
 def _width(dims: Dims) -> int:
-    return 2 if dims.array.dtype == "bfloat16" else np.dtype(dims.array.dtype).itemsize
+    return dtypes.width(dims.array.dtype)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, Axis, Reduce, as_expr
 from jaxte.lower.body.candidates import Candidate, Search
@@ -153,7 +152,7 @@ def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
 
 def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:
     """Each operand that is laid out is read and written, and the result once more for its order."""
-    width = np.dtype("float32").itemsize
+    width = dtypes.width("float32")
     laid_out = [width * prod(map(extent_of, fold.spec.lhs_shape or ())) for fold in folds]
     moved = points(axes) + prod(map(extent_of, spec.rhs_shape or spec.rhs.shape))
     return Work(
@@ -178,7 +177,7 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
     few = max(1.0, _LANES / window["O"])
     if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)
-    copied, between = (n / 2 / window["O"] * np.dtype("float32").itemsize for n in (flops, met - flops))
+    copied, between = (n / 2 / window["O"] * dtypes.width("float32") for n in (flops, met - flops))
     return Work(convolution=flops * few / _cores(window), stream=copied + between / few**2, kernel=1)
 
 
@@ -193,7 +192,7 @@ def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[C
     few = max(1.0, _LANES / window["O"])
     if len(spec.strides) > RANK:
         return copies + Work(volume_convolution=flops * few)
-    copied = flops / 2 / window["O"] * np.dtype("float32").itemsize
+    copied = flops / 2 / window["O"] * dtypes.width("float32")
     return copies + Work(convolution=flops * few / _cores(window), stream=copied)
 
 

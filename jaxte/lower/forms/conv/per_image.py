@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, Const
 from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
 from jaxte.lower.cost.work import Work, extent_of, points
@@ -125,7 +124,7 @@ def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image) -> Wor
     made = _extents(spec, "O")[0] * image.columns.taps * positions
     dims = f"NC{image.rows.letter}{image.columns.letter}"
     moved = (lhs != dims) * _size(spec) + (out != dims) * points(axes)
-    width = np.dtype(spec.lhs.dtype).itemsize
+    width = dtypes.width(spec.lhs.dtype)
     return Work(
         dot=2.0 * count * made * features * image.rows.taps,
         stream=width * (count * (laid_out + made) + 2.0 * moved),
@@ -136,7 +135,7 @@ def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image) -> Wor
 
 def held_bytes(spec: ConvolutionSpec, axes: Sequence[Axis]) -> int:
     """What XLA's convolution holds: all images and results in another order."""
-    width = np.dtype(spec.lhs.dtype).itemsize
+    width = dtypes.width(spec.lhs.dtype)
     return width * (_size(spec) + points(axes))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.identity import among
 from jaxte.lower.body.candidates import Candidate, Search
@@ -59,7 +58,7 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     entries = spec.rows.extent * spec.columns.extent
     matrix = float(entries * prod(extents[a] for a in roles if isinstance(a, Axis)))
     flops = 2.0 * entries * prod(extents.values())
-    width = np.dtype("float32" if spec.lhs.dtype == "bfloat16" else spec.lhs.dtype).itemsize
+    width = dtypes.width(spec.lhs.dtype)
     groups = prod(
         e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
     )

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Read, as_expr
 from jaxte.lang.scalars import BITAND
@@ -59,7 +58,7 @@ def _candidates(body: Body, node: Read, current: Read, index: Value, place: int)
     ones = rows * extents[place]
     if not is_float(node.dtype) or ones > _MOST_ONES:
         return
-    hot = ones * np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    hot = ones * dtypes.width(node.dtype)
     work = Work(dot=2.0 * values * extents[place], stream=2.0 * hot, temporaries=hot, kernel=2)
     finite = find(node.tensor, Finite) is not None
     yield Candidate(ONE_HOT, work, None, "" if finite else _NOT_FINITE.format(node.tensor.name))

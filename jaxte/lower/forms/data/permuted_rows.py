@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lower.code.vocabulary import Code
 from jaxte.lower.cost.policy import ANY, Policy
@@ -46,7 +45,7 @@ def inverse_of(read: Expr) -> Tensor | None:
     if not all(isinstance(index, Axis) for index in rest):
         return None
     elements = math.prod(extent_of(e) for e in table.shape[1:])
-    bytes_held = extent_of(table.shape[0]) * elements * np.dtype(table.dtype).itemsize
+    bytes_held = extent_of(table.shape[0]) * elements * dtypes.width(table.dtype)
     return fact.inverse if _SHORTEST <= elements <= _LONGEST and bytes_held >= _CACHE else None
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from math import log2, prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lower.body.candidates import Candidate, Search
@@ -33,7 +32,7 @@ def scatter_candidates(
 ) -> Iterator[Candidate]:
     """A scatter-add, one of sorted positions, and a product with the one-hot matrix of the positions."""
     values = prod(extent_of(e) for e in spec.values.shape)
-    width = np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    width = dtypes.width(node.dtype)
     moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
     yield _candidate(body, spec, axes, node, FORMS[node.reducer.name], moved, scatter_source)
     if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of
@@ -117,16 +116,16 @@ def _bytes(tensor: Tensor, widths: Widths) -> float:
     sizes = [extent_of(extent) for extent in tensor.shape]
     around = widths or ((0, 0),) * len(sizes)
     wide = [size + before + after for size, (before, after) in zip(sizes, around, strict=True)]
-    return float(prod(wide) * np.dtype(tensor.dtype).itemsize)
+    return float(prod(wide) * dtypes.width(tensor.dtype))
 
 
 def _bytes_read(read: Read) -> float:
-    return max(_bytes(read.tensor, ()), points(free_axes(read)) * np.dtype(read.dtype).itemsize)
+    return max(_bytes(read.tensor, ()), points(free_axes(read)) * dtypes.width(read.dtype))
 
 
 def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
     """The array that the pieces are written into, and the edges, of which each reads and writes a few rows."""
-    width, whole = np.dtype(dtype).itemsize, points(axes)
+    width, whole = dtypes.width(dtype), points(axes)
     inside = prod(extent_of(a.extent) - sum(cuts.get(a, (0, 0))) for a in axes)
     faces = sum(1 for before, after in cuts.values() for count in (before, after) if count)
     edges = width * (whole - inside)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
-import numpy as np
-
+from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lower.body.candidates import Candidate, Search
@@ -188,4 +187,4 @@ def _points(spec: WindowSpec) -> list[int]:
 
 
 def _width(node: Reduce) -> int:
-    return np.dtype("float32" if node.dtype == "bfloat16" else node.dtype).itemsize
+    return dtypes.width(node.dtype)
