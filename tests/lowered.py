@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 import jaxte as te
+from jaxte.lower.code.lines import sources_of
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
@@ -32,7 +33,7 @@ def text_of(*outputs: Tensor) -> str:
 
 def sources(*outputs: Tensor) -> list[str]:
     """The right-hand sides of the emitted assignments."""
-    return [s.source for s in program_of(*outputs).statements]
+    return sources_of(program_of(*outputs))
 
 
 def arrays_for(program: Program, seed: int = 0) -> list[np.ndarray]:
@@ -72,7 +73,7 @@ def check(*outputs: Tensor, tolerance: float = 1e-4, seed: int = 0) -> list[str]
         np.testing.assert_allclose(
             value.astype("complex128"), wanted.astype("complex128"), rtol=tolerance, atol=tolerance
         )
-    return [s.source for s in program.statements]
+    return sources_of(program)
 
 
 def primitives(*outputs: Tensor) -> str:

@@ -85,6 +85,8 @@ LAYERS = (
     "autodiff.derivatives",
     "autodiff.transpose",
     "autodiff",
+    "lower.arrays.*",
+    "lower.printing.*",
     "lower.code.*",
     "lower.views.*",
     "lower.match.*",

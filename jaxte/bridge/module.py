@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jaxte.lower.arrays.data import Call
 from jaxte.lower.code.vocabulary import Program, Statement
 
 
@@ -61,8 +62,10 @@ def _identifiers(program: Program) -> Iterator[str]:
 
 def _renamed(program: Program, table: Mapping[str, str]) -> Program:
     def call(statement: Statement) -> Statement:
-        function, bracket, rest = statement.source.partition("(")
-        return replace(statement, source=f"{table.get(function, function)}{bracket}{rest}")
+        own = statement.source
+        if not isinstance(own, Call):
+            return statement
+        return replace(statement, source=replace(own, function=table.get(own.function, own.function)))
 
     return replace(
         program,

@@ -13,20 +13,18 @@ from typing import Any
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
+from jaxte.lower.arrays.operations import Cast, Kept
+from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.statements import Statements
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
 from jaxte.lower.code.identifiers import Names
-from jaxte.lower.code.python_text import (
-    Sizes,
-    apply_steps,
-    dtype_text,
-    name,
-    number,
-)
+from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Code, Estimate, Pad, Value, View
+from jaxte.lower.code.vocabulary import Estimate, Value, View
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.match.guarded_reads import guarded_reads
+from jaxte.lower.printing.printer import Printer
 from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
 from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.intervals import (
@@ -38,6 +36,7 @@ from jaxte.lower.views.intervals import (
     known,
     lowest,
     nonnegative,
+    plus,
     surely_inside,
 )
 from jaxte.lower.views.overlaps import overlapping
@@ -58,13 +57,13 @@ class Body(Statements):
         label: str,
         target: str,
         names: Names,
-        sizes: Sizes,
+        printer: Printer,
         tensors: Mapping[Tensor, str],
         rules: Mapping[str, Callable[..., Any]],
         policy: Policy,
         tensor_name: str,
     ) -> None:
-        super().__init__(label, target, names, sizes)
+        super().__init__(label, target, names, printer)
         self.tensors = tensors
         self.rules = rules
         self.policy = policy
@@ -213,15 +212,22 @@ class Body(Statements):
         here = frozenset(found.dims)
         dims = [d for d in scope.order if d in here]
         steps = (*found.steps, *reorder(found.dims, dims))
-        return Value(apply_steps(name(source), steps, self.sizes), tuple(dims), (node.dtype, False))
+        return Value(apply_steps(self.tensor(node.tensor, source), steps), tuple(dims), (node.dtype, False))
+
+    def tensor(self, tensor: Tensor, called: str = "") -> Name:
+        """``tensor`` as a node; ``called`` names another array of its dtype in its place, of the same shape or padded."""
+        extents = tuple(as_expr(e) for e in tensor.shape)
+        own = called or self.tensors[tensor]
+        if own == self._padded_names.get(tensor):
+            extents = tuple(plus(e, *w) for e, w in zip(extents, self.padded[tensor], strict=True))
+        return Name(own, extents, (tensor.dtype, False))
 
     def _padded_name(self, tensor: Tensor) -> str:
         """What ``tensor`` with zeros around it is called."""
         if tensor not in self._padded_names:
             own = self.names.new(f"{self.tensors[tensor]}_padded")
             widths = tuple((as_expr(low), as_expr(high)) for low, high in self.padded[tensor])
-            code = apply_steps(name(self.tensors[tensor]), [Pad(widths)], self.sizes)
-            self.assign(own, Code(f"lax.optimization_barrier({code.text})"))
+            self.assign(own, Kept(apply_steps(self.tensor(tensor), [Pad(widths)])))
             self._padded_names[tensor] = own
         return self._padded_names[tensor]
 
@@ -242,7 +248,7 @@ class Body(Statements):
         dims = dims_of(index)
         kind = (dtype or "int32", False)
         if not dims:
-            code = self.sizes.code(index)
+            code = size(index)
             own = Value(code, (), ("int32", True), literal=True, number=known(index))
             if dtype in (None, "int32"):
                 return own
@@ -251,8 +257,8 @@ class Body(Statements):
             if kind[0] in SHORT_INTEGERS or kind[0].startswith(
                 "u"
             ):  # JAX refuses a number that they do not hold
-                return Value(Code(f"jnp.int32({code.text}).astype({dtype_text(kind[0])})"), (), kind)
-            return Value(Code(f"{dtype_text(kind[0])}({code.text})"), (), kind)
+                return Value(Cast(Typed(code, "int32"), kind[0]), (), kind)
+            return Value(Typed(code, kind[0]), (), kind)
         if dtype == "bool":  # which no range of positions has
             return self.cast(self.index_value(index, scope, None), dtype, True)
         form = linear(index)
@@ -272,7 +278,7 @@ class Body(Statements):
         left, right = (scope.index(a) for a in node.args)
         decided = decide(node.op, left, right)
         if decided is not None:
-            return Value(Code(str(decided)), (), ("bool", False), literal=True)
+            return Value(Number(decided), (), ("bool", False), literal=True)
         operands = [self.index_value(a, scope, None) for a in (left, right)]
         return self.combine(node.op, operands, ("bool", False), scope)
 

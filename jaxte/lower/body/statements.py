@@ -8,63 +8,73 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import COMPARISONS, SELECT, Op
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL, Function
+from jaxte.lower.arrays.leaves import Arange, Full, Name, Typed
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, Broadcast, Cast, Stacked
+from jaxte.lower.arrays.steps import Step
 from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.identifiers import Names
-from jaxte.lower.code.python_text import Sizes, apply_steps, broadcast, dtype_text, name, parenthesised
-from jaxte.lower.code.vocabulary import Code, Statement, Step, Value
+from jaxte.lower.code.python_text import apply_steps, broadcast
+from jaxte.lower.code.vocabulary import Statement, Value
+from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.intervals import simplify
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 
-_LONGEST_LINE = 92
+_LONGEST_LINE, _SHORT = 92, 24
 _WIDE = {"float32": "float64", "complex64": "complex128"}
 
 
 class Statements:
     """The statements of one tensor so far, and what makes values of values."""
 
-    def __init__(self, label: str, target: str, names: Names, sizes: Sizes) -> None:
+    def __init__(self, label: str, target: str, names: Names, printer: Printer) -> None:
         self.label = label
         self.target = target
         self.names = names
-        self.sizes = sizes
+        self.printer = printer
         self.statements: list[Statement] = []
-        self.written: dict[str, str] = {}  # names of code; the bodies of one function share them
+        self.written: dict[Node, str] = {}  # names of nodes; the bodies of one function share them
         self.wide = False  # whether the tensor is of 64-bit floats, or reads such
-        self._positions: dict[
-            str, tuple[Axis, int, int]
-        ] = {}  # which positions the code of an int32 arange has
 
     # --- names
 
     def named(self, value: Value) -> Value:
         """``value`` under a name of its own, in a statement if it has none."""
-        if value.code.is_name or value.literal:
+        if isinstance(value.code, Name) or value.literal:
             return value
-        if value.code.text not in self.written:
+        if value.code not in self.written:
             self._define(self.names.numbered(self.target), value.code)
-        return Value(name(self.written[value.code.text]), value.dims, value.kind)
+        return Value(name_of(self.written[value.code], value.dims, value.kind), value.dims, value.kind)
 
     def named_as(self, wanted: str, value: Value) -> Value:
         """``value`` under a name like ``wanted``, unless it has one."""
-        if not value.code.is_name and value.code.text not in self.written:
+        if not isinstance(value.code, Name) and value.code not in self.written:
             self._define(self.names.new(wanted), value.code)
         return self.named(value)
 
-    def _define(self, target: str, code: Code) -> None:
-        self.assign(target, code)
-        self.written[code.text] = target
+    def named_tuple(self, node: Node) -> Name:
+        """The name of a tuple of arrays."""
+        if node not in self.written:
+            self._define(self.names.numbered(self.target), node)
+        return Name(self.written[node])
 
-    def assign(self, target: str, code: Code) -> None:
-        self.statements.append(Statement(self.label, target, code.text))
+    def _define(self, target: str, code: Node) -> None:
+        self.assign(target, code)
+        self.written[code] = target
+
+    def assign(self, target: str, code: Node) -> None:
+        self.statements.append(Statement(self.label, target, code))
+
+    def text(self, value: Value) -> str:
+        """The text of ``value``."""
+        return self.printer.text(value.code)
 
     def with_steps(self, value: Value, steps: Sequence[Step], dims: Sequence[Axis]) -> Value:
         """``value`` after view steps, over the dimensions that it has then."""
         if value.literal:
             return value
-        return Value(apply_steps(value.code, steps, self.sizes), tuple(dims), value.kind)
+        return Value(apply_steps(value.code, steps), tuple(dims), value.kind)
 
     def in_order(self, value: Value, scope: Scope) -> Value:
         """``value`` with its dimensions in the order of ``scope``."""
@@ -84,17 +94,16 @@ class Statements:
             return rest
         dims = tuple(d for d in scope.order if any(among(d, v.dims) for v in operands))
         values = self._agreeing(op, list(operands), kind)
-        row = TABLE[op.name]
         while True:
-            codes = [broadcast(v, dims) for v in values]
-            text, strength = row.code.write(*((c.text, c.strength) for c in codes))
-            unnamed = [n for n, v in enumerate(values) if not (v.code.is_name or v.literal)]
-            longest = max(unnamed, key=lambda n: len(values[n].code.text), default=0)
-            if len(text) <= _LONGEST_LINE or not unnamed or len(values[longest].code.text) <= 24:
+            node = Apply(op, tuple(broadcast(v, dims) for v in values))
+            unnamed = [n for n, v in enumerate(values) if not (isinstance(v.code, Name) or v.literal)]
+            if len(self.printer.text(node)) <= _LONGEST_LINE or not unnamed:
+                break
+            longest = max(unnamed, key=lambda n: len(self.text(values[n])))
+            if len(self.text(values[longest])) <= _SHORT:
                 break
             values[longest] = self.named(values[longest])
-        kept = _kept(row, values, dims)
-        return Value(Code(text, strength, kept=kept), dims, self._kind(op, values, kind))
+        return Value(node, dims, self._kind(op, values, kind))
 
     def _widened(self, op: Op, operands: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
         """What numbers and positions make of themselves, in float64 where it meets float64: it has no dtype until then."""
@@ -116,7 +125,7 @@ class Statements:
         if all(v.literal for v in operands):
             if kind[1] and op is SELECT:
                 return values
-            typed = [Value(typed_number_text(v, kind[0]), (), (kind[0], False)) for v in operands[:1]]
+            typed = [Value(Typed(v.code, kind[0]), (), (kind[0], False)) for v in operands[:1]]
             return [*values[: len(values) - len(operands)], *typed, *operands[1:]]
         # A literal is written without its dtype, so it takes the one that it meets.
         promoted = dtypes.promote((v.dtype, v.kind[1] or v.literal) for v in operands)
@@ -142,7 +151,7 @@ class Statements:
         return [self.cast(v, "int32") if among(v, short) else v for v in values]
 
     def _typed(self, value: Value) -> Value:
-        return Value(typed_number_text(value, value.dtype), (), (value.dtype, False))
+        return Value(Typed(value.code, value.dtype), (), (value.dtype, False))
 
     def _kind(self, op: Op, values: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
         """The kind that JAX gives the result; weak where every operand is, or integers meet a weak float."""
@@ -156,14 +165,15 @@ class Statements:
     def cast(self, value: Value, dtype: str, always: bool = False) -> Value:
         """``value`` as ``dtype``; nothing where it is that already."""
         if value.literal:
-            return Value(typed_number_text(value, dtype), (), (dtype, False))
+            return Value(Typed(value.code, dtype), (), (dtype, False))
         if value.kind == (dtype, False) and not always:
             return value
-        positions = self._positions.get(value.code.text)
-        if positions is not None and dtype != "bool":  # made in the right dtype at once
-            return Value(self.arange(*positions, dtype), value.dims, (dtype, False))
-        code = Code(f"{parenthesised(value.code)}.astype({dtype_text(dtype)})")
-        return Value(code, value.dims, (dtype, False))
+        own = value.code
+        if (
+            isinstance(own, Arange) and own.own_dtype == "int32" and dtype != "bool"
+        ):  # made in the right dtype at once
+            return Value(Arange(own.start, own.stop, own.step, dtype), value.dims, (dtype, False))
+        return Value(Cast(own, dtype), value.dims, (dtype, False))
 
     def typed(self, value: Value, dtype: str) -> Value:
         """``value`` as an array of ``dtype`` for good: no number of Python, nothing that takes the dtype of what it meets."""
@@ -172,53 +182,31 @@ class Statements:
     def stack(self, values: Sequence[Value], dim: Axis, scope: Scope) -> Value:
         """Values for each position of ``dim`` as one array."""
         dims = tuple(d for d in scope.order if any(among(d, v.dims) for v in values))
-        texts: list[str] = []
+        parts: list[Node] = []
         for value in values:
-            code = broadcast(value, dims)
-            if not identical(value.dims, dims):
-                code = Code(f"jnp.broadcast_to({code.text}, {self.sizes.shape([d.hi for d in dims])})")
-            texts.append(code.text)
+            part = broadcast(value, dims)
+            parts.append(part if identical(value.dims, dims) else Broadcast(part, tuple(d.hi for d in dims)))
         order = tuple(d for d in scope.order if among(d, dims) or d is dim)
-        written = f"jnp.stack([{', '.join(texts)}], axis={place_of(dim, order)})"
-        return Value(Code(written), order, values[0].kind)
+        return Value(Stacked(tuple(parts), place_of(dim, order)), order, values[0].kind)
 
-    def arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Code:
+    def arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Node:
         """``step * dim + start`` at each position of ``dim``; without a dtype, in JAX's default integers."""
-        stop = simplify(step * dim.hi + start, {})
-        bounds = [self.sizes.text(stop)]
-        if start or step != 1:
-            bounds.insert(0, str(start))
-        if step != 1:
-            bounds.append(str(step))
-        given = "" if dtype is None else f", dtype={dtype_text(dtype)}"
-        code = Code(f"jnp.arange({', '.join(bounds)}{given})")
-        if dtype == "int32":
-            self._positions[code.text] = dim, step, start
-        return code
+        return Arange(start, simplify(step * dim.hi + start, {}), step, dtype or "")
 
-    def full(self, value: Value, dims: Sequence[Axis]) -> Code:
+    def full(self, value: Value, dims: Sequence[Axis]) -> Node:
         """``value`` as an array over all of ``dims``."""
         if value.literal:
-            shape = self.sizes.shape([d.hi for d in dims])
             if not dims:
                 return self.cast(value, value.dtype).code
-            return Code(f"jnp.full({shape}, {value.code.text}, {dtype_text(value.dtype)})")
+            return Full(tuple(d.hi for d in dims), value.code, value.dtype)
         code = broadcast(value, dims)
         if identical(value.dims, tuple(dims)) or (
             value.dims and all(among(d, value.dims) or d.hi is ONE for d in dims)
         ):
             return code
-        return Code(f"jnp.broadcast_to({code.text}, {self.sizes.shape([d.hi for d in dims])})")
+        return Broadcast(code, tuple(d.hi for d in dims))
 
 
-def typed_number_text(value: Value, dtype: str) -> Code:
-    return Code(f"{dtype_text(dtype)}({value.code.text})", CALL)
-
-
-def _kept(row: Function, values: Sequence[Value], dims: Sequence[Axis]) -> tuple[str, tuple[int, ...]]:
-    """The operation ``row`` on operands with axes of length 1, where those that are arrays have them at the same places."""
-    places = {v.code.kept[1] for v in values if v.dims}
-    if len(places) != 1 or () in places or any(v.dims and not identical(v.dims, tuple(dims)) for v in values):
-        return "", ()
-    texts = [(v.code.kept[0] if v.dims else v.code.text, v.code.strength) for v in values]
-    return row.code.write(*texts)[0], places.pop()
+def name_of(identifier: str, dims: Sequence[Axis], kind: dtypes.Kind) -> Name:
+    """The name of an array over ``dims``."""
+    return Name(identifier, tuple(d.hi for d in dims), kind)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Generator, Sequence
 
 from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array, as_atom
-from jaxte.lower.code.vocabulary import Code, Statement, Value
+from jaxte.lower.code.vocabulary import Statement, Value
 from jaxte.lower.views.scope import Scope
 
 _SHORT = 40
@@ -23,8 +24,9 @@ def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, 
         body.direct = direct
         value = body.cast(value, array.dtype)
         entire = Value(body.full(value, array.axes), array.axes, value.kind)
-        short = len(entire.code.text) <= _SHORT and entire.code.strength == CALL
-        texts.append((entire if short else body.named(entire)).code.text)
+        text, strength = body.printer.write(entire.code)
+        short = len(text) <= _SHORT and strength == CALL
+        texts.append(text if short else body.text(body.named(entire)))
     return texts
 
 
@@ -32,10 +34,13 @@ def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str
     """Writes statements ``name = ...`` to names that they ask for, and returns the name of the last one."""
     for line in lines(lambda: body.names.numbered(body.target)):
         target, _, source = line.partition(" = ")
-        body.statements.append(Statement(body.label, target, source))
+        body.statements.append(Statement(body.label, target, Text(source)))
     return target
 
 
 def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:
     """An expression over all of ``axes``, which may need parentheses."""
-    return Value(Code(text, CALL if as_atom(text) == text else 0), axes, (node.dtype, False))
+    strength = CALL if as_atom(text) == text else 0
+    return Value(
+        Text(text, strength, tuple(a.hi for a in axes), (node.dtype, False)), axes, (node.dtype, False)
+    )

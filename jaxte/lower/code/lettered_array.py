@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis
-from jaxte.lower.code.python_text import dtype_text
 from jaxte.lower.code.spec import Array, as_atom, tuple_text
+from jaxte.lower.printing.numbers import dtype_text
 
 
 @dataclass(frozen=True)

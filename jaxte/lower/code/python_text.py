@@ -1,240 +1,130 @@
-"""Python text of sizes, numbers, indices and view steps."""
+"""View steps on nodes, and values broadcast against each other."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Scalar, Var
+from jaxte.lang.expr import ONE, ZERO, Axis
 from jaxte.lang.identity import among, identical
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL, PRODUCT, SIGN
-from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
-from jaxte.lower.code.vocabulary import (
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, Reduced, View
+from jaxte.lower.arrays.steps import (
     ALL,
-    Code,
+    NEW,
+    ZEROTH,
+    Entry,
     Index,
+    New,
     Only,
     Pad,
     Range,
     Repeat,
     Reshape,
     Step,
-    Tile,
-    Transpose,
-    Value,
 )
-
-_ONLY = "0 of 1"  # the entry of the one element of a dimension, before it is written
-
-
-class Sizes:
-    """Writes extents, with symbolic sizes under the identifiers that the function gives them."""
-
-    def __init__(self, names: Mapping[Var, str]) -> None:
-        self._names = names
-
-    def code(self, size: Expr) -> Code:
-        memo: dict[Expr, tuple[str, int]] = {}
-        for node in postorder(size):
-            match node:
-                case Const(value):
-                    memo[node] = str(value), CALL if int(value) >= 0 else SIGN  # type: ignore[arg-type]
-                case Var():
-                    memo[node] = self._name(node), CALL
-                case Call(op, args) if op.name in ("maximum", "minimum"):
-                    memo[node] = f"{op.name[:3]}({', '.join(memo[a][0] for a in args)})", CALL
-                case Call(op, args):
-                    memo[node] = TABLE[op.name].code.write(*(memo[a] for a in args))
-                case _:
-                    raise LoweringError(
-                        f"`{text(size)}` is no size: it must be made of integers and te.var sizes"
-                    )
-        return Code(*memo[size])
-
-    def text(self, size: Expr) -> str:
-        return self.code(size).text
-
-    def shape(self, extents: Sequence[Expr]) -> str:
-        return tuple_text([self.text(e) for e in extents])
-
-    def _name(self, size: Var) -> str:
-        if size not in self._names:
-            raise LoweringError(
-                f"the size {size.name} is the extent of no input, so that no array tells it; "
-                f"give an input an axis of extent {size.name}"
-            )
-        return self._names[size]
+from jaxte.lower.code.vocabulary import Value
 
 
-def tuple_text(entries: Sequence[str]) -> str:
-    return f"({', '.join(entries)}{',' if len(entries) == 1 else ''})"
+def apply_steps(array: Node, steps: Sequence[Step]) -> Node:
+    """``steps``, one after the other, on ``array``; of reshapes in a row the last one."""
+    for step in steps:
+        if isinstance(step, Reshape) and isinstance(array, View) and isinstance(array.step, Reshape):
+            array = array.array
+        if not _does_nothing(step):
+            array = View(array, step)
+    return array
 
 
-_GREATEST = {"uint32": 2**31 - 1, "uint64": 2**63 - 1}  # that JAX takes as numbers of Python
-
-
-def number(value: Scalar, dtype: str = "") -> Code:
-    """A Python number, or one of ``dtype`` where JAX takes no such number of Python."""
-    if type(value) is int and value > _GREATEST.get(dtype, value):
-        return typed_number(value, dtype)
-    if isinstance(value, bool):
-        return Code(str(value))
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return Code("jnp.nan")
-        return Code("jnp.inf") if value > 0 else Code("-jnp.inf", SIGN)
-    if isinstance(value, complex):
-        parts = [number(value.real).text, number(value.imag).text]
-        return Code(f"complex({', '.join(parts)})")
-    return Code(repr(value), SIGN if value < 0 or math.copysign(1, value) < 0 else CALL)
-
-
-def typed_number(value: Scalar, dtype: str) -> Code:
-    """A number of a JAX dtype."""
-    return Code(f"{dtype_text(dtype)}({number(value).text})")
-
-
-def dtype_text(dtype: str) -> str:
-    return "jnp.bool_" if dtype == "bool" else f"jnp.{dtype}"
-
-
-def name(identifier: str) -> Code:
-    return Code(identifier, CALL, identifier)
-
-
-def indexed(base: str, entries: Sequence[str]) -> Code:
-    """``base[entries]``; whole slices at the end are left out."""
-    shown = ["0" if e == _ONLY else e for e in entries]
-    while shown and shown[-1] == ":":
-        shown.pop()
-    written = f"{base}[{', '.join(shown)}]" if shown else base
-    units = tuple(n for n, e in enumerate(entries) if e == _ONLY)
-    if not units or not all(e == _ONLY or ":" in e for e in entries):
-        return Code(written, CALL, base, tuple(entries))
-    whole = indexed(base, [":" if e == _ONLY else e for e in entries])
-    return Code(written, CALL, base, tuple(entries), kept=(whole.text, units))
-
-
-def apply_steps(code: Code, steps: Sequence[Step], sizes: Sizes) -> Code:
-    """The code of ``steps`` applied to the array ``code``."""
-    for position, step in enumerate(steps):
-        if (
-            isinstance(step, Reshape)
-            and position + 1 < len(steps)
-            and isinstance(steps[position + 1], Reshape)
-        ):
-            continue
-        code = _apply(code, step, sizes)
-    return code
-
-
-def parenthesised(code: Code) -> str:
-    return code.text if code.strength == CALL else f"({code.text})"
-
-
-def _apply(code: Code, step: Step, sizes: Sizes) -> Code:
+def _does_nothing(step: Step) -> bool:
     match step:
         case Index(entries):
-            if all(identical(e, ALL) for e in entries):
-                return code
-            return indexed(parenthesised(code), [_entry(e, sizes) for e in entries])
-        case Pad(widths, mode):
-            return _pad(code, widths, mode, sizes)
-        case Reshape(shape):
-            base = code.unshaped or parenthesised(code)
-            written = ", ".join(sizes.text(e) for e in shape) or "()"
-            return Code(f"{base}.reshape({written})", unshaped=base)
-        case Transpose(order):
-            if order == (1, 0):
-                return Code(f"{parenthesised(code)}.T")
-            return Code(f"jnp.transpose({code.text}, {order})")
-        case Repeat(axis, times):
-            if times is ONE:
-                return code
-            return Code(f"jnp.repeat({code.text}, {sizes.text(times)}, axis={axis})")
-        case Tile(axis, times, ndim):
-            counts = [sizes.text(times) if n == axis else "1" for n in range(ndim)]
-            return Code(f"jnp.tile({code.text}, {counts[0] if ndim == 1 else tuple_text(counts)})")
-    raise AssertionError(step)
+            return all(entry is ALL or entry == ALL for entry in entries)
+        case Pad(widths):
+            return all(w is ZERO for pair in widths for w in pair)
+        case Repeat(_, times):
+            return times is ONE
+    return False
 
 
-def _entry(entry: Range | Expr | Only, sizes: Sizes) -> str:
-    if isinstance(entry, Only):
-        return _ONLY
-    if not isinstance(entry, Range):
-        return sizes.text(entry)
-    start = "" if entry.start is None else sizes.text(entry.start)
-    stop = "" if entry.stop is None else sizes.text(entry.stop)
-    step = "" if entry.step == 1 else f":{entry.step}"
-    return f"{start}:{stop}{step}"
-
-
-def _pad(code: Code, widths: Sequence[tuple[Expr, Expr]], mode: str, sizes: Sizes) -> Code:
-    if all(w is ZERO for pair in widths for w in pair):
-        return code
-    pairs = [f"({sizes.text(a)}, {sizes.text(b)})" for a, b in widths]
-    shown = pairs[0] if len(pairs) == 1 else tuple_text(pairs)
-    extra = "" if mode == "zeros" else f', mode="{mode}"'
-    return Code(f"jnp.pad({code.text}, {shown}{extra})")
-
-
-def broadcast(value: Value, dims: Sequence[Axis]) -> Code:
-    """The code of ``value`` with new axes of length 1 where it lacks one of ``dims``."""
+def broadcast(value: Value, dims: Sequence[Axis]) -> Node:
+    """``value`` with new axes of length 1 where it lacks one of ``dims``."""
     if not value.dims or identical(tuple(value.dims), tuple(dims)):
         return value.code
     own = [n for n, d in enumerate(dims) if among(d, value.dims)]
-    text, reduced = value.code.kept
-    if text and reduced == tuple(n for n in range(len(dims)) if n not in own):
-        return Code(text, value.code.strength)
-    entries = list(value.code.entries) or [":"] * len(value.dims)
-    base = value.code.base or parenthesised(value.code)
-    kept = [e for e in entries if ":" in e or e == "None"]
-    if len(kept) != len(value.dims) or any(e == "None" for e in entries):
-        base, entries = parenthesised(value.code), [":"] * len(value.dims)
-    return _with_new_axes(base, entries, own, len(dims))
+    kept = with_kept_axes(value.code, len(value.dims))
+    if kept is not None and kept[1] == tuple(n for n in range(len(dims)) if n not in own):
+        return kept[0]
+    array = value.code
+    entries: tuple[Entry, ...] = (ALL,) * len(value.dims)
+    if isinstance(array, View) and isinstance(array.step, Index):
+        given = array.step.entries
+        slices = [e for e in given if isinstance(e, Range)]
+        if len(slices) == len(value.dims) and not any(isinstance(e, New) for e in given):
+            array, entries = array.array, given
+    return _with_new_axes(array, entries, own, len(dims))
 
 
-def _with_new_axes(base: str, entries: Sequence[str], own: Sequence[int], ndim: int) -> Code:
-    """Inserts None before the entries of the dimensions at the positions ``own`` of the result."""
-    written: list[str] = []
+def with_kept_axes(array: Node, ndim: int) -> tuple[Node, tuple[int, ...]] | None:
+    """``array``, of ``ndim`` dimensions, with axes of length 1 more, and where they are; None where nothing lies below it that has such.
+
+    That is a reduction that keeps its axes, an array of which an element was taken in a dimension of length 1, and what is made of such.
+    """
+    match array:
+        case View(inner, Index(entries)):
+            units = tuple(n for n, e in enumerate(entries) if isinstance(e, Only))
+            if units and all(isinstance(e, (Only, Range)) for e in entries):
+                whole = Index(tuple(ALL if isinstance(e, Only) else e for e in entries))
+                return apply_steps(inner, [whole]), units
+        case Reduced(axes=tuple(axes), keep=False) if ndim:
+            given = (array.function, array.array, axes, array.own_dtype, array.start)
+            return Reduced(*given, keep=True), axes
+        case Apply() if ndim:
+            return _applied_to_kept(array, ndim)
+    return None
+
+
+def _applied_to_kept(array: Apply, ndim: int) -> tuple[Node, tuple[int, ...]] | None:
+    """An operation on operands with axes of length 1, where those that are arrays have them at the same places."""
+    own: list[Node] = []
+    places: set[tuple[int, ...]] = set()
+    for arg in array.args:
+        if not arg.shape:
+            own.append(arg)
+            continue
+        kept = with_kept_axes(arg, ndim) if len(arg.shape) == ndim else None
+        if kept is None:
+            return None
+        own.append(kept[0])
+        places.add(kept[1])
+    return (Apply(array.op, tuple(own)), places.pop()) if len(places) == 1 else None
+
+
+def _with_new_axes(array: Node, entries: Sequence[Entry], own: Sequence[int], ndim: int) -> Node:
+    """Puts new axes before the entries of the dimensions that come at the positions ``own`` of the result."""
+    found: list[Entry] = []
     position = 0
     taken = iter(own)
     upcoming = next(taken, ndim)
     for entry in entries:
-        if ":" in entry:
-            while position < upcoming:
-                written.append("None")
-                position += 1
-            position += 1
+        if isinstance(entry, Range):
+            found += [NEW] * (upcoming - position)
+            position = upcoming + 1
             upcoming = next(taken, ndim)
-        written.append(entry)
-    written += ["None"] * (ndim - position)
-    written = _keeping(written)
-    if all(entry == ":" for entry in written):
-        return Code(base)
-    return Code(f"{base}[{', '.join(written)}]", CALL, "", ())
+        found.append(entry)
+    found += [NEW] * (ndim - position)
+    return apply_steps(array, [Index(tuple(_keeping(found)))])
 
 
-def _keeping(entries: Sequence[str]) -> list[str]:
+def _keeping(entries: Sequence[Entry]) -> Iterator[Entry]:
     """``entries`` without taking a dimension of extent 1 out beside a place where one is put in."""
-    written: list[str] = []
-    for isolated, run in groupby(entries, lambda e: e in (_ONLY, "None")):
+    for isolated, run in groupby(entries, lambda e: isinstance(e, (Only, New))):
         own = list(run)
-        if isolated:
-            pairs = min(own.count(_ONLY), own.count("None"))
-            rest = ["0"] * (own.count(_ONLY) - pairs) + ["None"] * (own.count("None") - pairs)
-            own = [":"] * pairs + rest
-        written += own
-    return written
-
-
-def product_text(parts: Sequence[Code]) -> Code:
-    """``a * b * c``."""
-    if len(parts) == 1:
-        return parts[0]
-    written = [p.text if p.strength >= PRODUCT + (n > 0) else f"({p.text})" for n, p in enumerate(parts)]
-    return Code(" * ".join(written), PRODUCT)
+        if not isolated:
+            yield from own
+            continue
+        out, into = (sum(isinstance(e, kind) for e in own) for kind in (Only, New))
+        pairs = min(out, into)
+        yield from [ALL] * pairs
+        yield from [ZEROTH] * (out - pairs)
+        yield from [NEW] * (into - pairs)

@@ -1,83 +1,17 @@
-"""The vocabulary of lowering: view steps, pieces of code, statements and programs. All of it immutable."""
+"""The vocabulary of lowering: views, values, statements and programs. All of it immutable."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.dtypes import Kind
-from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.scalars import CALL
+from jaxte.lang.expr import Axis
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import Step
+from jaxte.lower.printing.printer import Printer
 from jaxte.tensors.tensor import Tensor
-
-# --- steps of a view; each acts on a whole array, its fields have one entry for each dimension
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The entry ``start:stop:step`` of an index; None where Python's default is meant."""
-
-    start: Expr | None = None
-    stop: Expr | None = None
-    step: int = 1
-
-
-ALL = Range()
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """The element of a dimension of extent 1, which need not go where a new axis is wanted in its place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """Slices, strides and reversals; an expression takes one position and drops the dimension."""
-
-    entries: tuple[Range | Expr | Only, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pad:
-    """Zeros before and after each dimension; copies of its last elements ("edge"), or of its other end ("wrap")."""
-
-    widths: tuple[tuple[Expr, Expr], ...]
-    mode: str = "zeros"
-
-
-@dataclass(frozen=True, slots=True)
-class Reshape:
-    """The same elements in row-major order under another shape."""
-
-    shape: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Transpose:
-    """Dimensions in another order."""
-
-    order: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Every element of a dimension ``times`` times in a row."""
-
-    axis: int
-    times: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """The whole of a dimension ``times`` times, one copy after the other."""
-
-    axis: int
-    times: Expr
-    ndim: int = 1
-
-
-Step = Index | Pad | Reshape | Transpose | Repeat | Tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +22,14 @@ class View:
     dims: tuple[Axis, ...]
 
 
-# --- code
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A Python expression and how strongly it binds.
-
-    ``base`` and ``entries`` say that it is an index ``base[entries]`` (or a plain name, with no entries), so that
-    new axes can be added to that index. ``unshaped`` is what a reshape on top was applied to. ``kept`` is the
-    text of the same array with axes of length 1 more, and where they are: a reduction that keeps its axes, an array that
-    is taken as it is, and what is made from such.
-    """
-
-    text: str
-    strength: int = CALL
-    base: str = ""
-    entries: tuple[str, ...] = ()
-    unshaped: str = ""
-    kept: tuple[str, tuple[int, ...]] = ("", ())
-
-    @property
-    def is_name(self) -> bool:
-        return self.text.isidentifier()
-
-
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The code of an array with one dimension for each of ``dims``, and the dtype that JAX gives it.
+    """The node of an array with one dimension for each of ``dims``, and the dtype that JAX gives it.
 
     ``literal`` marks Python numbers, which take the dtype of what they meet; ``number`` is which one, where that is known.
     """
 
-    code: Code
+    code: Node
     dims: tuple[Axis, ...]
     kind: Kind
     literal: bool = False
@@ -140,14 +49,8 @@ class Statement:
 
     scope: str
     target: str
-    source: str
+    source: Node | None = None
     body: tuple[str, ...] = ()
-
-    @property
-    def lines(self) -> list[str]:
-        if not self.body:
-            return [f"{self.target} = {self.source}"]
-        return ["", f"def {self.target}:", *(f"    {line}" if line else "" for line in self.body), ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +153,7 @@ class Program:
         choices: what each computed tensor was lowered to.
         externs: names that the text expects to be bound to functions on arrays.
         tensors: what is returned.
+        printer: writes its nodes.
     """
 
     name: str
@@ -261,3 +165,4 @@ class Program:
     choices: tuple[Choice, ...]
     externs: tuple[tuple[str, Callable[..., Any]], ...] = ()
     tensors: tuple[Tensor, ...] = ()
+    printer: Printer = field(default_factory=lambda: Printer({}))

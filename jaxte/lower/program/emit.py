@@ -9,6 +9,7 @@ from itertools import groupby
 
 from jaxte.lang.identity import identical
 from jaxte.lower.code.identifiers import APART, docstring_text
+from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import Program
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
@@ -30,12 +31,13 @@ _WIDTH = 100
 
 def function_text(program: Program) -> str:
     """The source of the function that ``program`` is, ending in a newline."""
-    lines = [f"def {_call(program)}:", *_docstring(program)]
-    lines += _conversion(program)
+    lines = [f"def {_call(program)}:", *_docstring(program), *_conversion(program)]
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
         lines.append(f'    with jax.named_scope("{scope}"):')
-        lines += [f"        {line}" if line else "" for s in statements for line in s.lines]
+        lines += [
+            f"        {line}" if line else "" for s in statements for line in lines_of(s, program.printer)
+        ]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
 
@@ -87,7 +89,7 @@ def _conversion(program: Program) -> list[str]:
 
     So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
     """
-    lines = [line for s in program.statements for line in s.lines]
+    lines = [line for s in program.statements for line in lines_of(s, program.printer)]
     if not any(".at[" in line for line in lines):
         return []
     tree = ast.parse("\n".join(lines))

@@ -20,6 +20,11 @@ from functools import lru_cache
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.lower.arrays.data import Updated
+from jaxte.lower.arrays.leaves import Name, Text
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Combined, Einsum, Kept, View
+from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.code.vocabulary import Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
@@ -29,7 +34,8 @@ from jaxte.lower.views.scope import Scope, Widths
 from jaxte.sets.affine import is_index, linear
 from jaxte.tensors.tensor import Compute, Tensor
 
-_BY_THEMSELVES = (
+_BY_THEMSELVES = (Einsum, Combined, Kept, Updated)
+_TEXTS = (
     "lax.conv_",
     "lax.reduce",
     "lax.map",
@@ -200,6 +206,15 @@ def _is_cheap(body: Expr) -> bool:
 
 def behind_barrier(statement: Statement) -> Statement:
     """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself."""
-    if statement.source.startswith(_BY_THEMSELVES) or statement.source.isidentifier():
+    if statement.source is None or isinstance(statement.source, Name) or _is_made_alone(statement.source):
         return statement
-    return replace(statement, source=f"lax.optimization_barrier({statement.source})")
+    return replace(statement, source=Kept(statement.source))
+
+
+def _is_made_alone(node: Node) -> bool:
+    """Whether XLA makes ``node``, or what it is a part of or the same elements in another shape, by itself."""
+    while isinstance(node, View) and (
+        isinstance(node.step, (Index, Reshape)) or node.step == Transpose((1, 0))
+    ):
+        node = node.array
+    return isinstance(node, _BY_THEMSELVES) or (isinstance(node, Text) and node.text.startswith(_TEXTS))

@@ -8,13 +8,18 @@ from typing import Any
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.data import Call as FunctionCall
+from jaxte.lower.arrays.data import Output
+from jaxte.lower.arrays.leaves import Full, Name, Number, Typed
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
-from jaxte.lower.code.python_text import Sizes, dtype_text
-from jaxte.lower.code.vocabulary import Choice, Code, Program, Statement
+from jaxte.lower.code.lines import lines_of
+from jaxte.lower.code.vocabulary import Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
+from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.first_hits import without_winners
 from jaxte.lower.program.padded_once import behind_barrier, keep_apart, materialised, paddings
 from jaxte.lower.program.shared_products import with_shared_products
@@ -66,10 +71,14 @@ def lower(
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
-    lowering = _Lowering(names, sizes, policy, name, params, returned)
+    lowering = _Lowering(names, Printer(sizes), policy, name, params, returned)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_shared_products(planned, returned, policy)
     written = lowering.written(planned, idents)
+    for (
+        statement
+    ) in written.statements:  # a size that no input has is an error here, not where the text is asked for
+        lines_of(statement, lowering.printer)
     idents |= written.names
     return Program(
         own,
@@ -81,6 +90,7 @@ def lower(
         tuple(written.choices),
         tuple(lowering.functions),
         tuple(results),
+        lowering.printer,
     )
 
 
@@ -90,14 +100,14 @@ class _Lowering:
     def __init__(
         self,
         names: Names,
-        sizes: Sizes,
+        printer: Printer,
         policy: Policy,
         name: str,
         params: Sequence[Tensor],
         results: frozenset[Tensor],
     ) -> None:
         self.names = names
-        self.sizes = sizes
+        self.printer = printer
         self.policy = policy
         self.name = name
         self.params = params
@@ -106,19 +116,19 @@ class _Lowering:
         self.functions: list[tuple[str, Callable[..., Any]]] = []
 
     def body(self, label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
-        return Body(label, target, self.names, self.sizes, known, _RULES, self.policy, tensor_name)
+        return Body(label, target, self.names, self.printer, known, _RULES, self.policy, tensor_name)
 
     def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
         """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
         idents = dict(given)
         statements: list[Statement] = []
         choices: list[Choice] = []
-        shared: dict[str, str] = {}
+        shared: dict[Node, str] = {}
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
-                writer = Writer(self.names, self.body, lower_tensor, self.written)
+                writer = Writer(self.names, self.printer, self.body, lower_tensor, self.written)
                 found = tile_statements(tensor, idents, writer, tile_of)
                 statements += found.statements
                 idents |= found.names
@@ -157,8 +167,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     """The statements that compute ``tensor``; the last one assigns it."""
     scope = Scope(tensor.axes)
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
-        shape = body.sizes.shape([a.hi for a in tensor.axes])
-        body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(tensor.dtype)})"))
+        body.assign(body.target, Full(tuple(a.hi for a in tensor.axes), Number(0), tensor.dtype))
         return body.statements
     body.axes = tensor.axes
     root = body.rewrite(tensor.body, BEFORE_PADDING, scope)
@@ -175,27 +184,24 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     if not value.literal:
         value = body.typed(value, tensor.dtype)
     if value.literal:
-        code = _constant(body, tensor, value.code.text)
+        code = _constant(tensor, value.code)
     else:
         code = body.full(value, tensor.axes)
     last = body.statements[-1] if body.statements else None
-    if last is not None and last.target == code.text and not last.body:  # the last line is the tensor itself
+    own = isinstance(code, Name) and last is not None and last.target == code.identifier
+    if own and last is not None and last.source is not None:  # the last line is the tensor itself
         body.statements.pop()
-        code = Code(last.source)
-        if last.source in body.written:
-            body.written[last.source] = body.target
+        code = last.source
+        if code in body.written:
+            body.written[code] = body.target
     body.assign(body.target, code)
     return body.statements
 
 
-def _constant(body: Body, tensor: Compute, number: str) -> Code:
+def _constant(tensor: Compute, number: Node) -> Node:
     if not tensor.axes:
-        return Code(f"{dtype_text(tensor.dtype)}({number})")
-    shape = body.sizes.shape([a.hi for a in tensor.axes])
-    simple = {"0": "zeros", "0.0": "zeros", "False": "zeros", "1": "ones", "1.0": "ones", "True": "ones"}
-    if number in simple:
-        return Code(f"jnp.{simple[number]}({shape}, {dtype_text(tensor.dtype)})")
-    return Code(f"jnp.full({shape}, {number}, {dtype_text(tensor.dtype)})")
+        return Typed(number, tensor.dtype)
+    return Full(tuple(a.hi for a in tensor.axes), number, tensor.dtype)
 
 
 def _needed(results: Sequence[Tensor], given: Mapping[Tensor, str]) -> list[Tensor]:
@@ -220,7 +226,7 @@ def _needed(results: Sequence[Tensor], given: Mapping[Tensor, str]) -> list[Tens
 
 def _sizes(
     params: Sequence[Tensor], idents: Mapping[Tensor, str], names: Names, order: Sequence[Tensor]
-) -> tuple[Sizes, tuple[tuple[str, str], ...]]:
+) -> tuple[dict[Var, str], tuple[tuple[str, str], ...]]:
     """The symbolic sizes, each read off the shape of a parameter."""
     found: dict[Var, str] = {}
     reads: list[tuple[str, str]] = []
@@ -232,7 +238,7 @@ def _sizes(
                 if read is not None and read[0] not in found and read[0] in used:
                     found[read[0]] = names.new(read[0].name)
                     reads.append((found[read[0]], read[1]))
-    return Sizes(found), tuple(reads)
+    return found, tuple(reads)
 
 
 def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
@@ -290,14 +296,18 @@ def _extern(
         function = names.new(f"{tensor.name}_fn")
         functions.append((function, tensor.fn))
         groups[tensor.group] = names.new(f"{tensor.name}_out")
-        arguments = ", ".join(idents[t] for t in tensor.inputs)
-        statements.append(Statement(scope, groups[tensor.group], f"{function}({arguments})"))
+        arguments = tuple(Name(idents[t], _extents(t), (t.dtype, False)) for t in tensor.inputs)
+        statements.append(Statement(scope, groups[tensor.group], FunctionCall(function, arguments)))
     target = names.new(tensor.name)
-    outputs = groups[tensor.group]
-    source = f"{outputs}[{tensor.position}] if isinstance({outputs}, (tuple, list)) else {outputs}"
+    outputs = Name(groups[tensor.group])
+    source = Output(outputs, tensor.position, _extents(tensor), (tensor.dtype, False))
     statements.append(Statement(scope, target, source))
     idents[tensor] = target
     return statements
+
+
+def _extents(tensor: Tensor) -> tuple[Expr, ...]:
+    return tuple(as_expr(e) for e in tensor.shape)
 
 
 def _formula(tensor: Compute) -> str:

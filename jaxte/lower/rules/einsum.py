@@ -10,10 +10,12 @@ from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.arrays.leaves import Name, Number, size
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, Einsum, Reduced
 from jaxte.lower.body.evaluator import Body, Task
-from jaxte.lower.code.python_text import product_text
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import extent_of
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rules.flatten_dot import with_flat_vector
@@ -22,6 +24,8 @@ from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.intervals import dims_of, known
 from jaxte.lower.views.scope import Scope
 
+_ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
+_LONGEST_LINE = 110
 _MOST_UNROLLED = 100
 _FEW = 4  # terms that a sum in tiles is written out into
 _LONG = 32  # terms from which on a product of vectors for each element of a tile is worth starting
@@ -229,32 +233,32 @@ def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Valu
     """The values multiplied and summed over the reduced dimensions."""
     used = [d for v in values for d in v.dims]
     lost = [d for d in job.reduced if not among(d, used)]
-    values = [v for v in values if not (v.literal and v.code.text in ("1", "1.0"))]
+    values = [v for v in values if not (v.literal and v.code in _ONES)]
     out = tuple(d for d in scope.order if among(d, used) and not among(d, job.reduced))
     kind = (job.dtype, False)
     if not values:
-        result = Value(Code("1"), (), ("int32", True), literal=True)
+        result = Value(_ONES[0], (), ("int32", True), literal=True)
     elif len(values) == 1:
         result = _plain_sum(body, values[0], job, scope)
     else:
         result = _einsum(body, values, out, job)
     for dim in lost:
-        size = Value(body.sizes.code(dim.hi), (), ("int32", True), literal=True)
+        count = Value(size(dim.hi), (), ("int32", True), literal=True)
         if result.literal:
-            result = size if result.code.text == "1" else _times_size(result, size)
+            result = count if result.code is _ONES[0] else _times_size(result, count)
         elif dim.hi is not ONE:
-            result = body.combine(MULTIPLY, [result, size], kind, scope)
+            result = body.combine(MULTIPLY, [result, count], kind, scope)
     return result
 
 
 def _times_size(a: Value, b: Value) -> Value:
-    return Value(product_text([a.code, b.code]), (), a.kind, literal=True)
+    return Value(Apply(MULTIPLY, (a.code, b.code)), (), a.kind, literal=True)
 
 
 def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
     if not any(among(d, job.reduced) for d in value.dims):
         return body.in_order(value, scope)
-    return reduced_call(body, "jnp.sum", value, job.reduced, scope, job.dtype)
+    return reduced_call(body, "sum", value, job.reduced, scope, job.dtype)
 
 
 def reduced_call(
@@ -264,22 +268,16 @@ def reduced_call(
     reduced: Sequence[Axis],
     scope: Scope,
     dtype: str,
-    extra: str = "",
+    start: Node | None = None,
 ) -> Value:
     """A reducing function of jnp over some of the dimensions of ``value``."""
-    axes = [n for n, d in enumerate(value.dims) if among(d, reduced)]
+    axes = tuple(n for n, d in enumerate(value.dims) if among(d, reduced))
     left = tuple(d for d in value.dims if not among(d, reduced))
-    arguments = [value.code.text]
-    if left:
-        arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple(axes)}")
-    if function in ("jnp.sum", "jnp.prod") and not dtype.startswith(("f", "b", "c")):
-        arguments.append(f"dtype=jnp.{dtype}")  # under x64 JAX would widen integers
-    if extra:
-        arguments.append(extra)
-    body.note(function.removeprefix("jnp."))
-    text = f"{function}({', '.join(arguments)})"
-    kept = (f"{text[:-1]}, keepdims=True)", tuple(axes)) if left else ("", ())
-    result = Value(Code(text, kept=kept), left, (dtype, False))
+    # under x64 JAX would widen integers
+    widened = function in ("sum", "prod") and not dtype.startswith(("f", "b", "c"))
+    body.note(function)
+    node = Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
+    result = Value(node, left, (dtype, False))
     result = body.in_order(result, scope)
     return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
 
@@ -289,16 +287,15 @@ def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job
     letters = _letters([d for v in values for d in v.dims])
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)
-    operands = ", ".join(v.code.text for v in values)
-    code = Code(f'jnp.einsum("{inputs}->{result}", {operands})')
-    while len(code.text) > 110:
-        longest = max(range(len(values)), key=lambda n: len(values[n].code.text))
-        if values[longest].code.is_name:
+    node = Einsum(f"{inputs}->{result}", tuple(v.code for v in values))
+    while len(body.printer.text(node)) > _LONGEST_LINE:
+        longest = max(range(len(values)), key=lambda n: len(body.text(values[n])))
+        if isinstance(values[longest].code, Name):
             break
         values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
-        code = Code(f'jnp.einsum("{inputs}->{result}", {", ".join(v.code.text for v in values)})')
+        node = Einsum(node.spec, tuple(v.code for v in values))
     body.note("einsum")
-    value = Value(code, out, (values[0].dtype, False))
+    value = Value(node, out, (values[0].dtype, False))
     return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
 
 
@@ -327,11 +324,11 @@ def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: 
     kind = (job.dtype, False)
     above = [f.expr for f in outer if not f.inverse]
     below = [f.expr for f in outer if f.inverse]
-    if total.literal and above and total.code.text == "1":
+    if total.literal and above and total.code is _ONES[0]:
         total = body.cast((yield above.pop(0), scope), job.dtype)
     for expr in above:
         factor = yield expr, scope
-        if factor.literal and factor.code.text == "-1":
+        if factor.literal and factor.code is _MINUS_ONE:
             total = body.combine(NEGATIVE, [total], kind, scope)
         else:
             total = body.combine(MULTIPLY, [factor, total], kind, scope)

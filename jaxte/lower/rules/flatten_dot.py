@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from jaxte.lang.expr import ONE, Axis, Expr
 from jaxte.lang.identity import among, identical, place_of
+from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.vocabulary import Reshape, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.views.intervals import times
 
 

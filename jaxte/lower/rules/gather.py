@@ -10,9 +10,12 @@ from jaxte.lang.expr import Axis, Expr, Read, Scalar, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
+from jaxte.lower.arrays.leaves import Name, Typed, number
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.evaluator import Body, Task
-from jaxte.lower.code.python_text import broadcast, number, typed_number
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, inverse_of, scatter_code
 from jaxte.lower.views.intervals import at_most, constant, dims_of, highest, known, lowest, nonnegative
@@ -28,7 +31,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
     shape = [as_expr(e) for e in node.tensor.shape]
     has_data = any(reads_of(i) for i in node.indices)
     if any(known(extent) == 0 for extent in shape):  # JAX gathers no element from nothing
-        nothing = typed_number(_outside(node, has_data), node.dtype)
+        nothing = Typed(number(_outside(node, has_data)), node.dtype)
         return Value(nothing, (), (node.dtype, False))
     affine = [None if reads_of(i) else scope.index(i) for i in node.indices]
     arrays: list[Value | None] = []
@@ -56,45 +59,49 @@ def _indexed(
 ) -> Value:
     chosen = [n for n, a in enumerate(arrays) if a is not None]
     dims = tuple(d for d in scope.order if any(a is not None and among(d, a.dims) for a in arrays))
-    entries = [":" if a is None else broadcast(a, dims).text for a in arrays]
+    positions = tuple(None if a is None else broadcast(a, dims) for a in arrays)
     kept: list[Axis] = [own for own, a in zip(affine, arrays, strict=True) if a is None]  # type: ignore[misc]
     together = chosen == list(range(chosen[0], chosen[-1] + 1))
     before = sum(arrays[n] is None for n in range(chosen[0])) if together else 0
     found = (*kept[:before], *dims, *kept[before:])
-    while entries and entries[-1] == ":":
-        entries.pop()
-    base = body.tensors[node.tensor]
-    where = f"[{', '.join(entries)}]"
+    base = body.tensor(node.tensor)
     limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
     wanted = tuple(d for d in scope.order if among(d, found))
     modes = _modes(body, node, limits)
     form = GATHER
     if len(chosen) == 1 and affine[chosen[0]] is None:
-        position = Value(broadcast(arrays[chosen[0]], dims), dims, ("int32", False))  # type: ignore[arg-type]
+        position = Value(broadcast(arrays[chosen[0]], dims), dims, arrays[chosen[0]].kind)  # type: ignore[arg-type, union-attr]
         form = form_of(body, node, position, chosen[0], scope)
     body.note(form)
     if form == ONE_HOT:
-        inside = not modes[0].startswith('mode="fill"')
+        inside = modes[0] != FILL
         value = one_hot_value(body, node, position, chosen[0], kept, inside)
     elif form == BY_INVERSE:
         inverse = inverse_of(substitute(node, dict(scope.table)))
         assert inverse is not None
         body.reason = f"`{text(node)}` is written to its place by {inverse.name}, each row once"
-        value = Value(scatter_code(base, body.tensors[inverse]), found, (node.dtype, False))
-    elif not modes:
-        value = Value(Code(f"{base}{where}"), found, (node.dtype, False))
+        value = Value(scatter_code(base, body.tensor(inverse)), found, (node.dtype, False))
     else:
-        texts = [f"{base}.at{where}.get({mode}, wrap_negative_indices=False)" for mode in modes]
-        known = next((t for t in texts if t in body.written), texts[0])
-        value = Value(Code(known), found, (node.dtype, False))
+        value = Value(_gathered(body, node, base, positions, modes), found, (node.dtype, False))
     if modes:
-        value = body.named_as(_name(base, entries), value)
+        value = body.named_as(_name(base, positions), value)
     return body.with_steps(value, reorder(found, wanted), wanted)
 
 
-def _name(base: str, entries: Sequence[str]) -> str:
+def _gathered(
+    body: Body, node: Read, base: Name, positions: tuple[Node | None, ...], modes: Sequence[str]
+) -> Node:
+    """The gather in the first of ``modes``, or in one of them in which there is one already."""
+    if not modes:
+        return Gather(base, positions)
+    outside = number(_outside(node, any(reads_of(i) for i in node.indices)))
+    gathers = [Gather(base, positions, mode, outside if mode == FILL else None) for mode in modes]
+    return next((g for g in gathers if g in body.written), gathers[0])
+
+
+def _name(base: Name, positions: Sequence[Node | None]) -> str:
     """``X_I`` for X at the positions I, as far as they have names."""
-    return "_".join([base, *(e for e in entries if e.isidentifier())])
+    return "_".join([base.identifier, *(p.identifier for p in positions if isinstance(p, Name))])
 
 
 def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
@@ -105,10 +112,8 @@ def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Exp
     if all(own is not None and _inside(own, extent) for _, own, extent in limits):
         return []
     if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
-        return ['mode="promise_in_bounds"']
-    has_data = any(own is None for _, own, _ in limits)
-    fill = f'mode="fill", fill_value={number(_outside(node, has_data)).text}'
-    return ['mode="clip"', fill] if node in body.guarded else [fill]
+        return [IN_BOUNDS]
+    return [CLIP, FILL] if node in body.guarded else [FILL]
 
 
 def _known_inside(index: Expr, extent: Expr | int) -> bool:

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, call, conjunction
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import POWER, SELECT
+from jaxte.lower.arrays.combiners import identity_of
+from jaxte.lower.arrays.leaves import Typed, size
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Combined, Item, Kept, Position, View
+from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.body.evaluator import Body, Task
-from jaxte.lower.code.combiner import combiner_source, identity_text
-from jaxte.lower.code.python_text import dtype_text, parenthesised, tuple_text
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import OPS, few_positions
@@ -26,7 +29,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.tensors.reductions import position_of
 
-FUNCTIONS = {name: f"jnp.{name}" for name in OPS if name != "sum"}
+FUNCTIONS = frozenset(name for name in OPS if name != "sum")  # that jnp has
 
 
 def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
@@ -128,20 +131,18 @@ def _unrolled(
 
 
 def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[Axis, ...]) -> Value:
-    function = FUNCTIONS[node.reducer.name]
+    function = node.reducer.name
     if value.literal:
         value = body.cast(value, node.dtype)
     lost = [d for d in dims if not among(d, value.dims)]
     if any(among(d, dims) for d in value.dims):
         empty = not all(nonnegative(linear(d.hi) - constant(1)) for d in dims)
-        initial = (
-            f"initial={identity_text(node.reducer)}" if empty and function in ("jnp.max", "jnp.min") else ""
-        )
-        value = reduced_call(body, function, value, dims, scope, node.dtype, initial)
+        start = identity_of(node.reducer) if empty and function in ("max", "min") else None
+        value = reduced_call(body, function, value, dims, scope, node.dtype, start)
     value = body.in_order(value, scope)
     if node.reducer.name == "prod":
         for dim in lost:
-            count = Value(body.sizes.code(dim.hi), (), ("int32", True), literal=True)
+            count = Value(size(dim.hi), (), ("int32", True), literal=True)
             value = body.combine(POWER, [value, count], (node.dtype, False), scope)
     return value
 
@@ -165,15 +166,13 @@ def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task
     out = tuple(d for d in scope.order if not among(d, dims))
     code = body.full(value, (*out, *dims))
     if node.position == 1:
-        function = "jnp.max" if node.reducer.name == "argmax" else "jnp.min"
+        function = "max" if node.reducer.name == "argmax" else "min"
         whole = Value(code, (*out, *dims), value.kind)
         return reduced_call(body, function, whole, dims, scope, node.dtype)
     if len(dims) > 1:
-        shape = ", ".join([*(body.sizes.text(d.hi) for d in out), "-1"])
-        code = Code(f"{parenthesised(code)}.reshape({shape})")
+        code = View(code, Reshape((*(d.hi for d in out), as_expr(-1))))
     body.note(node.reducer.name)
-    written = f"lax.{node.reducer.name}({code.text}, axis={len(out)}, index_dtype=jnp.int32)"
-    return Value(Code(written), out, (node.dtype, False))
+    return Value(Position(node.reducer.name, code, len(out)), out, (node.dtype, False))
 
 
 # --- any combiner
@@ -191,29 +190,24 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
         value = yield (call(SELECT, conjunction(list(parts)), own, identity) if parts else own), scope
         return body.cast(value, own.dtype)
     order = scope.order
-    operands: list[str] = []
+    operands: list[Node] = []
     for expr, identity in zip(node.exprs, node.reducer.identity, strict=True):
         masked = call(SELECT, conjunction(list(parts)), expr, identity) if parts else expr
         value = yield masked, scope
         value = body.cast(value, expr.dtype, always=value.kind[1])
-        operand = body.full(value, order).text
+        operand = body.full(value, order)
         if is_inexact(expr.dtype) and not is_inexact(node.dtype):
-            operand = f"lax.stop_gradient({operand})"  # jax.jvp has no rule for integers beside tangents
+            operand = Kept(operand, "constant")  # jax.jvp has no rule for integers beside tangents
         operands.append(operand)
-    starts = [
-        f"{dtype_text(identity.dtype)}({identity_text(node.reducer, n)})"
+    starts = tuple(
+        Typed(identity_of(node.reducer, n), identity.dtype)
         for n, identity in enumerate(node.reducer.identity)
-    ]
-    axes = tuple_text([str(place_of(d, order)) for d in dims])
+    )
+    axes = tuple(place_of(d, order) for d in dims)
     body.note("reduce")
-    combiner = combiner_source(node.reducer)
-    if node.reducer.arity == 1:
-        code = Code(f"lax.reduce({operands[0]}, {starts[0]}, {combiner}, {axes})")
-    else:
-        written = f"lax.reduce({tuple_text(operands)}, {tuple_text(starts)}, {combiner}, {axes})"
-        results = body.named(
-            Value(Code(written), (), (node.dtype, False))
-        )  # a tuple: all of them are asked for
-        code = Code(f"{results.code.text}[{node.position}]")
-    out = tuple(d for d in order if not among(d, dims))
-    return Value(code, out, (node.dtype, False))
+    out, kind = tuple(d for d in order if not among(d, dims)), (node.dtype, False)
+    results: Node = Combined(node.reducer, tuple(operands), starts, axes)
+    if node.reducer.arity > 1:
+        named = body.named_tuple(results)  # all of them are asked for
+        results = Item(named, node.position, tuple(d.hi for d in out), kind)
+    return Value(results, out, kind)

@@ -13,9 +13,13 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, c
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Broadcast, Joined, Spread, Stacked
+from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.evaluator import Body, Task
-from jaxte.lower.code.python_text import broadcast, dtype_text
-from jaxte.lower.code.vocabulary import Code, Pad, Value
+from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.views.condition_box import (
@@ -207,22 +211,12 @@ def _padded(body: Body, value: Value, placed: dict[Axis, Box], other: Const) -> 
         return body.with_steps(value, [Pad(widths)], dims)
     if value.kind[1]:
         value = body.cast(value, value.dtype, always=True)
-    entries = []
+    spread: list[tuple[Expr, Expr, int]] = []
     for dim in value.dims:
         box = placed.get(dim)
-        low, high = _widths(box, dim)
-        entries.append(f"({body.sizes.text(low)}, {body.sizes.text(high)}, {box.step - 1 if box else 0})")
-    fill = f"{dtype_text(value.dtype)}({_plain_number(other)})"
-    shown = f"[{', '.join(entries)}]"
-    return Value(Code(f"lax.pad({value.code.text}, {fill}, {shown})"), dims, value.kind)
-
-
-def _plain_number(other: Const) -> str:
-    return (
-        str(other.value)
-        if other.value in (0, 1)
-        else repr(other.value).replace("inf", "jnp.inf").replace("nan", "jnp.nan")
-    )
+        spread.append((*_widths(box, dim), box.step - 1 if box else 0))
+    node = Spread(value.code, Typed(Number(other.value), value.dtype), tuple(spread))
+    return Value(node, dims, value.kind)
 
 
 def _widths(box: Box | None, part: Axis | None = None) -> tuple[Expr, Expr]:
@@ -318,15 +312,14 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
         values.append((body.cast(value, node.dtype), inner, part))
     dims = tuple(d for d in scope.order if d is dim or any(among(d, v.dims) for v, _, _ in values))
     if all(not among(part, v.dims) and known(part.hi) == 1 for v, _, part in values):
-        rows = [body.named(v) if v.code.text.startswith("jnp.stack(") else v for v, _, _ in values]
+        rows = [body.named(v) if isinstance(v.code, Stacked) else v for v, _, _ in values]
         return body.stack(rows, dim, scope)
-    texts = []
+    parts: list[Node] = []
     for value, _, part in values:
         own = tuple(part if d is dim else d for d in dims)
         code = broadcast(value, own)
         if not value.dims or any(known(d.hi) != 1 for d in own if not among(d, value.dims)):
-            code = Code(f"jnp.broadcast_to({code.text}, {body.sizes.shape([d.hi for d in own])})")
-        texts.append(code.text)
+            code = Broadcast(code, tuple(d.hi for d in own))
+        parts.append(code)
     body.note("concatenate")
-    written = f"jnp.concatenate([{', '.join(texts)}], axis={place_of(dim, dims)})"
-    return Value(Code(written), dims, (node.dtype, False))
+    return Value(Joined(tuple(parts), place_of(dim, dims)), dims, (node.dtype, False))

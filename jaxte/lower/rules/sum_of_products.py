@@ -15,8 +15,8 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction,
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.leaves import Number
 from jaxte.lower.body.evaluator import Body, Task
-from jaxte.lower.code.python_text import number
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.product import Factor
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
@@ -261,7 +261,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     total: Value | None = None
     for position in range(count):
         value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
-        if value.literal and value.code == number(job.zero.value):
+        if value.literal and value.code is Number(job.zero.value):
             continue
         total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
     return total if total is not None else (yield job.zero, scope)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis
+from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
-from jaxte.lower.code.python_text import tuple_text
+from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Choice, Statement, Value
+from jaxte.lower.printing.numbers import tuple_text
+from jaxte.lower.printing.printer import Printer
 from jaxte.lower.tiles.blocks import Slice, Window
 from jaxte.lower.tiles.carried_sums import Update, carried
 from jaxte.lower.tiles.tiling import Tiles, Tiling
@@ -42,12 +45,14 @@ class Writer:
 
     Attributes:
         names: gives new ones.
+        printer: writes nodes.
         make_body: makes a body for (label, target, name of the tensor, names of tensors).
         lower: the statements that compute a tensor.
         program: the statements of all that a tile computes, given the names of what exists, and a label.
     """
 
     names: Names
+    printer: Printer
     make_body: MakeBody
     lower: Lower
     program: Callable[[Tiling, Mapping[Tensor, str], str], Written]
@@ -70,12 +75,12 @@ def tile_statements(tiles: Tiles, idents: Mapping[Tensor, str], writer: Writer, 
     function = names.new(f"{label}_tile")
     lines = text.handed(targets)
     inner = writer.program(tiles.inner, text.known, scope)
-    lines += [line for s in inner.statements for line in s.lines]
+    lines += [line for s in inner.statements for line in lines_of(s, writer.printer)]
     rows = [inner.names[tiles.blocks.tensors[m]] for m in tiles.members]
     new = [text.updated(u, inner.names[u.new]) for u in tiles.updates]
     lines = _returning(lines, new, rows)
     statements = text.statements
-    statements.append(Statement(scope, f"{function}({', '.join(text.parameters)})", "", tuple(lines)))
+    statements.append(Statement(scope, f"{function}({', '.join(text.parameters)})", None, tuple(lines)))
     statements.append(text.loop(function, targets))
     statements += text.shaped(targets)
     return Written(statements, targets, _choices(tiles, inner.choices))
@@ -157,7 +162,9 @@ class _Text:
         if any(w != (0, 0) for w in widths):
             padded = self.writer.names.new(f"{label}_padded")
             self.statements.append(
-                Statement(self.scope, padded, f"jnp.pad({name}, {tuple_text([str(w) for w in widths])})")
+                Statement(
+                    self.scope, padded, Text(f"jnp.pad({name}, {tuple_text([str(w) for w in widths])})")
+                )
             )
             name = padded
         return name, before
@@ -167,7 +174,7 @@ class _Text:
         axes: tuple[Axis, ...] = array.axes
         value = body.cast(body.evaluate(array.body, Scope(axes)), array.dtype)
         code = body.full(Value(value.code, value.dims, value.kind, value.literal), axes)
-        self.statements += [*body.statements, Statement(self.scope, label, code.text)]
+        self.statements += [*body.statements, Statement(self.scope, label, code)]
         return label
 
     # --- the end of it
@@ -195,18 +202,22 @@ class _Text:
         starts = f"jnp.arange(0, {blocks.extent}, {blocks.size}{typed})"
         rows = ", ".join(targets[member] for member, _ in tiles.members)
         if not tiles.updates:
-            return Statement(self.scope, rows, f"lax.map({function}, {starts})")
+            return Statement(self.scope, rows, Text(f"lax.map({function}, {starts})"))
         carry = [targets[u.whole] for u in tiles.updates]
         begin = [self._begun(u) for u in tiles.updates]
         written = (carry[0], begin[0]) if len(carry) == 1 else (f"({', '.join(carry)})", tuple_text(begin))
         made = f"({rows})" if len(tiles.members) > 1 else rows or "_"
-        return Statement(self.scope, f"{written[0]}, {made}", f"lax.scan({function}, {written[1]}, {starts})")
+        return Statement(
+            self.scope, f"{written[0]}, {made}", Text(f"lax.scan({function}, {written[1]}, {starts})")
+        )
 
     def _begun(self, update: Update) -> str:
         """The carried tensor before the first tile."""
         constant = carried(update)
         body = self.writer.make_body(self.scope, self.scope, constant.name, self.known)
-        return self.writer.lower(body, constant)[-1].source
+        last = self.writer.lower(body, constant)[-1].source
+        assert last is not None
+        return self.writer.printer.text(last)
 
     def shaped(self, targets: Mapping[Tensor, str]) -> list[Statement]:
         """The statements that give what the loop returns its shape."""
@@ -223,14 +234,14 @@ class _Text:
                 entries = ", ".join(["-1", *[":"] * position, f"-{rest}:"])
                 axis = f", axis={position}" if position else ""
                 text = f"jnp.concatenate([{text}, {target}[{entries}]]{axis})"
-            found.append(Statement(self.scope, target, text))
+            found.append(Statement(self.scope, target, Text(text)))
         for update in self.tiles.updates:
             extent = int(update.whole.axes[update.slab.dim].hi) if update.slab is not None else 0
             if update.slab is not None and (update.before, update.total) != (0, extent):
                 entry = f"{update.before or ''}:{update.before + extent}"
                 entries = ", ".join([*[":"] * update.slab.dim, entry])
                 target = targets[update.whole]
-                found.append(Statement(self.scope, target, f"{target}[{entries}]"))
+                found.append(Statement(self.scope, target, Text(f"{target}[{entries}]")))
         return found
 
 

@@ -7,20 +7,9 @@ from collections.abc import Sequence
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
+from jaxte.lower.arrays.steps import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import (
-    ALL,
-    Index,
-    Only,
-    Pad,
-    Range,
-    Repeat,
-    Reshape,
-    Step,
-    Tile,
-    Transpose,
-    View,
-)
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.intervals import at_most, constant, known, nonnegative, plus, same, times
 from jaxte.sets.affine import Linear, from_linear, linear
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lower.arrays.steps import Reshape, Step, Transpose
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Reshape, Step, Transpose, View
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
 from jaxte.lower.views.intervals import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.sets.affine import Linear, linear

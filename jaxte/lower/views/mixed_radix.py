@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import ALL, Index, Range, Repeat, Reshape, Step, Tile, View
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.intervals import dims_of, plus, simplify
 from jaxte.lower.views.one_axis import join_digits
 from jaxte.lower.views.view import reorder

@@ -19,8 +19,9 @@ from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose, View
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
 from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
 from jaxte.sets.affine import Linear, from_linear, linear

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
-from jaxte.lower.code.vocabulary import Tile, View
+from jaxte.lower.arrays.steps import Tile
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.intervals import at_most, constant, dims_of, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Expr
-from jaxte.lower.code.vocabulary import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.views.intervals import known, plus, times
 from jaxte.sets.affine import normal
 

@@ -12,20 +12,9 @@ from collections.abc import Sequence
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import (
-    ALL,
-    Index,
-    Only,
-    Pad,
-    Range,
-    Repeat,
-    Reshape,
-    Step,
-    Tile,
-    Transpose,
-    View,
-)
+from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import fetch
 from jaxte.lower.views.coupled import flat_views, is_worth_making, shares_axes
 from jaxte.lower.views.intervals import (
@@ -201,7 +190,7 @@ def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]])
     first = next(step for step in chosen if step is not None)
     match first:
         case Index():
-            entries: list[Range | Expr | Only] = []
+            entries: list[Entry] = []
             for step, shape in zip(chosen, shapes, strict=True):
                 entries += step.entries if isinstance(step, Index) else (ALL,) * len(shape)
             return Index(tuple(entries))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.bridge.module import load
+from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.conv.candidates import FOLDED, PER_GROUP
 from jaxte.lower.program.emit import module_text
@@ -61,7 +62,7 @@ def test_the_convolution_that_is_left_has_two_dimensions() -> None:
 def test_the_dimension_with_the_fewest_taps_is_folded() -> None:
     x, w = te.placeholder((2, 3, 8, 8, 8), name="x"), te.placeholder((4, 3, 3, 3, 1), name="w")
     program = lower("forward", [x, w], [te.ops.conv3d(x, w)], Policy(forms={ANY: FOLDED}))
-    first, *_ = (s.source for s in program.statements)
+    first, *_ = sources_of(program)
     assert first == "x[:, :, :, :, :8].transpose(0, 4, 1, 2, 3).reshape(16, 3, 8, 8)"
 
 

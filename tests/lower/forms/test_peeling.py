@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.bridge.module import load
+from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.emit import module_text
@@ -61,10 +62,16 @@ def form_of(Y: te.Tensor, platform: str = "cpu") -> str:
     return choice.form
 
 
+def sources(tensor: te.Tensor) -> dict[str, str]:
+    """The right-hand sides of the emitted assignments by what they assign."""
+    program = program_of(tensor)
+    return dict(zip((s.target for s in program.statements), sources_of(program), strict=True))
+
+
 def test_a_large_stencil_is_an_interior_and_four_edges() -> None:
     Y = diffused(X)
     assert form_of(Y) == PEELED
-    statements = {s.target: s.source for s in program_of(Y).statements}
+    statements = sources(Y)
     assert "pad" not in statements["Y_interior"]
     assert [t for t in statements if t.startswith("Y_edge")] == [f"Y_edge{n}" for n in ("", "_1", "_2", "_3")]
     text = te.function([X], Y).lower(jnp.zeros(X.shape)).as_text()
@@ -74,7 +81,7 @@ def test_a_large_stencil_is_an_interior_and_four_edges() -> None:
 def test_an_image_twice_the_size_is_repeated_slices_and_two_edges() -> None:
     Y = doubled(X)
     assert form_of(Y) == PEELED
-    statements = {s.target: s.source for s in program_of(Y).statements}
+    statements = sources(Y)
     assert (
         "pad" not in statements["Y_interior"]
         and "jnp.repeat(X[:, 1:], 2, axis=1)" in statements["Y_interior"]

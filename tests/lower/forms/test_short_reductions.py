@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
+from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.short_reduction import WRITTEN_OUT
 from jaxte.lower.program.plan import lower
@@ -41,8 +42,8 @@ def form(tensor: te.Tensor, **options: Any) -> str:
 
 
 def test_a_sum_of_three_squares() -> None:
-    (statement,) = program(squares()).statements
-    assert statement.source == "x[:, 0] * x[:, 0] + x[:, 1] * x[:, 1] + x[:, 2] * x[:, 2]"
+    (source,) = sources_of(program(squares()))
+    assert source == "x[:, 0] * x[:, 0] + x[:, 1] * x[:, 1] + x[:, 2] * x[:, 2]"
     assert form(products(10_000, 4, 4, 4)) == WRITTEN_OUT
 
 

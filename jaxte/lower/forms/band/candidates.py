@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from jaxte.lang.expr import Axis, Reduce
+from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.write_form import operands_text, whole
-from jaxte.lower.code.vocabulary import Code
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.blocks_text import band_source, blocks_of
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
@@ -25,10 +25,10 @@ def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Re
     def assign(text: str) -> str:
         if text.isidentifier():
             return text
-        if text not in body.written:
-            body.written[text] = body.names.numbered(body.target)
-            body.assign(body.written[text], Code(text))
-        return body.written[text]
+        if Text(text) not in body.written:
+            body.written[Text(text)] = body.names.numbered(body.target)
+            body.assign(body.written[Text(text)], Text(text))
+        return body.written[Text(text)]
 
     def candidate(form: str, work: Work, source: Callable[[Sequence[str]], str]) -> Candidate:
         def write() -> Search:

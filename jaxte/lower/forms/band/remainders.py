@@ -8,8 +8,8 @@ by a stride ``g``, there is a slice for each remainder.
 from __future__ import annotations
 
 from jaxte.lower.code.lettered_array import Shaped
-from jaxte.lower.code.python_text import dtype_text
 from jaxte.lower.code.spec import tuple_text
+from jaxte.lower.printing.numbers import dtype_text
 
 
 def columns_in_all(count: int, stride: int, step: int) -> int:

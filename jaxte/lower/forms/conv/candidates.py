@@ -9,10 +9,11 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, Axis, Reduce, as_expr
+from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.statements import name_of
 from jaxte.lower.body.write_form import assigned, operands_text, whole
-from jaxte.lower.code.python_text import name
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Statement, Value
 from jaxte.lower.cost.work import Work, extent_of, points
@@ -54,12 +55,12 @@ def convolution_candidates(
     def write() -> Search:
         texts = yield from operands_text(body, spec.operands)
         body.note("convolution")
-        return whole(convolution_source(spec, texts, body.sizes.text), axes, node)
+        return whole(convolution_source(spec, texts, body.printer.text), axes, node)
 
     def write_groups() -> Search:
         texts = yield from operands_text(body, spec.operands)
         body.note(PER_GROUP)
-        return whole(groups_source(spec, texts, body.sizes.text), axes, node)
+        return whole(groups_source(spec, texts, body.printer.text), axes, node)
 
     yield Candidate("convolution", convolution_work(spec, axes), write)
     yield from toeplitz_candidates(body, found, axes, node)
@@ -73,7 +74,7 @@ def convolution_candidates(
         def write_classes(classes: tuple[Classes, ...] = classes) -> Search:
             texts = yield from operands_text(body, spec.operands)
             body.note(CLASSES)
-            return whole(classes_source(spec, classes, texts, body.sizes.text), axes, node)
+            return whole(classes_source(spec, classes, texts, body.printer.text), axes, node)
 
         yield Candidate(CLASSES, classes_work(spec, axes, classes), write_classes)
     groups = groups_of(spec)
@@ -91,8 +92,8 @@ def convolution_candidates(
     def write_sums(sums: TapSumsSpec = sums) -> Search:
         texts = yield from operands_text(body, sums.operands)
         body.note(ONE_PASS)
-        target = assigned(body, lambda names: tap_sums_source(sums, texts, names(), body.sizes.text))
-        return Value(name(target), axes, (node.dtype, False))
+        target = assigned(body, lambda names: tap_sums_source(sums, texts, names(), body.printer.text))
+        return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
 
     yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
 
@@ -117,9 +118,9 @@ def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
             body.note(form)
             grouped = form != FOLDED
             target = assigned(
-                body, lambda names: folded_source(spec, folds, texts, names, body.sizes.text, grouped)
+                body, lambda names: folded_source(spec, folds, texts, names, body.printer.text, grouped)
             )
-            return Value(name(target), axes, (node.dtype, False))
+            return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
 
         yield Candidate(form, work + copies, write)
 
@@ -141,11 +142,11 @@ def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
         texts = yield from operands_text(body, spec.operands)
         body.note(IMAGES)
         kernel, function = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
-        source = kernel_source(spec, image, texts[1], body.sizes.text)
-        body.statements.append(Statement(body.label, kernel, source))
+        source = kernel_source(spec, image, texts[1], body.printer.text)
+        body.statements.append(Statement(body.label, kernel, Text(source)))
         lines = image_lines(image, kernel, f"jnp.{spec.lhs.dtype}(0)")
-        body.statements.append(Statement(body.label, f"{function}(image)", "", lines))
-        return whole(images_source(spec, image, function, texts, body.sizes.text), axes, node)
+        body.statements.append(Statement(body.label, f"{function}(image)", None, lines))
+        return whole(images_source(spec, image, function, texts, body.printer.text), axes, node)
 
     yield Candidate(IMAGES, work, write, caution)
 

@@ -10,8 +10,8 @@ from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.identity import among
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.statements import name_of
 from jaxte.lower.body.write_form import assigned, operands_text
-from jaxte.lower.code.python_text import name
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
@@ -36,8 +36,8 @@ def toeplitz_candidates(
         def write() -> Search:
             texts = yield from operands_text(body, spec.operands)
             body.note(form)
-            target = assigned(body, lambda names: toeplitz_source(spec, texts, names, body.sizes.text))
-            return Value(name(target), axes, (node.dtype, False))
+            target = assigned(body, lambda names: toeplitz_source(spec, texts, names, body.printer.text))
+            return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
 
         return Candidate(form, toeplitz_work(spec), write)
 

@@ -9,18 +9,22 @@ of X may also be written to their places (``permuted_rows.py``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Read, as_expr
-from jaxte.lang.scalars import BITAND
+from jaxte.lang.operators import AND, LESS, LESS_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, substitute
+from jaxte.lower.arrays.data import OneHot
+from jaxte.lower.arrays.leaves import Name, Number, size
+from jaxte.lower.arrays.operations import Apply, Einsum
 from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import broadcast, dtype_text
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, gathered, inverse_of, scattered
@@ -72,21 +76,19 @@ def one_hot_value(
     Args:
         inside: whether every position is in range, or its element does not count where it is not.
     """
-    extent = body.sizes.text(as_expr(node.tensor.shape[place]))
-    base, at = body.tensors[node.tensor], body.named(index).code.text
+    extent = as_expr(node.tensor.shape[place])
+    base, at = body.tensor(node.tensor), body.named(index).code
     letters = "abcdefghijklmnopqrstuvwxy"
     block, own = letters[: len(index.dims)], letters[len(index.dims) :][: len(kept)]
     spec = f"{block}z,{own[:place]}z{own[place:]}->{own[:place]}{block}{own[place:]}"
-    ones = Value(
-        Code(f"jax.nn.one_hot({at}, {extent}, dtype={dtype_text(node.dtype)})"), (), (node.dtype, False)
-    )
-    hot = body.named_as(f"{at}_one_hot", ones).code.text
+    assert isinstance(at, Name)
+    ones = Value(OneHot(at, extent, node.dtype), (*index.dims, Axis("z", 0, extent)), (node.dtype, False))
+    hot = body.named_as(f"{at.identifier}_one_hot", ones).code
     dims = (*kept[:place], *index.dims, *kept[place:])
-    product = Value(
-        Code(f'jnp.einsum("{spec}", {hot}, {base}, precision="highest")'), dims, (node.dtype, False)
-    )
+    product = Value(Einsum(spec, (hot, base), exact=True), dims, (node.dtype, False))
     if inside:
         return product
-    mask = Value(Code(f"(0 <= {at}) & ({at} < {extent})", BITAND), index.dims, ("bool", False))
-    shown, product = broadcast(mask, dims), body.named(product)
-    return Value(Code(f"jnp.where({shown.text}, {product.code.text}, jnp.nan)"), dims, product.kind)
+    inside_range = Apply(AND, (Apply(LESS_EQUAL, (Number(0), at)), Apply(LESS, (at, size(extent)))))
+    mask = broadcast(Value(inside_range, index.dims, ("bool", False)), dims)
+    product = body.named(product)
+    return Value(Apply(SELECT, (mask, product.code, Number(math.nan))), dims, product.kind)

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jaxte.lang.expr import TRUE, Axis, Read, Reduce
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.data import Gather
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.write_form import assigned, operands_text, whole
@@ -66,8 +69,17 @@ def _odd_part(count: int) -> int:
 def _is_written(body: Body, read: Read) -> bool:
     """Whether another tensor gathers the same rows, so that they are in memory."""
     positions = [body.tensors.get(i.tensor, "") for i in read.indices if isinstance(i, Read)]
-    start = f"{body.tensors[read.tensor]}.at[{positions[0] if len(positions) == 1 else ''}]."
-    return any(code.startswith(start) for code in body.written)
+    return any(
+        isinstance(node, Gather)
+        and node.array is body.tensor(read.tensor)
+        and _names(node.positions) == positions
+        for node in body.written
+    )
+
+
+def _names(positions: Sequence[Node | None]) -> list[str]:
+    """The names of positions; empty for those that have none."""
+    return [p.identifier if isinstance(p, Name) else "" for p in positions if p is not None]
 
 
 def _added(rows: str, count: int, before: str, name: Callable[[], str]) -> list[str]:

@@ -13,7 +13,8 @@ import math
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lower.code.vocabulary import Code
+from jaxte.lower.arrays.data import IN_BOUNDS, Scatter
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.sets.affine import normal
@@ -63,10 +64,9 @@ def _elements(read: Read) -> int:
     return math.prod(map(extent_of, read.tensor.shape))
 
 
-def scatter_code(base: str, inverse: str) -> Code:
+def scatter_code(base: Node, inverse: Node) -> Node:
     """The rows of ``base`` at the positions ``inverse``: all of them are written, so that what they are written over is no matter."""
-    flags = 'mode="promise_in_bounds", wrap_negative_indices=False, unique_indices=True'
-    return Code(f"{base}.at[{inverse}].set({base}, {flags})")
+    return Scatter(base, (inverse,), "set", base, IN_BOUNDS, ("unique_indices",))
 
 
 def inverse_wanted(result: Tensor, policy: Policy) -> Tensor | None:

@@ -60,7 +60,7 @@ def _candidate(
         body.note(form)
         if "scatter" in form:
             body.reason = spec.reason
-        return whole(source(spec, texts, body.sizes.text), axes, node)
+        return whole(source(spec, texts, body.printer.text), axes, node)
 
     return Candidate(form, work, write)
 

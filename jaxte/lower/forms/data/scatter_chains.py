@@ -12,11 +12,13 @@ from dataclasses import replace
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lang.scalars import CALL
 from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.candidates import Search, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
@@ -43,7 +45,11 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     if not links:
         return None
     array = yield from _array(body, links)
-    total = Value(Code(in_order(links[0][2], array)), axes, (node.dtype, False))
+    total = Value(
+        Text(in_order(links[0][2], array), CALL, tuple(a.hi for a in axes), (node.dtype, False)),
+        axes,
+        (node.dtype, False),
+    )
     taken = [term for term, *_ in links]
     for expr, negative in [term for term in terms if not among(term, taken)]:
         value = yield expr, scope
@@ -124,8 +130,8 @@ def _array(body: Body, links: Sequence[Link]) -> Generator[tuple[Expr, Scope], V
     array = ""
     for _, node, spec in links:
         texts = yield from scatter_operands(body, spec)
-        code = Code(accumulated(spec, texts, spec.flags, body.sizes.text, array))
-        array = body.named(Value(code, (), (node.dtype, False))).code.text
+        code = Text(accumulated(spec, texts, spec.flags, body.printer.text, array))
+        array = body.text(body.named(Value(code, (), (node.dtype, False))))
         body.note(_ADDED)
         body.reason = spec.reason
     return array

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Const
-from jaxte.lower.code.python_text import dtype_text, number
 from jaxte.lower.code.spec import Write, as_atom, as_factor, tuple_text, write_extent
 from jaxte.lower.forms.data.recognise import GatherSpec, Position, ScatterSpec
+from jaxte.lower.printing.combiner import constant_text
+from jaxte.lower.printing.numbers import dtype_text
 
 # Negative positions are outside, and not counted from the end.
 _FROM_THE_FRONT = "wrap_negative_indices=False"
@@ -81,7 +82,7 @@ def in_order(spec: ScatterSpec, result: str) -> str:
 
 def _identity(spec: ScatterSpec) -> str:
     assert isinstance(spec.identity, Const)
-    return number(spec.identity.value, spec.identity.dtype).text
+    return constant_text(spec.identity)
 
 
 def _entries(positions: Sequence[Position], block: int, operands: Sequence[str], write: Write) -> str:

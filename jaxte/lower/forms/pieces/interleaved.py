@@ -13,8 +13,9 @@ from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
 from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.vocabulary import ALL, Index, Range, Reshape, Step, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.views.condition_box import split_conditions
 from jaxte.lower.views.intervals import times
 from jaxte.lower.views.mixed_radix import Digits, digits_of

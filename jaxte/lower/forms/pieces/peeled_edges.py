@@ -19,10 +19,13 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.arrays.data import Updated
+from jaxte.lower.arrays.leaves import Full, Number
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import dtype_text
-from jaxte.lower.code.vocabulary import Code, Value
+from jaxte.lower.body.statements import name_of
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
@@ -138,12 +141,12 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
     """Assigns each piece, then the tensor of ``dtype`` that they are written into, the interior first."""
     body.sliced, body.padded = tuple(body.padded), {}
-    texts: list[str] = []
+    parts: list[Node] = []
     for piece in pieces:
         value = body.typed(body.evaluate(root, piece.scope), dtype)
         own = Value(body.full(value, piece.scope.order), piece.scope.order, (dtype, False))
-        texts.append(body.named_as(f"{body.target}_{piece.name}", own).code.text)
-    shape = body.sizes.shape([a.hi for a in axes])
-    body.assign(body.target, Code(f"jnp.zeros({shape}, {dtype_text(dtype)})"))
-    for piece, text in zip(pieces, texts, strict=True):
-        body.assign(body.target, Code(f"lax.dynamic_update_slice({body.target}, {text}, {piece.start})"))
+        parts.append(body.named_as(f"{body.target}_{piece.name}", own).code)
+    whole = name_of(body.target, axes, (dtype, False))
+    body.assign(body.target, Full(whole.shape, Number(0), dtype))
+    for piece, part in zip(pieces, parts, strict=True):
+        body.assign(body.target, Updated(whole, part, piece.start))

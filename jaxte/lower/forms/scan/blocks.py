@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lower.code.combiner import combined, combiner_source, identity_text
 from jaxte.lower.code.spec import tuple_text
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.scan.text import carried_values, step_text
+from jaxte.lower.printing.combiner import combined, combiner_source, identity_text
 
 BLOCK = 4
 

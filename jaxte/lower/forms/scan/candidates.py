@@ -40,19 +40,19 @@ def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Re
 
     def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
         step = body.names.new(f"{body.target}_step")
-        body.statements.append(Statement(body.label, f"{step}(total, x)", "", step_lines(spec, scan)))
-        return sequential(spec, scan, values, step, body.sizes.text)
+        body.statements.append(Statement(body.label, f"{step}(total, x)", None, step_lines(spec, scan)))
+        return sequential(spec, scan, values, step, body.printer.text)
 
     def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
         name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
-        body.statements.append(Statement(body.label, f"{name}(x)", "", block_lines(spec, scan, name)))
+        body.statements.append(Statement(body.label, f"{name}(x)", None, block_lines(spec, scan, name)))
         return in_blocks(values, name)
 
     def candidate(form: str, run: Run) -> Candidate:
         def write() -> Search:
             texts = yield from operands_text(body, spec.operands)
             body.note(form)
-            return whole(scan_source(spec, texts, body.sizes.text, run), axes, node)
+            return whole(scan_source(spec, texts, body.printer.text, run), axes, node)
 
         return Candidate(form, _work(spec, form), write)
 

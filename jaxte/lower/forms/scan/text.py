@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from jaxte.lang.expr import ZERO, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
-from jaxte.lower.code.combiner import (
+from jaxte.lower.code.spec import Write, as_factor, reshaped, subscripted, tuple_text, write_extent
+from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
+from jaxte.lower.printing.combiner import (
     combined_values,
     combiner_source,
     identity_text,
     needed_values,
     symbol_names,
 )
-from jaxte.lower.code.python_text import dtype_text
-from jaxte.lower.code.spec import Write, as_factor, reshaped, subscripted, tuple_text, write_extent
-from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
+from jaxte.lower.printing.numbers import dtype_text
 from jaxte.sets.affine import normal
 
 Run = Callable[[ScanSpec, Scan, Sequence[str]], str]

@@ -10,8 +10,8 @@ from jaxte.lang.expr import ZERO, Axis, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.statements import name_of
 from jaxte.lower.body.write_form import assigned, operands_text
-from jaxte.lower.code.python_text import name
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
@@ -49,8 +49,8 @@ def window_candidates(
     def write(form: str) -> Search:
         texts = yield from operands_text(body, spec.operands)
         body.note(form)
-        target = assigned(body, lambda names: window_source(spec, texts, names, form, body.sizes.text))
-        return Value(name(target), axes, (node.dtype, False))
+        target = assigned(body, lambda names: window_source(spec, texts, names, form, body.printer.text))
+        return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
 
     sizes = [d.size for d in spec.dims]
     own = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
@@ -84,14 +84,14 @@ def _running(
         value = yield from way.write()
         assert value is not None
         texts = [] if spec.scale is None else (yield from operands_text(body, [spec.scale]))
-        writer = body.sizes.text
+        writer = body.printer.text
 
         def lines(names: Callable[[], str]) -> list[str]:
             target = names()
             result = finished(spec, differences(spec, target, writer), ["", *texts], writer)
-            return [f"{target} = {flattened(spec, value.code.text, writer)}", f"{names()} = {result}"]
+            return [f"{target} = {flattened(spec, body.text(value), writer)}", f"{names()} = {result}"]
 
-        return Value(name(assigned(body, lines)), axes, (node.dtype, False))
+        return Value(name_of(assigned(body, lines), axes, (node.dtype, False)), axes, (node.dtype, False))
 
     caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
     yield Candidate(RUNNING, own + running_work(spec, node), write, caution)

@@ -21,11 +21,11 @@ from itertools import product
 
 from jaxte.lang.expr import ZERO, Const, Expr, Read
 from jaxte.lang.identity import identical
-from jaxte.lower.code.combiner import combined, combiner_source
 from jaxte.lower.code.identifiers import APART
-from jaxte.lower.code.python_text import dtype_text, number
 from jaxte.lower.code.spec import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
+from jaxte.lower.printing.combiner import combined, combiner_source, constant_text
+from jaxte.lower.printing.numbers import dtype_text
 from jaxte.sets.affine import normal
 
 SLICES = "shifted slices"
@@ -180,7 +180,7 @@ def _plus(text: str, offset: Expr, write: Write) -> str:
 def _identity(spec: WindowSpec) -> str:
     identity = spec.reducer.identity[0]
     assert isinstance(identity, Const)
-    return number(identity.value, identity.dtype).text
+    return constant_text(identity)
 
 
 def _slices(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str:

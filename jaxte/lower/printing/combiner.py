@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.expr import Call, Const, Expr, Reducer, Symbol
+from jaxte.lang.expr import Call, Const, Expr, Reducer, Scalar, Symbol
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.scalars import CALL
 from jaxte.lang.walk import postorder
-from jaxte.lower.code.python_text import dtype_text, number
+from jaxte.lower.arrays.leaves import Typed, number
+from jaxte.lower.printing.numbers import Written, dtype_text, number_text
 
 _FUNCTIONS = {
     "sum": "jnp.add",
@@ -74,12 +75,22 @@ def _written(expr: Expr, names: dict[Symbol, str]) -> str:
             case Symbol():
                 memo[node] = names[node], CALL
             case Const(value):
-                code = number(value, node.dtype)
-                memo[node] = code.text, code.strength
+                memo[node] = _number(value, node.dtype)
             case Call(op, args):
                 operands = [memo[a] for a in args]
                 memo[node] = TABLE[op.name].code.write(*operands, dtype=dtype_text(node.dtype))
     return memo[expr][0]
+
+
+def _number(value: Scalar, dtype: str) -> Written:
+    own = number(value, dtype)
+    if isinstance(own, Typed):
+        return f"{dtype_text(dtype)}({number_text(value)[0]})", CALL
+    return number_text(value)
+
+
+def constant_text(constant: Const) -> str:
+    return _number(constant.value, constant.dtype)[0]
 
 
 def identity_text(reducer: Reducer, position: int = 0) -> str:

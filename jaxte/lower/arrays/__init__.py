@@ -1,0 +1,1 @@
+"""The array language: what a program computes, between definitions and text."""

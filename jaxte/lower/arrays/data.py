@@ -1,0 +1,140 @@
+"""Nodes at positions that are data, and slices whose places are known to the running program only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jaxte.lang.dtypes import Kind
+from jaxte.lang.expr import Expr
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape, same_shape
+
+IN_BOUNDS, CLIP, FILL, DROP = "promise_in_bounds", "clip", "fill", "drop"
+
+
+@dataclass(frozen=True, eq=False)
+class Gather(Node):
+    """``array`` at arrays of positions, one for each dimension from the first on; None takes all of a dimension.
+
+    ``mode`` is what is read out of range; without one, positions are known to be inside and never negative. ``fill`` is what there is
+    out of range in the mode "fill".
+    """
+
+    array: Node
+    positions: tuple[Node | None, ...]
+    mode: str = ""
+    fill: Node | None = None
+
+    @cached_property
+    def shape(self) -> Shape:
+        own = self.array.shape
+        given = [n for n, p in enumerate(self.positions) if p is not None]
+        block = broadcast_shape([p.shape for p in self.positions if p is not None])
+        rest = [e for n, e in enumerate(own) if n not in given]
+        before = given[0] if given[-1] - given[0] + 1 == len(given) else 0
+        return (*rest[:before], *block, *rest[before:])
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter(Node):
+    """``array`` with ``values`` at positions, by ``method`` ("set", "add", "multiply", "min", "max"), as :class:`Gather` has them.
+
+    Positions out of range are left out. ``flags`` are facts about the positions.
+    """
+
+    array: Node
+    positions: tuple[Node | None, ...]
+    method: str
+    values: Node
+    mode: str = DROP
+    flags: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot(Node):
+    """A row for each position: 1 there, 0 elsewhere."""
+
+    positions: Node
+    extent: Expr
+    own_dtype: str
+
+    @property
+    def shape(self) -> Shape:
+        return (*self.positions.shape, self.extent)
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_dtype, False
+
+
+@dataclass(frozen=True, eq=False)
+class Updated(Node):
+    """``array`` with ``part`` written into it from ``start`` on."""
+
+    array: Node
+    part: Node
+    start: tuple[int, ...]
+
+    @property
+    def shape(self) -> Shape:
+        if len(self.part.shape) != len(self.start):
+            raise ArrayError("a part is written at a position in each dimension")
+        return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Node):
+    """The result of a function by name: an extern of the user, or one that the program defines."""
+
+    function: str
+    args: tuple[Node, ...]
+    extents: Shape | None = None
+    own_kind: Kind = ("", False)
+
+    @property
+    def shape(self) -> Shape:
+        if self.extents is None:
+            raise ArrayError(f"{self.function} returns what its user returns")
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Output(Node):
+    """One of what an extern returns: the item at ``position`` of a tuple, or all of it."""
+
+    outputs: Node
+    position: int
+    extents: Shape
+    own_kind: Kind
+
+    @property
+    def shape(self) -> Shape:
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
+
+
+def fits(part: Node, whole: Node) -> bool:
+    return same_shape(part.shape, whole.shape)

@@ -1,0 +1,150 @@
+"""Nodes that are made of no others: names, numbers, sizes, constant arrays, positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxte.lang.dtypes import Kind, scalar_kind
+from jaxte.lang.expr import Const, Expr, Scalar
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus
+from jaxte.sets.affine import normal
+
+
+@dataclass(frozen=True, eq=False)
+class Name(Node):
+    """A parameter or a value that a statement has named; ``extents`` is None for a tuple of arrays."""
+
+    identifier: str
+    extents: Shape | None = None
+    own_kind: Kind = ("", False)
+
+    @property
+    def shape(self) -> Shape:
+        if self.extents is None:
+            raise ArrayError(f"{self.identifier} is no single array")
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        if not self.own_kind[0]:
+            raise ArrayError(f"{self.identifier} has no dtype")
+        return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Text(Node):
+    """TRANSITIONAL: a Python expression that is no node yet, and how strongly it binds."""
+
+    text: str
+    strength: int = CALL
+    extents: Shape | None = None
+    own_kind: Kind = ("", False)
+
+    @property
+    def shape(self) -> Shape:
+        if self.extents is None:
+            raise ArrayError(f"`{self.text}` has no shape")
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Node):
+    """A number of Python, which takes the dtype of what it meets."""
+
+    value: Scalar
+
+    @property
+    def shape(self) -> Shape:
+        return ()
+
+    @property
+    def kind(self) -> Kind:
+        return scalar_kind(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Size(Node):
+    """An integer made of sizes, known when the code is traced."""
+
+    extent: Expr
+
+    @property
+    def shape(self) -> Shape:
+        return ()
+
+    @property
+    def kind(self) -> Kind:
+        return "int32", True
+
+
+@dataclass(frozen=True, eq=False)
+class Typed(Node):
+    """A Python number as a scalar of a JAX dtype."""
+
+    number: Node
+    own_dtype: str
+
+    @property
+    def shape(self) -> Shape:
+        return ()
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_dtype, False
+
+
+@dataclass(frozen=True, eq=False)
+class Full(Node):
+    """One number everywhere."""
+
+    extents: Shape
+    number: Node
+    own_dtype: str
+
+    @property
+    def shape(self) -> Shape:
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_dtype, False
+
+
+@dataclass(frozen=True, eq=False)
+class Arange(Node):
+    """``start, start + step, ...`` below ``stop``; without a dtype, in JAX's default integers."""
+
+    start: int
+    stop: Expr
+    step: int = 1
+    own_dtype: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        towards = 1 if self.step > 0 else -1
+        span = plus(self.stop, -self.start) if self.step > 0 else plus(self.start, normal(-self.stop))
+        return (normal((span + (abs(self.step) - 1)) // abs(self.step)) if self.step != towards else span,)
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_dtype or "int32", False
+
+
+_GREATEST = {"uint32": 2**31 - 1, "uint64": 2**63 - 1}  # that JAX takes as numbers of Python
+
+
+def number(value: Scalar, dtype: str = "") -> Node:
+    """A Python number, or one of ``dtype`` where JAX takes no such number of Python."""
+    if type(value) is int and value > _GREATEST.get(dtype, value):
+        return Typed(Number(value), dtype)
+    return Number(value)
+
+
+def size(extent: Expr) -> Node:
+    """An extent as an operand: a number, where it is known."""
+    return Number(extent.value) if isinstance(extent, Const) else Size(extent)

@@ -1,0 +1,172 @@
+"""What all nodes of the array language are: frozen, interned, with a shape and a dtype that are inferred when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, cached_property
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from jaxte.lang.dtypes import Kind
+from jaxte.lang.errors import LoweringError
+from jaxte.lang.expr import ONE, Const, Expr, as_expr
+from jaxte.lang.identity import identical
+from jaxte.sets.affine import from_linear, linear, normal
+
+Shape = tuple[Expr, ...]
+_N = TypeVar("_N")
+_lock = Lock()
+_nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+
+
+class ArrayError(LoweringError):
+    """An array program that has no meaning: shapes or dtypes that do not meet, an index out of range."""
+
+
+class Interned(type):
+    """Makes equal nodes one object: a node of a class is found by its fields."""
+
+    def __call__(cls: Callable[..., _N], *args: Any, **given: Any) -> _N:
+        if given or len(args) < _arity(cls):
+            args = _all_fields(cls, args, given)
+        key = (cls, *map(_key, args))
+        with _lock:
+            node = _nodes.get(key)
+            if node is None:
+                node = type.__call__(cls, *args)  # type: ignore[arg-type]
+                _nodes[key] = node
+        return node
+
+
+@cache
+def _arity(cls: Any) -> int:
+    return len(fields(cls))
+
+
+def _all_fields(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
+    own = list(args)
+    for f in fields(cls)[len(args) :]:
+        value = given.pop(f.name) if f.name in given else f.default
+        if value is MISSING:
+            raise TypeError(f"{cls.__name__} needs {f.name}")
+        own.append(value)
+    if given:
+        raise TypeError(f"{cls.__name__} has no {', '.join(given)}")
+    return tuple(own)
+
+
+def _key(value: Any) -> Any:
+    """What tells a field: numbers that Python takes for equal, as 1 and 1.0 and True, are written differently."""
+    if isinstance(value, (bool, int, float, complex)):
+        return type(value), repr(value)
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Node(metaclass=Interned):
+    """An array, or a tuple of arrays, and how it is computed from others."""
+
+    @property
+    def shape(self) -> Shape:
+        """The extents.
+
+        Raises:
+            ArrayError: it is no single array, or is made of arrays that do not fit.
+        """
+        raise ArrayError(f"{type(self).__name__} has no shape")
+
+    @property
+    def kind(self) -> Kind:
+        """The dtype that JAX gives it, and whether it is weak."""
+        raise ArrayError(f"{type(self).__name__} has no dtype")
+
+    @property
+    def dtype(self) -> str:
+        return self.kind[0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @cached_property
+    def operands(self) -> tuple[Node, ...]:
+        """The nodes that it is made of, in the order of its fields."""
+        return tuple(node for f in fields(self) for node in _nodes_in(getattr(self, f.name)))
+
+
+def _nodes_in(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes_in(item)
+
+
+def nodes_below(*roots: Node) -> Iterator[Node]:
+    """Every node that ``roots`` are made of, each once, operands first."""
+    done: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack.extend((operand, False) for operand in reversed(node.operands))
+
+
+# --- extents
+
+
+def plus(*values: Expr | int) -> Expr:
+    """The sum of extents."""
+    total = linear(as_expr(values[0]))
+    for value in values[1:]:
+        total = total + linear(as_expr(value))
+    return from_linear(total)
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """The product of two extents, one of them a number."""
+    number, other = (a, b) if isinstance(a, Const) else (b, a)
+    if not isinstance(number, Const):
+        raise ArrayError(f"the product of {a!r} and {b!r} is no extent")
+    return from_linear(linear(other) * int(number.value))  # type: ignore[arg-type]
+
+
+def known(extent: Expr) -> int | None:
+    """The extent as a number, where it is one."""
+    return int(extent.value) if isinstance(extent, Const) else None  # type: ignore[arg-type]
+
+
+def same(a: Expr, b: Expr) -> bool:
+    """Whether two extents are one."""
+    return a is b or normal(a) is normal(b)
+
+
+def same_shape(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+def broadcast_shape(shapes: Sequence[Sequence[Expr]]) -> Shape:
+    """The shape that arrays of ``shapes`` have together.
+
+    Raises:
+        ArrayError: they do not fit.
+    """
+    result: list[Expr] = []
+    for own in shapes:
+        result = [ONE] * (len(own) - len(result)) + result
+        for n, extent in enumerate(own, len(result) - len(own)):
+            if result[n] is ONE:
+                result[n] = extent
+            elif extent is not ONE and not same(extent, result[n]):
+                raise ArrayError(f"arrays of shapes {list(map(list, shapes))} do not fit")
+    return tuple(result)
+
+
+def is_among(node: object, items: Sequence[object]) -> bool:
+    return any(identical(node, item) for item in items)

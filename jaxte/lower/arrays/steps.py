@@ -1,0 +1,126 @@
+"""Steps of a view: each acts on a whole array, its fields have one entry for each dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxte.lang.expr import ZERO, Expr
+from jaxte.lower.arrays.node import Shape, plus, times
+from jaxte.sets.affine import normal
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The entry ``start:stop:step`` of an index; None where Python's default is meant."""
+
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: int = 1
+
+
+ALL = Range()
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The element of a dimension of extent 1, which need not go where a new axis is wanted in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A dimension of extent 1 that is not there yet."""
+
+
+ONLY, NEW, ZEROTH = Only(), New(), ZERO
+Entry = Range | Expr | Only | New
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Slices, strides and reversals; an expression takes one position and drops the dimension."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Zeros before and after each dimension; copies of its last elements ("edge"), or of its other end ("wrap")."""
+
+    widths: tuple[tuple[Expr, Expr], ...]
+    mode: str = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in row-major order under another shape."""
+
+    shape: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Dimensions in another order."""
+
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Every element of a dimension ``times`` times in a row."""
+
+    axis: int
+    times: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The whole of a dimension ``times`` times, one copy after the other."""
+
+    axis: int
+    times: Expr
+    ndim: int = 1
+
+
+Step = Index | Pad | Reshape | Transpose | Repeat | Tile
+
+
+def shape_after(step: Step, shape: Shape) -> Shape:
+    """The shape of what ``step`` makes of an array of ``shape``."""
+    match step:
+        case Index(entries):
+            return _indexed(entries, shape)
+        case Pad(widths):
+            return tuple(plus(e, before, after) for e, (before, after) in zip(shape, widths, strict=True))
+        case Reshape(new):
+            return new
+        case Transpose(order):
+            return tuple(shape[n] for n in order)
+        case Repeat(axis, count) | Tile(axis, count):
+            return (*shape[:axis], times(shape[axis], count), *shape[axis + 1 :])
+    raise AssertionError(step)
+
+
+def _indexed(entries: tuple[Entry, ...], shape: Shape) -> Shape:
+    found: list[Expr] = []
+    extents = iter(shape)
+    for entry in entries:
+        if isinstance(entry, New):
+            found.append(plus(1))
+            continue
+        extent = next(extents)
+        if isinstance(entry, Range):
+            found.append(_length(entry, extent))
+    return (*found, *extents)
+
+
+def _length(entry: Range, extent: Expr) -> Expr:
+    step = entry.step
+    if step == 1 and entry.start is None and entry.stop is None:
+        return extent
+    if step > 0:
+        start = entry.start if entry.start is not None else ZERO
+        stop = entry.stop if entry.stop is not None else extent
+        return normal((stop - start + (step - 1)) // step)
+    start = entry.start if entry.start is not None else plus(extent, -1)
+    stop = entry.stop if entry.stop is not None else plus(-1)
+    return normal((start - stop + (-step - 1)) // -step)

@@ -1,0 +1,1 @@
+"""Array programs as Python text: the only place that knows how JAX is spelled."""
