@@ -189,7 +189,7 @@ def test_rows_that_fit_one_by_one_are_cut_as_well() -> None:
 
     fn = te.function(kernel_sum, max_memory=16384)
     x = jax.ShapeDtypeStruct((4096,), jnp.float32)
-    steps = [int(size) for _, _, size in LOOP.findall(fn.source(x, x, x).split("def forward_with")[0])]
+    steps = [int(size) for _, _, size in LOOP.findall(fn.source(x, x, x).split("def backward")[0])]
     assert len(steps) == 2 and min(steps) > 8
     own = [np.random.default_rng(n).standard_normal(4096).astype("float32") for n in range(3)]
     wanted = np.exp(-((own[0][:, None] - own[1]) ** 2)) @ own[2]
