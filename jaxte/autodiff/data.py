@@ -15,13 +15,15 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, 
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.affine import axis_bounds, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune
 from jaxte.sets.elimination import mentions
 from jaxte.sets.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.facts import Permutation, SymmetricAdjacency, find, values_in
 from jaxte.tensors.tensor import Tensor
+
+_MOST_TIMES = 4.0  # the points of a definition that an adjoint may take for want of a scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,25 @@ class Points:
         return Points(tuple(self.axes if axes is None else axes), tuple(dict.fromkeys(own)), self.value)
 
 
-def solve_data(points: Points) -> Points:
+def solve_data(points: Points, targets: Sequence[Axis] = ()) -> Points:
     """The points with every equation solved that determines a variable.
 
     The value that the data gives may lie outside the variable's range: that is a condition from then on.
+
+    An equation that says to which of the ``targets`` each point goes, as ``Y[i] + k == y`` does, is left as it is where ``y`` takes many more values
+    than ``k``: solved for ``k``, the sum would meet each ``i`` at each ``y``, and leave most of them out.
     """
     done: set[Expr] = set()  # equations that facts were applied to
+    budget = _MOST_TIMES
     while True:
-        found = next((e for c in points.conditions if (e := _determined(c, points.axes))), None)
+        found = None
+        for condition in points.conditions:
+            found = _determined(condition, points.axes)
+            growth = 1.0 if found is None else _growth(found[1], found[2], targets)
+            if found is not None and growth <= budget:
+                budget /= max(growth, 1.0)
+                break
+            found = None
         if found is not None:
             points = _solved(points, *found)
             continue
@@ -55,6 +68,20 @@ def solve_data(points: Points) -> Points:
         if turned is None:
             return points
         points = turned
+
+
+def _growth(variable: Axis, value: Expr, targets: Sequence[Axis]) -> float:
+    """How many times the points grow when ``variable`` is ``value``, in place of a target that it says."""
+    if not reads_of(value):
+        return 1.0
+    own = [a for a in free_axes(value) if among(a, targets)]
+    bounds = axis_bounds([variable, *own])
+    if variable not in bounds or any(a not in bounds for a in own):
+        return 1.0
+    sizes = {a: high - low + 1 for a, (low, high) in bounds.items()}
+    return max(
+        (sizes[a] / sizes[variable] for a in own if abs(linear(value).coefficient(a)) == 1), default=1.0
+    )
 
 
 def _determined(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Axis, Expr] | None:
@@ -213,7 +240,7 @@ def without_implied(points: Points) -> Points:
         read: value
         for condition in points.conditions
         for read, value in data_readings(condition)
-        if not reads_of(value) and not mentions(value, points.axes)
+        if not reads_of(value)
     }
     if not known:
         return points

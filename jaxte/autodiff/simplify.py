@@ -110,11 +110,34 @@ def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
     """``a + b`` (or ``a - b``); ``select(c, x, 0) + select(c, 0, y)`` as ``select(c, x, y)`` where ``c`` is about data."""
     if isinstance(a, Call) and a.op is ADD is op and _same_choice(a.args[1], b):
         return call(ADD, a.args[0], added(a.args[1], b))
+    if (signed := _signed_choice(a, b, op)) is not None:
+        return signed
     if not _same_choice(a, b):
         return call(op, a, b)
     assert isinstance(a, Call) and isinstance(b, Call)
     taken, other = (_total(x, y, op) for x, y in zip(a.args[1:], b.args[1:], strict=True))
     return call(SELECT, a.args[0], taken, other)
+
+
+def _signed_choice(a: Expr, b: Expr, op: Op) -> Expr | None:
+    """``select(c, x, 0) - select(c, 0, x)`` as ``select(c, 1, -1) * x``, and the like with other signs; None where it is none of these."""
+    if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
+        return None
+    if a.args[0] is not b.args[0] or a.dtype != b.dtype:
+        return None
+    if _is_zero(a.args[1]) and _is_zero(b.args[2]):
+        (s, x), (t, y) = _sign_and_core(b.args[1]), _sign_and_core(a.args[2])
+        s = s if op is ADD else -s
+    elif _is_zero(a.args[2]) and _is_zero(b.args[1]):
+        (s, x), (t, y) = _sign_and_core(a.args[1]), _sign_and_core(b.args[2])
+        t = t if op is ADD else -t
+    else:
+        return None
+    if x is not y:
+        return None
+    if s == t:
+        return x if s > 0 else call(NEGATIVE, x)
+    return call(MULTIPLY, call(SELECT, a.args[0], Const(s), Const(t)), x)
 
 
 def _same_choice(a: Expr, b: Expr) -> bool:

@@ -97,7 +97,7 @@ def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None
         (*transformation.new.conditions, *on_data),
         simplify_reads(substitute(points.value, table)),
     )
-    solved = without_implied(solve_data(left))
+    solved = without_implied(solve_data(left, targets))
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
     return sum_over(axes, solved.conditions, solved.value, targets, name)
 

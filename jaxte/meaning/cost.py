@@ -7,6 +7,7 @@ of its reduction, and every node of the expression graph once in each scope that
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -14,7 +15,7 @@ from typing import Any
 
 from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr
+from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
 from jaxte.lang.operators import (
     ADD,
     AND,
@@ -23,6 +24,7 @@ from jaxte.lang.operators import (
     BIT_OR,
     BIT_XOR,
     COMPARISONS,
+    EQUAL,
     LEFT_SHIFT,
     MAXIMUM,
     MINIMUM,
@@ -34,7 +36,7 @@ from jaxte.lang.operators import (
     SUBTRACT,
 )
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import linear
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
@@ -80,7 +82,7 @@ def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | No
 
     Returns:
         Iterations: output elements times reduced points; several reductions in one body add up, nested ones
-        multiply, and an element takes at least one. Multiplications: every ``*``, ``/``, ``//``, ``%`` and
+        multiply, and an element takes at least one; a sum at positions that are data meets each of its points once. Multiplications: every ``*``, ``/``, ``//``, ``%`` and
         function call in bodies, conditions and indices, as often as it is evaluated. Memory: elements of
         every computed tensor.
 
@@ -157,8 +159,29 @@ def _cost_of(tensor: Compute, extents: _Extents) -> Cost:
             known[node] = Cost(
                 points * max(inner.iterations, 1), points * (inner.multiplications + combining)
             )
-    element = _scope((tensor.body,), known)
-    return Cost(elements * max(element.iterations, 1), elements * element.multiplications, elements)
+    # A sum at positions that are data meets each of its points once, for all the elements that they may go to.
+    fewer = {
+        n: max(1, extents.of(told, tensor.name)) for n in known if (told := told_by_data(n, tensor.axes))
+    }
+    element = _scope(
+        (tensor.body,), {n: c for n, c in known.items() if n not in fewer} | dict.fromkeys(fewer, Cost())
+    )
+    total = Cost(elements * max(element.iterations, 1), elements * element.multiplications, elements)
+    for node, times in fewer.items():
+        own = known[node]
+        total += Cost(elements // times * own.iterations, elements // times * own.multiplications)
+    return total
+
+
+def told_by_data(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
+    """Those of ``axes`` whose value a condition of ``node`` tells for each of its points: ``a`` of ``where I[i] + k == a``."""
+    found: dict[Axis, None] = {}
+    for condition in conjuncts(node.where):
+        if isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition):
+            difference = linear(condition.args[0]) - linear(condition.args[1])
+            told = (a for a in axes if difference.coefficient(a) in (1, -1) and a not in found)
+            found |= dict.fromkeys(itertools.islice(told, 1))
+    return list(found)
 
 
 def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:

@@ -225,7 +225,9 @@ class Rewriting:
     def __init__(self, split: Split, found: Coordinates, table: Mapping[Axis, Axis]) -> None:
         self._split = split
         self._found = found
-        self._axes: dict[Expr, Expr] = {**table}
+        self._axes: dict[Expr, Expr] = {}
+        for old, new in table.items():
+            self._axes[old] = new
         self._axes |= {old: _shifted(c) for old, c in found.by_axis.items()}
         for term, own in found.by_term.items():
             if len(term.form.terms) == 1 and isinstance(axis := next(iter(term.form.terms)), Axis):
