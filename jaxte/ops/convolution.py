@@ -94,6 +94,14 @@ def conv2d(
         padding: zeros around the image: a number, one for each axis, pairs (before, after), "SAME" or "VALID".
         groups: how many groups the channels are split into; each is convolved on its own.
 
+    Formula: ``y[n, o, i, j] = sum over c, p, q of x[n, c, s * i + d * p - P, s * j + d * q - P] * w[o, c, p, q]``
+
+    Raises:
+        ShapeError: channels, groups, strides or padding that do not fit, windows larger than the padded image, an
+            unknown layout.
+
+    Source: ``jax.lax.conv_general_dilated``.
+
     Example:
         >>> te.ops.conv2d(te.placeholder((1, 3, 8, 8)), te.placeholder((4, 3, 3, 3)), padding="SAME").shape
         (1, 4, 8, 8)
@@ -111,7 +119,19 @@ def conv1d(
     groups: int = 1,
     layout: str = "NCW",
 ) -> Tensor:
-    """A convolution in one dimension. See :func:`conv2d`."""
+    """A convolution in one dimension. See :func:`conv2d`.
+
+    Formula: ``y[n, o, i] = sum over c, p of x[n, c, s * i + d * p - P] * w[o, c, p]``
+
+    Raises:
+        ShapeError: as of :func:`conv2d`.
+
+    Source: ``jax.lax.conv_general_dilated``.
+
+    Example:
+        >>> te.ops.conv1d(te.placeholder((1, 3, 8)), te.placeholder((4, 3, 3)), 2).shape
+        (1, 4, 3)
+    """
     return _convolution(x, w, strides, padding, dilation, groups, layout, "conv1d")
 
 
@@ -125,7 +145,19 @@ def conv3d(
     groups: int = 1,
     layout: str = "NCDHW",
 ) -> Tensor:
-    """A convolution in three dimensions. See :func:`conv2d`."""
+    """A convolution in three dimensions. See :func:`conv2d`.
+
+    Formula: ``y[n, o, i, j, k] = sum over c, p, q, r of x[n, c, i + p, j + q, k + r] * w[o, c, p, q, r]``
+
+    Raises:
+        ShapeError: as of :func:`conv2d`.
+
+    Source: ``jax.lax.conv_general_dilated``.
+
+    Example:
+        >>> te.ops.conv3d(te.placeholder((1, 3, 8, 8, 8)), te.placeholder((4, 3, 3, 3, 3))).shape
+        (1, 4, 6, 6, 6)
+    """
     return _convolution(x, w, strides, padding, dilation, groups, layout, "conv3d")
 
 
@@ -133,7 +165,19 @@ def conv3d(
 def depthwise_conv2d(
     x: Tensor, w: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1, layout: str = "NCHW"
 ) -> Tensor:
-    """A convolution of each channel on its own: :func:`conv2d` with as many groups as channels."""
+    """A convolution of each channel on its own: :func:`conv2d` with as many groups as channels.
+
+    Formula: ``y[n, c, i, j] = sum over p, q of x[n, c // m, s * i + d * p - P, s * j + d * q - P] * w[c, 0, p, q]``
+
+    Raises:
+        ShapeError: as of :func:`conv2d`.
+
+    Source: ``jax.lax.conv_general_dilated with feature_group_count``.
+
+    Example:
+        >>> te.ops.depthwise_conv2d(te.placeholder((1, 3, 8, 8)), te.placeholder((6, 1, 3, 3))).shape
+        (1, 6, 6, 6)
+    """
     channel, _ = channel_and_spatial(layout, x.ndim, "depthwise_conv2d")
     groups = static_int(x.shape[channel], f"te.ops.depthwise_conv2d: channels of {x.name}", 1)
     return _convolution(x, w, strides, padding, dilation, groups, layout, "depthwise_conv2d")

@@ -18,7 +18,19 @@ from jaxte.tensors.tensor import Tensor
 
 @operator
 def full(shape: Any, fill_value: Tensor, dtype: Any = None) -> Tensor:
-    """A tensor of one value: a number, or a Tensor without axes."""
+    """A tensor of one value: a number, or a Tensor without axes.
+
+    Formula: ``y[i] = fill_value``
+
+    Raises:
+        ShapeError: a negative extent, or a fill value with axes.
+
+    Source: ``jnp.full``.
+
+    Example:
+        >>> te.ops.full((2,), np.float32(1.5)).tolist()
+        [1.5, 1.5]
+    """
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
             raise ShapeError(
@@ -32,37 +44,110 @@ def full(shape: Any, fill_value: Tensor, dtype: Any = None) -> Tensor:
 
 @operator
 def zeros(shape: Any, dtype: Any = "float32") -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    Formula: ``y[i] = 0``
+
+    Raises:
+        ShapeError: a negative extent.
+
+    Source: ``jnp.zeros``.
+
+    Example:
+        >>> te.ops.zeros((2, 3)).shape
+        (2, 3)
+    """
     return compute(shape, lambda *i: const(0, dtype), "zeros")
 
 
 @operator
 def ones(shape: Any, dtype: Any = "float32") -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    Formula: ``y[i] = 1``
+
+    Raises:
+        ShapeError: a negative extent.
+
+    Source: ``jnp.ones``.
+
+    Example:
+        >>> te.ops.ones((2, 3), "int32").dtype
+        'int32'
+    """
     return compute(shape, lambda *i: const(1, dtype), "ones")
 
 
 @operator
 def full_like(x: Tensor, fill_value: Any, dtype: Any = None) -> Tensor:
-    """A tensor of one value in the shape of ``x``, and in its dtype unless another is given."""
+    """A tensor of one value in the shape of ``x``, and in its dtype unless another is given.
+
+    Formula: ``y[i] = fill_value``
+
+    Raises:
+        DtypeError: an unknown dtype.
+
+    Source: ``jnp.full_like``.
+
+    Example:
+        >>> te.ops.full_like(np.zeros(2, "int32"), 7).tolist()
+        [7, 7]
+    """
     return compute(x.shape, lambda *i: const(fill_value, dtype or x.dtype), "full_like")
 
 
 @operator
 def zeros_like(x: Tensor, dtype: Any = None) -> Tensor:
-    """Zeros in the shape of ``x``."""
+    """Zeros in the shape of ``x``.
+
+    Formula: ``y[i] = 0``
+
+    Raises:
+        DtypeError: an unknown dtype.
+
+    Source: ``jnp.zeros_like``.
+
+    Example:
+        >>> te.ops.zeros_like(np.ones(2, "int32")).tolist()
+        [0, 0]
+    """
     return compute(x.shape, lambda *i: const(0, dtype or x.dtype), "zeros_like")
 
 
 @operator
 def ones_like(x: Tensor, dtype: Any = None) -> Tensor:
-    """Ones in the shape of ``x``."""
+    """Ones in the shape of ``x``.
+
+    Formula: ``y[i] = 1``
+
+    Raises:
+        DtypeError: an unknown dtype.
+
+    Source: ``jnp.ones_like``.
+
+    Example:
+        >>> te.ops.ones_like(np.zeros(2, "int32")).tolist()
+        [1, 1]
+    """
     return compute(x.shape, lambda *i: const(1, dtype or x.dtype), "ones_like")
 
 
 @operator
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    """The numbers from ``start`` (0 if it is the only argument) up to ``stop``, in steps."""
+    """The numbers from ``start`` (0 if it is the only argument) up to ``stop``, in steps.
+
+    Formula: ``y[i] = start + step * i``
+
+    Raises:
+        ShapeError: a step of 0.
+        ArgumentError: what is no number.
+
+    Source: ``jnp.arange``.
+
+    Example:
+        >>> te.evaluate(te.ops.arange(1, 6, 2), {}).tolist()
+        [1, 3, 5]
+    """
     first, last = (0, start) if stop is None else (start, stop)
     for what, value in (("start", first), ("stop", last), ("step", step)):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):

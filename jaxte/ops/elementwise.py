@@ -9,6 +9,12 @@ from jaxte.ops._operator import Build, normal_axis, operator, pointwise
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 
+# what differs in the documentation of the operators that are made from the table of scalar functions
+_DTYPES = {
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not", "equal", "not_equal"), "bool"),
+    **dict.fromkeys(("left_shift", "right_shift"), "int32"),
+}
+
 
 def _unary(fn: Build) -> Build:
     """The elementwise operator of a scalar function."""
@@ -16,20 +22,40 @@ def _unary(fn: Build) -> Build:
     def build(x: Tensor) -> Tensor:
         return pointwise(fn.__name__, fn, x)
 
-    return _named(build, fn)
+    return _named(build, fn, "x")
 
 
 def _binary(fn: Build) -> Build:
     def build(a: Tensor | float, b: Tensor | float) -> Tensor:
         return pointwise(fn.__name__, fn, a, b)
 
-    return _named(build, fn)
+    return _named(build, fn, "a", "b")
 
 
-def _named(build: Build, fn: Build) -> Build:
-    build.__name__ = build.__qualname__ = fn.__name__
-    first = (fn.__doc__ or "").partition("\n")[0]
-    build.__doc__ = f"Elementwise: {first}"
+def _named(build: Build, fn: Build, *operands: str) -> Build:
+    name = build.__name__ = build.__qualname__ = fn.__name__
+    row = f.TABLE[name]
+    path, written = f"jnp.{name}", row.jnp.format(*(f"{x}[i]" for x in operands))
+    if not row.code.slots:  # a function, whose name in JAX may be in another module
+        path, written = (
+            row.jnp.partition("(")[0],
+            written.removeprefix(row.jnp.rpartition(".")[0] + "."),
+        )
+    given = ", ".join([f'te.placeholder((2, 3), "{_DTYPES.get(name, "float32")}")'] * len(operands))
+    build.__doc__ = f"""Elementwise: {(fn.__doc__ or "").partition(chr(10))[0]}
+
+    Formula: ``y[i] = {written}``
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+        DtypeError: dtypes that the function does not take.
+
+    Source: ``{path}``.
+
+    Example:
+        >>> te.ops.{name}({given}).shape
+        (2, 3)
+    """
     return operator(build)
 
 
@@ -88,49 +114,147 @@ silu = _unary(f.silu)
 
 @operator
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """``x`` for ``x >= 0``, else ``negative_slope * x``."""
+    """``x`` for ``x >= 0``, else ``negative_slope * x``.
+
+    Formula: ``y[i] = x[i] if x[i] >= 0 else negative_slope * x[i]``
+
+    Raises:
+        DtypeError: complex numbers.
+
+    Source: ``jax.nn.leaky_relu``.
+
+    Example:
+        >>> te.ops.leaky_relu(np.float32([-2, 2]), 0.5).tolist()
+        [-1.0, 2.0]
+    """
     return pointwise("leaky_relu", lambda e: f.leaky_relu(e, negative_slope), x)
 
 
 @operator
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """``x`` for ``x > 0``, else ``alpha * expm1(x)``."""
+    """``x`` for ``x > 0``, else ``alpha * expm1(x)``.
+
+    Formula: ``y[i] = x[i] if x[i] > 0 else alpha * (exp(x[i]) - 1)``
+
+    Raises:
+        DtypeError: complex numbers.
+
+    Source: ``jax.nn.elu``.
+
+    Example:
+        >>> te.ops.elu(np.float32([0, 2])).tolist()
+        [0.0, 2.0]
+    """
     return pointwise("elu", lambda e: f.elu(e, alpha), x)
 
 
 @operator
 def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
-    """``x`` for ``x >= 0``, else ``slope[c] * x`` with the channel ``c`` on ``axis``."""
+    """``x`` for ``x >= 0``, else ``slope[c] * x`` with the channel ``c`` on ``axis``.
+
+    Formula: ``y[n, c, i] = x[n, c, i] if x[n, c, i] >= 0 else slope[c] * x[n, c, i]``
+
+    Raises:
+        ShapeError: an axis out of range.
+        RangeError: fewer slopes than channels.
+
+    Source: ``torch.nn.PReLU``.
+
+    Example:
+        >>> te.ops.prelu(np.float32([[-2, -2]]), np.float32([1, 0.5])).tolist()
+        [[-2.0, -1.0]]
+    """
     channel = normal_axis(axis, x.ndim, "prelu")
     return compute(x.shape, lambda *i: f.select(x[i] >= 0, x[i], slope[i[channel]] * x[i]), "prelu")
 
 
 @operator
 def clip(x: Tensor, lo: Tensor | float, hi: Tensor | float) -> Tensor:
-    """``minimum(maximum(x, lo), hi)``."""
+    """``minimum(maximum(x, lo), hi)``.
+
+    Formula: ``y[i] = minimum(maximum(x[i], lo), hi)``
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Source: ``jnp.clip``.
+
+    Example:
+        >>> te.ops.clip(np.float32([-2, 0, 2]), -1.0, 1.0).tolist()
+        [-1.0, 0.0, 1.0]
+    """
     return pointwise("clip", f.clip, x, lo, hi)
 
 
 @operator
 def where(cond: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
-    """``a`` where ``cond`` holds, else ``b``."""
+    """``a`` where ``cond`` holds, else ``b``.
+
+    Formula: ``y[i] = a[i] if cond[i] else b[i]``
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Source: ``jnp.where``.
+
+    Example:
+        >>> te.ops.where(np.array([True, False]), np.float32([1, 2]), 0.0).tolist()
+        [1.0, 0.0]
+    """
     return pointwise("where", f.select, cond, a, b)
 
 
 @operator
 def cast(x: Tensor, dtype: Any) -> Tensor:
-    """``x`` as another dtype; between floating dtypes the gradient passes."""
+    """``x`` as another dtype; between floating dtypes the gradient passes.
+
+    Formula: ``y[i] = dtype(x[i])``
+
+    Raises:
+        DtypeError: an unknown dtype.
+
+    Source: ``jnp.astype``.
+
+    Example:
+        >>> te.ops.cast(np.float32([1.5]), "int32").tolist()
+        [1]
+    """
     return pointwise("cast", lambda e: f.cast(e, dtype), x)
 
 
 @operator
 def copy(x: Tensor) -> Tensor:
-    """``x`` itself, as a tensor of its own."""
+    """``x`` itself, as a tensor of its own.
+
+    Formula: ``y[i] = x[i]``
+
+    Raises:
+        ArgumentError: what is neither a Tensor nor an array.
+
+    Source: ``jnp.copy``.
+
+    Example:
+        >>> te.ops.copy(np.float32([1.5])).tolist()
+        [1.5]
+    """
     return pointwise("copy", lambda e: e, x)
 
 
 @operator
 def bias_add(x: Tensor, b: Tensor, axis: int = 1) -> Tensor:
-    """``x`` with ``b[c]`` added at the channel ``c`` on ``axis``."""
+    """``x`` with ``b[c]`` added at the channel ``c`` on ``axis``.
+
+    Formula: ``y[n, c, i] = x[n, c, i] + b[c]``
+
+    Raises:
+        ShapeError: an axis out of range.
+        RangeError: fewer biases than channels.
+
+    Source: relay ``bias_add``.
+
+    Example:
+        >>> te.ops.bias_add(np.float32([[1, 2]]), np.float32([10, 20])).tolist()
+        [[11.0, 22.0]]
+    """
     channel = normal_axis(axis, x.ndim, "bias_add")
     return compute(x.shape, lambda *i: x[i] + b[i[channel]], "bias_add")

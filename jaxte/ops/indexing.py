@@ -23,6 +23,18 @@ def take(x: Tensor, indices: Tensor | int, axis: int | None = None, mode: str = 
         indices: integers, a number or a tensor; negative ones count from the end.
         mode: for indices out of range, "fill" gives NaN (0 for integers), "clip" takes the nearest element,
             negative indices being 0, "wrap" counts round and round.
+
+    Formula: ``y[i, j, k] = x[i, indices[j], k]``
+
+    Raises:
+        ShapeError: an axis out of range, an unknown mode, a number that is no element.
+        DtypeError: indices of floats.
+
+    Source: ``jnp.take``.
+
+    Example:
+        >>> te.ops.take(np.float32([1, 2, 4]), np.array([2, -1, 0]), 0).tolist()
+        [4.0, 4.0, 1.0]
     """
     if axis is None:
         return take(reshape(x, -1), indices, 0, mode)
@@ -74,7 +86,19 @@ def _resolved(indices: Tensor, extent: Extent, mode: str, name: str) -> Tensor:
 
 @operator
 def embedding(indices: Tensor, table: Tensor) -> Tensor:
-    """The rows of ``table`` at ``indices``."""
+    """The rows of ``table`` at ``indices``.
+
+    Formula: ``y[i, k] = table[indices[i], k]``
+
+    Raises:
+        DtypeError: indices of floats.
+
+    Source: ``torch.nn.Embedding``.
+
+    Example:
+        >>> te.ops.embedding(np.array([1, 0]), np.float32([[1, 2], [3, 4]])).tolist()
+        [[3.0, 4.0], [1.0, 2.0]]
+    """
     return take(table, indices, 0)
 
 
@@ -84,6 +108,18 @@ def gather_nd(x: Tensor, indices: Tensor, mode: str = "fill") -> Tensor:
 
     Args:
         mode: for indices out of range, as in :func:`take`.
+
+    Formula: ``y[i, k] = x[indices[0, i], ..., indices[d - 1, i], k]``
+
+    Raises:
+        ShapeError: more indices than axes, an unknown mode.
+        DtypeError: indices of floats.
+
+    Source: relay ``gather_nd``.
+
+    Example:
+        >>> te.ops.gather_nd(np.float32([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]])).tolist()
+        [2.0, 3.0]
     """
     depth = static_int(
         indices.shape[0] if indices.ndim else 0, f"te.ops.gather_nd: extent of axis 0 of {indices.name}", 1
@@ -107,7 +143,20 @@ def gather_nd(x: Tensor, indices: Tensor, mode: str = "fill") -> Tensor:
 def one_hot(
     indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1, dtype: Any = "float32"
 ) -> Tensor:
-    """``on_value`` at the index, ``off_value`` elsewhere, along a new axis of ``depth`` elements."""
+    """``on_value`` at the index, ``off_value`` elsewhere, along a new axis of ``depth`` elements.
+
+    Formula: ``y[i, k] = on_value if indices[i] == k else off_value``
+
+    Raises:
+        ShapeError: a negative depth, an axis out of range.
+        DtypeError: indices of floats.
+
+    Source: ``jax.nn.one_hot``.
+
+    Example:
+        >>> te.ops.one_hot(np.array([1, 0]), 2).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
     along = normal_axis(axis, indices.ndim + 1, "one_hot")
     if not dtypes.is_integer(indices.dtype):
         raise DtypeError(f"te.ops.one_hot: {indices.name} has dtype {indices.dtype}; indices are integers")

@@ -24,7 +24,19 @@ def _put(index: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:
 
 @operator
 def concatenate(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors one after the other along ``axis``."""
+    """Tensors one after the other along ``axis``.
+
+    Formula: ``y[i] = x0[i] if i < n0 else x1[i - n0]``
+
+    Raises:
+        ShapeError: nothing to put together, ranks or other extents that differ, an axis out of range.
+
+    Source: ``jnp.concatenate``.
+
+    Example:
+        >>> te.ops.concatenate([np.float32([1]), np.float32([2, 3])]).tolist()
+        [1.0, 2.0, 3.0]
+    """
     parts = _same_rank(xs, "concatenate")
     along = normal_axis(axis, parts[0].ndim, "concatenate")
     for part in parts[1:]:
@@ -66,7 +78,19 @@ def _same_rank(xs: Sequence[Tensor], name: str) -> list[Tensor]:
 
 @operator
 def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Tensors of one shape along a new axis.
+
+    Formula: ``y[k, i] = xs[k][i]``
+
+    Raises:
+        ShapeError: nothing to put together, shapes that differ, an axis out of range.
+
+    Source: ``jnp.stack``.
+
+    Example:
+        >>> te.ops.stack([np.float32([1, 2]), np.float32([3, 4])]).tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     parts = _same_rank(xs, "stack")
     along = normal_axis(axis, parts[0].ndim + 1, "stack")
     for part in parts:
@@ -89,7 +113,19 @@ def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 @operator
 def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """Parts of ``x`` along ``axis``: so many equal ones, or those between the given positions."""
+    """Parts of ``x`` along ``axis``: so many equal ones, or those between the given positions.
+
+    Formula: ``y_k[i] = x[start_k + i]``
+
+    Raises:
+        ShapeError: sections that do not divide the axis, an axis out of range.
+
+    Source: ``jnp.split``.
+
+    Example:
+        >>> [y.tolist() for y in te.ops.split(np.float32([1, 2, 3, 4]), 2)]
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     along = normal_axis(axis, x.ndim, "split")
     extent = x.shape[along]
     if hasattr(indices_or_sections, "__index__"):
@@ -129,7 +165,19 @@ def strided_slice(
     strides: Sequence[int | None] | None = None,
     axes: Sequence[int] | None = None,
 ) -> Tensor:
-    """``x[begin:end:stride]`` on each of ``axes`` (the first ones by default), with Python's rules for slices."""
+    """``x[begin:end:stride]`` on each of ``axes`` (the first ones by default), with Python's rules for slices.
+
+    Formula: ``y[i] = x[begin + stride * i]``
+
+    Raises:
+        ShapeError: numbers of entries that differ, an axis out of range.
+
+    Source: ``jax.lax.slice; Python's slices``.
+
+    Example:
+        >>> te.ops.strided_slice(np.arange(5), (4,), (0,), (-2,)).tolist()
+        [4, 2]
+    """
     chosen = range(len(begin)) if axes is None else [normal_axis(a, x.ndim, "strided_slice") for a in axes]
     steps = [1] * len(begin) if strides is None else strides
     if not len(begin) == len(end) == len(steps) == len(chosen) or len(begin) > x.ndim:
@@ -155,7 +203,19 @@ def _at(range: range, position: Expr) -> Expr:
 
 @operator
 def flip(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """``x`` backwards along ``axis``, by default along all."""
+    """``x`` backwards along ``axis``, by default along all.
+
+    Formula: ``y[i] = x[n - 1 - i]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.flip``.
+
+    Example:
+        >>> te.ops.flip(np.arange(3)).tolist()
+        [2, 1, 0]
+    """
     backwards = normal_axes(axis, x.ndim, "flip")
 
     def body(*i: Expr) -> Expr:
@@ -166,7 +226,19 @@ def flip(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 
 @operator
 def tile(x: Tensor, reps: int | Sequence[int]) -> Tensor:
-    """``x`` again and again, so many times along each axis, the last ones first as in NumPy."""
+    """``x`` again and again, so many times along each axis, the last ones first as in NumPy.
+
+    Formula: ``y[i] = x[i % n]``
+
+    Raises:
+        ShapeError: negative repetitions.
+
+    Source: ``jnp.tile``.
+
+    Example:
+        >>> te.ops.tile(np.arange(2), 2).tolist()
+        [0, 1, 0, 1]
+    """
     times = [static_int(r, "te.ops.tile: reps") for r in ([reps] if hasattr(reps, "__index__") else reps)]  # type: ignore[union-attr]
     ndim = max(x.ndim, len(times))
     times = [1] * (ndim - len(times)) + times
@@ -184,7 +256,19 @@ def tile(x: Tensor, reps: int | Sequence[int]) -> Tensor:
 
 @operator
 def repeat(x: Tensor, repeats: int, axis: int) -> Tensor:
-    """Each element of ``x`` so many times along ``axis``."""
+    """Each element of ``x`` so many times along ``axis``.
+
+    Formula: ``y[i] = x[i // repeats]``
+
+    Raises:
+        ShapeError: negative repetitions, an axis out of range.
+
+    Source: ``jnp.repeat``.
+
+    Example:
+        >>> te.ops.repeat(np.arange(2), 2, 0).tolist()
+        [0, 0, 1, 1]
+    """
     along, times = normal_axis(axis, x.ndim, "repeat"), static_int(repeats, "te.ops.repeat: repeats")
     shape = _put(x.shape, along, x.shape[along] * times)
     return compute(shape, lambda *i: x[_put(i, along, i[along] // max(times, 1))], "repeat")
@@ -197,6 +281,17 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any 
     Args:
         pad_width: ``(before, after)`` for each axis, one such pair or one number for all.
         mode: "constant", "edge", "reflect", "symmetric" or "wrap", as in NumPy.
+
+    Formula: ``y[i] = x[i - before] if before <= i < before + n else constant_values``
+
+    Raises:
+        ShapeError: an unknown mode, widths that are no pairs, nothing to mirror.
+
+    Source: ``jnp.pad``.
+
+    Example:
+        >>> te.ops.pad(np.arange(3), (2, 1), "reflect").tolist()
+        [2, 1, 0, 1, 2, 1]
     """
     widths = _widths(pad_width, x.ndim)
     if mode == "constant":

@@ -23,7 +23,19 @@ def check_equal(a: Extent, b: Extent, what: str) -> None:
 
 @operator
 def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
-    """The sum of products over axes of both: the last ``axes`` of ``a`` with the first of ``b``, or lists of each."""
+    """The sum of products over axes of both: the last ``axes`` of ``a`` with the first of ``b``, or lists of each.
+
+    Formula: ``y[i, j] = sum over k of a[i, k] * b[k, j]``
+
+    Raises:
+        ShapeError: numbers of axes or extents that differ.
+
+    Source: ``jnp.tensordot``.
+
+    Example:
+        >>> te.ops.tensordot(np.float32([[1, 2]]), np.float32([3, 4]), 1).tolist()
+        [11.0]
+    """
     first, second = _paired_axes(a, b, axes)
     own = []
     for left, right in zip(first, second, strict=True):
@@ -64,7 +76,19 @@ def _paired_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
 
 @operator
 def matmul(a: Tensor, b: Tensor) -> Tensor:
-    """The matrix product over the last two axes, as ``jnp.matmul``: vectors allowed, other axes broadcast."""
+    """The matrix product over the last two axes, as ``jnp.matmul``: vectors allowed, other axes broadcast.
+
+    Formula: ``y[i, j] = sum over k of a[i, k] * b[k, j]``
+
+    Raises:
+        ShapeError: scalars, extents that differ.
+
+    Source: ``jnp.matmul``.
+
+    Example:
+        >>> te.ops.matmul(np.float32([[1, 2]]), np.float32([[3], [4]])).tolist()
+        [[11.0]]
+    """
     if not a.ndim or not b.ndim:
         raise ShapeError(
             f"te.ops.matmul of {a.name} and {b.name}: a scalar is no matrix; use te.ops.multiply"
@@ -85,7 +109,19 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 @operator
 def batch_matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """One matrix product for each index of the first axis, of matrices that may be transposed."""
+    """One matrix product for each index of the first axis, of matrices that may be transposed.
+
+    Formula: ``y[n, i, j] = sum over k of a[n, i, k] * b[n, k, j]``
+
+    Raises:
+        ShapeError: other ranks than three, extents that differ.
+
+    Source: relay ``batch_matmul``.
+
+    Example:
+        >>> te.ops.batch_matmul(np.float32([[[1, 2]]]), np.float32([[[3, 4]]]), transpose_b=True).tolist()
+        [[[11.0]]]
+    """
     for x in (a, b):
         if x.ndim != 3:
             raise ShapeError(
@@ -106,7 +142,19 @@ def batch_matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: b
 
 @operator
 def dense(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
-    """``x @ w.T + b`` over the last axis of ``x``; ``w`` has the shape (outputs, inputs)."""
+    """``x @ w.T + b`` over the last axis of ``x``; ``w`` has the shape (outputs, inputs).
+
+    Formula: ``y[n, o] = sum over k of x[n, k] * w[o, k] + b[o]``
+
+    Raises:
+        ShapeError: ranks or extents that do not fit.
+
+    Source: relay ``dense``; ``torch.nn.Linear``.
+
+    Example:
+        >>> te.ops.dense(np.float32([[1, 2]]), np.float32([[3, 4]]), np.float32([1])).tolist()
+        [[12.0]]
+    """
     if not x.ndim or w.ndim != 2:
         raise ShapeError(
             f"te.ops.dense: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give (..., inputs) and (outputs, inputs)"

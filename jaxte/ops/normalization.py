@@ -18,7 +18,19 @@ from jaxte.tensors.tensor import Tensor
 
 @operator
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along ``axis``, without overflow."""
+    """``exp(x) / sum(exp(x))`` along ``axis``, without overflow.
+
+    Formula: ``y[i] = exp(x[i] - m) / sum over k of exp(x[k] - m)``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``jax.nn.softmax``.
+
+    Example:
+        >>> te.ops.softmax(np.float32([3, 3])).tolist()
+        [0.5, 0.5]
+    """
     axis = normal_axis(axis, x.ndim, "softmax")
     largest = reduce(r.max, x, axis, True, "largest")
     # its adjoint vanishes, so that it may be a constant: second derivatives then do not ask where it is reached
@@ -29,7 +41,19 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @operator
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """``x - log(sum(exp(x)))`` along ``axis``, without overflow."""
+    """``x - log(sum(exp(x)))`` along ``axis``, without overflow.
+
+    Formula: ``y[i] = x[i] - m - log(sum over k of exp(x[k] - m))``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``jax.nn.log_softmax``.
+
+    Example:
+        >>> te.ops.log_softmax(np.float32([[3.0]])).tolist()
+        [[0.0]]
+    """
     axis = normal_axis(axis, x.ndim, "log_softmax")
     largest = reduce(r.max, x, axis, True, "largest")
     shifted = pointwise("shifted", lambda e, m: e - f.stop_gradient(m), x, largest)
@@ -57,13 +81,37 @@ def _affine(x: Tensor, gamma: Any, beta: Any, name: str) -> Tensor:
 def layer_norm(
     x: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, axis: Axes = -1, eps: float = 1e-5
 ) -> Tensor:
-    """``x`` with mean 0 and variance 1 along ``axis``, times ``gamma`` plus ``beta``, which broadcast."""
+    """``x`` with mean 0 and variance 1 along ``axis``, times ``gamma`` plus ``beta``, which broadcast.
+
+    Formula: ``y[n, i] = (x[n, i] - m[n]) / sqrt(v[n] + eps) * gamma[i] + beta[i]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice, shapes that do not broadcast.
+
+    Source: Ba et al., Layer Normalization; ``torch.nn.LayerNorm``.
+
+    Example:
+        >>> te.ops.layer_norm(np.float32([1, 3]), eps=0.0).tolist()
+        [-1.0, 1.0]
+    """
     return _affine(_normalized(x, axis, eps, "layer_norm"), gamma, beta, "layer_norm")
 
 
 @operator
 def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float = 1e-6) -> Tensor:
-    """``x`` over the root of its mean square along ``axis``, times ``gamma``, which broadcasts."""
+    """``x`` over the root of its mean square along ``axis``, times ``gamma``, which broadcasts.
+
+    Formula: ``y[n, i] = x[n, i] / sqrt(sum over k of x[n, k] ** 2 / K + eps) * gamma[i]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice, shapes that do not broadcast.
+
+    Source: ``Zhang and Sennrich, Root Mean Square Layer Normalization``.
+
+    Example:
+        >>> te.ops.rms_norm(np.float32([2, -2]), eps=0.0).tolist()
+        [1.0, -1.0]
+    """
     axis = normal_axes(axis, x.ndim, "rms_norm")
     scale = mean(pointwise("square", f.square, x), axis, keepdims=True)
     return _affine(
@@ -138,7 +186,19 @@ def group_norm(
 
 @operator
 def l2_normalize(x: Tensor, axis: Axes = -1, eps: float = 1e-12) -> Tensor:
-    """``x`` over its norm along ``axis``, the square of which counts as ``eps`` at least."""
+    """``x`` over its norm along ``axis``, the square of which counts as ``eps`` at least.
+
+    Formula: ``y[n, i] = x[n, i] / sqrt(maximum(sum over k of x[n, k] ** 2, eps))``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: relay ``l2_normalize``.
+
+    Example:
+        >>> te.ops.l2_normalize(np.float32([0, 2])).tolist()
+        [0.0, 1.0]
+    """
     axis = normal_axes(axis, x.ndim, "l2_normalize")
     total = reduce(r.sum, x, axis, True, "total", of=f.square)
     return pointwise("l2_normalize", lambda e, s: e * f.rsqrt(f.maximum(s, eps)), x, total)
@@ -159,6 +219,17 @@ def batch_norm(
 
     With ``training`` the mean and the variance are those of the batch, the result is ``(y, mean, var)``, and
     gradients pass through both.
+
+    Formula: ``y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(var[c] + eps) * gamma[c] + beta[c]``
+
+    Raises:
+        ShapeError: neither statistics nor ``training``, an axis out of range.
+
+    Source: ``Ioffe and Szegedy, Batch Normalization``.
+
+    Example:
+        >>> te.ops.batch_norm(np.float32([[1], [3]]), None, None, eps=0.0, training=True)[1].tolist()
+        [2.0]
     """
     channel = normal_axis(axis, x.ndim, "batch_norm")
     if training:
@@ -189,7 +260,19 @@ def _moments(x: Tensor, channel: int) -> tuple[Tensor, Tensor]:
 def lrn(
     x: Tensor, size: int = 5, bias: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, axis: int = 1
 ) -> Tensor:
-    """``x / (bias + alpha / size * sum of squares over size neighbouring channels) ** beta``."""
+    """``x / (bias + alpha / size * sum of squares over size neighbouring channels) ** beta``.
+
+    Formula: ``y[n, c, i] = x[n, c, i] / (bias + alpha / size * sum over |k| <= size / 2 of x[n, c + k, i] ** 2) ** beta``
+
+    Raises:
+        ShapeError: a size below 1, an axis out of range.
+
+    Source: Krizhevsky et al., ImageNet Classification; ``torch.nn.LocalResponseNorm``.
+
+    Example:
+        >>> te.ops.lrn(np.float32([[1, 2]]), 1, 0.0, 1.0, 0.5).tolist()
+        [[1.0, 1.0]]
+    """
     channel = normal_axis(axis, x.ndim, "lrn")
     k = r.reduce_axis((0, size), "k")
 
@@ -205,14 +288,38 @@ def lrn(
 
 @operator
 def cross_entropy(predictions: Tensor, targets: Tensor) -> Tensor:
-    """The mean over the first axis of ``-sum(targets * log(predictions))`` along the last."""
+    """The mean over the first axis of ``-sum(targets * log(predictions))`` along the last.
+
+    Formula: ``y = -sum over n, k of targets[n, k] * log(predictions[n, k]) / N``
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Source: relay ``cross_entropy``.
+
+    Example:
+        >>> te.ops.cross_entropy(np.float32([[1, 1]]), np.float32([[0, 1]])).tolist()
+        -0.0
+    """
     terms = pointwise("terms", lambda p, t: t * f.log(p), predictions, targets)
     return _negative_mean(terms)
 
 
 @operator
 def cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean over the first axis of ``-sum(targets * log_softmax(logits))`` along the last."""
+    """The mean over the first axis of ``-sum(targets * log_softmax(logits))`` along the last.
+
+    Formula: ``y = -sum over n, k of targets[n, k] * log_softmax(logits)[n, k] / N``
+
+    Raises:
+        ShapeError: shapes that do not broadcast.
+
+    Source: relay ``cross_entropy_with_logits``; ``optax.softmax_cross_entropy``.
+
+    Example:
+        >>> round(float(te.ops.cross_entropy_with_logits(np.float32([[0, 0]]), np.float32([[0, 1]]))), 4)
+        0.6931
+    """
     terms = pointwise("terms", f.multiply, log_softmax(logits), targets)
     return _negative_mean(terms)
 

@@ -156,14 +156,38 @@ def _taps(length: Any, window: Window) -> Any:
 
 @operator
 def global_max_pool2d(x: Tensor, layout: str = "NCHW") -> Tensor:
-    """The maximum of each channel of each image, with spatial axes of extent 1."""
+    """The maximum of each channel of each image, with spatial axes of extent 1.
+
+    Formula: ``y[n, c, 0, 0] = max over i, j of x[n, c, i, j]``
+
+    Raises:
+        ShapeError: an unknown layout.
+
+    Source: relay ``global_max_pool2d``.
+
+    Example:
+        >>> te.ops.global_max_pool2d(np.float32([[[[1, 2]]]])).tolist()
+        [[[[2.0]]]]
+    """
     _, spatial = channel_and_spatial(layout, x.ndim, "global_max_pool2d")
     return reduce(functools.partial(r.max, ties="first"), x, tuple(spatial), True, "global_max_pool2d")
 
 
 @operator
 def global_avg_pool2d(x: Tensor, layout: str = "NCHW") -> Tensor:
-    """The mean of each channel of each image, with spatial axes of extent 1."""
+    """The mean of each channel of each image, with spatial axes of extent 1.
+
+    Formula: ``y[n, c, 0, 0] = sum over i, j of x[n, c, i, j] / (H * W)``
+
+    Raises:
+        ShapeError: an unknown layout.
+
+    Source: relay ``global_avg_pool2d``.
+
+    Example:
+        >>> te.ops.global_avg_pool2d(np.float32([[[[1, 2]]]])).tolist()
+        [[[[1.5]]]]
+    """
     _, spatial = channel_and_spatial(layout, x.ndim, "global_avg_pool2d")
     total = reduce(r.sum, x, tuple(spatial), True, "total")
     count: Any = 1

@@ -64,37 +64,109 @@ def excluded(axis: Axes, ndim: int, exclude: bool, name: str) -> Axes:
 
 @operator
 def sum(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The sum along ``axis`` (all axes by default; all others with ``exclude``)."""
+    """The sum along ``axis`` (all axes by default; all others with ``exclude``).
+
+    Formula: ``y[i] = sum over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.sum``.
+
+    Example:
+        >>> te.ops.sum(np.float32([[1, 2], [3, 4]]), 0).tolist()
+        [4.0, 6.0]
+    """
     return reduce(r.sum, x, excluded(axis, x.ndim, exclude, "sum"), keepdims, "sum")
 
 
 @operator
 def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The product along ``axis``."""
+    """The product along ``axis``.
+
+    Formula: ``y[i] = prod over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.prod``.
+
+    Example:
+        >>> te.ops.prod(np.float32([2, 3])).tolist()
+        6.0
+    """
     return reduce(r.prod, x, excluded(axis, x.ndim, exclude, "prod"), keepdims, "prod")
 
 
 @operator
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The maximum along ``axis``; equal maxima share the gradient."""
+    """The maximum along ``axis``; equal maxima share the gradient.
+
+    Formula: ``y[i] = max over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.max``.
+
+    Example:
+        >>> te.ops.max(np.float32([[1, 2], [3, 4]]), 0, exclude=True).tolist()
+        [2.0, 4.0]
+    """
     return reduce(r.max, x, excluded(axis, x.ndim, exclude, "max"), keepdims, "max")
 
 
 @operator
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The minimum along ``axis``; equal minima share the gradient."""
+    """The minimum along ``axis``; equal minima share the gradient.
+
+    Formula: ``y[i] = min over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.min``.
+
+    Example:
+        >>> te.ops.min(np.float32([2, 3])).tolist()
+        2.0
+    """
     return reduce(r.min, x, excluded(axis, x.ndim, exclude, "min"), keepdims, "min")
 
 
 @operator
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """Whether one of the elements along ``axis`` is true (not 0)."""
+    """Whether one of the elements along ``axis`` is true (not 0).
+
+    Formula: ``y[i] = any over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.any``.
+
+    Example:
+        >>> te.ops.any(np.array([False, True])).tolist()
+        True
+    """
     return reduce(r.any, x, excluded(axis, x.ndim, exclude, "any"), keepdims, "any")
 
 
 @operator
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """Whether all elements along ``axis`` are true (not 0)."""
+    """Whether all elements along ``axis`` are true (not 0).
+
+    Formula: ``y[i] = all over k of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.all``.
+
+    Example:
+        >>> te.ops.all(np.array([False, True])).tolist()
+        False
+    """
     return reduce(r.all, x, excluded(axis, x.ndim, exclude, "all"), keepdims, "all")
 
 
@@ -114,13 +186,39 @@ def _position(
 
 @operator
 def argmax(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The position of the first maximum along ``axis``, in the flattened tensor by default."""
+    """The position of the first maximum along ``axis``, in the flattened tensor by default.
+
+    Formula: ``y[i] = the k of the maximum of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range.
+        DefinitionError: an axis of extent 0.
+
+    Source: ``jnp.argmax``.
+
+    Example:
+        >>> te.ops.argmax(np.float32([[1, 2], [4, 3]]), 1).tolist()
+        [1, 0]
+    """
     return _position(r.argmax, x, axis, keepdims, exclude, "argmax")
 
 
 @operator
 def argmin(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The position of the first minimum along ``axis``, in the flattened tensor by default."""
+    """The position of the first minimum along ``axis``, in the flattened tensor by default.
+
+    Formula: ``y[i] = the k of the minimum of x[i, k]``
+
+    Raises:
+        ShapeError: an axis out of range.
+        DefinitionError: an axis of extent 0.
+
+    Source: ``jnp.argmin``.
+
+    Example:
+        >>> te.ops.argmin(np.float32([2, 1, 1])).tolist()
+        1
+    """
     return _position(r.argmin, x, axis, keepdims, exclude, "argmin")
 
 
@@ -131,7 +229,19 @@ def inexact(e: Expr) -> Expr:
 
 @operator
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The mean along ``axis``."""
+    """The mean along ``axis``.
+
+    Formula: ``y[i] = sum over k of x[i, k] / K``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.mean``.
+
+    Example:
+        >>> te.ops.mean(np.array([1, 2])).tolist()
+        1.5
+    """
     axis = normal_axes(excluded(axis, x.ndim, exclude, "mean"), x.ndim, "mean")
     total = reduce(r.sum, x, axis, keepdims, "total", of=inexact)
     return pointwise("mean", lambda s: s / f.cast(count(x, axis, "mean"), s.dtype), total)
@@ -141,7 +251,19 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = F
 def variance(
     x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False
 ) -> Tensor:
-    """The variance along ``axis``, over the number of elements less ``ddof``."""
+    """The variance along ``axis``, over the number of elements less ``ddof``.
+
+    Formula: ``y[i] = sum over k of (x[i, k] - m[i]) ** 2 / (K - ddof)``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.var``.
+
+    Example:
+        >>> te.ops.variance(np.float32([1, 3])).tolist()
+        1.0
+    """
     axis = normal_axes(excluded(axis, x.ndim, exclude, "variance"), x.ndim, "variance")
     mu = mean(x, axis, keepdims=True)
     centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
@@ -151,14 +273,38 @@ def variance(
 
 @operator
 def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False) -> Tensor:
-    """The standard deviation along ``axis``."""
+    """The standard deviation along ``axis``.
+
+    Formula: ``y[i] = sqrt(sum over k of (x[i, k] - m[i]) ** 2 / (K - ddof))``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.std``.
+
+    Example:
+        >>> te.ops.std(np.float32([1, 5])).tolist()
+        2.0
+    """
     axis = excluded(axis, x.ndim, exclude, "std")
     return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof))
 
 
 @operator
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """``log(sum(exp(x)))`` along ``axis``, without overflow."""
+    """``log(sum(exp(x)))`` along ``axis``, without overflow.
+
+    Formula: ``y[i] = log(sum over k of exp(x[i, k] - m[i])) + m[i]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jax.nn.logsumexp``.
+
+    Example:
+        >>> te.ops.logsumexp(np.float32([1000])).tolist()
+        1000.0
+    """
     axis = normal_axes(excluded(axis, x.ndim, exclude, "logsumexp"), x.ndim, "logsumexp")
     largest = reduce(r.max, x, axis, True, "largest", of=inexact)
     shift = pointwise("shift", lambda m: f.stop_gradient(f.select(f.isfinite(m), m, 0)), largest)
@@ -181,17 +327,53 @@ def _cumulative(reduction: Callable[..., Any], x: Tensor, axis: int, name: str) 
 
 @operator
 def cumsum(x: Tensor, axis: int) -> Tensor:
-    """The sums of the elements up to each position along ``axis``."""
+    """The sums of the elements up to each position along ``axis``.
+
+    Formula: ``y[i] = sum over k <= i of x[k]``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``jnp.cumsum``.
+
+    Example:
+        >>> te.ops.cumsum(np.float32([1, 2, 3]), 0).tolist()
+        [1.0, 3.0, 6.0]
+    """
     return _cumulative(r.sum, x, axis, "cumsum")
 
 
 @operator
 def cumprod(x: Tensor, axis: int) -> Tensor:
-    """The products of the elements up to each position along ``axis``."""
+    """The products of the elements up to each position along ``axis``.
+
+    Formula: ``y[i] = prod over k <= i of x[k]``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``jnp.cumprod``.
+
+    Example:
+        >>> te.ops.cumprod(np.float32([1, 2, 3]), 0).tolist()
+        [1.0, 2.0, 6.0]
+    """
     return _cumulative(r.prod, x, axis, "cumprod")
 
 
 @operator
 def cummax(x: Tensor, axis: int) -> Tensor:
-    """The maxima of the elements up to each position along ``axis``; equal maxima share the gradient."""
+    """The maxima of the elements up to each position along ``axis``; equal maxima share the gradient.
+
+    Formula: ``y[i] = max over k <= i of x[k]``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``jax.lax.cummax``.
+
+    Example:
+        >>> te.ops.cummax(np.float32([1, 3, 2]), 0).tolist()
+        [1.0, 3.0, 3.0]
+    """
     return _cumulative(r.max, x, axis, "cummax")

@@ -18,7 +18,19 @@ from jaxte.tensors.tensor import Tensor
 
 @operator
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """The elements of ``x`` in row-major order in another shape; one extent may be -1, and is worked out."""
+    """The elements of ``x`` in row-major order in another shape; one extent may be -1, and is worked out.
+
+    Formula: ``y[q] = x[p] with the same number in row-major order``
+
+    Raises:
+        ShapeError: another number of elements, -1 more than once.
+
+    Source: ``jnp.reshape``.
+
+    Example:
+        >>> te.ops.reshape(np.arange(6), (2, -1)).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+    """
     target = _resolved(x, [shape] if isinstance(shape, (int, Expr)) else list(shape))
     groups = _matching_groups(x, target)
     if any(len(old) > 1 and len(new) > 1 for old, new in groups):
@@ -37,13 +49,37 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
 
 @operator
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
-    """``x`` in the shape of ``like``, whose values do not matter."""
+    """``x`` in the shape of ``like``, whose values do not matter.
+
+    Formula: ``y[q] = x[p] with the same number in row-major order``
+
+    Raises:
+        ShapeError: another number of elements.
+
+    Source: relay ``reshape_like``.
+
+    Example:
+        >>> te.ops.reshape_like(np.arange(2), np.zeros((2, 1), "bool")).tolist()
+        [[0], [1]]
+    """
     return reshape(x, like.shape)
 
 
 @operator
 def flatten(x: Tensor, start_dim: int = 1) -> Tensor:
-    """``x`` with all axes from ``start_dim`` on in one; by default the first axis, the batch, is kept."""
+    """``x`` with all axes from ``start_dim`` on in one; by default the first axis, the batch, is kept.
+
+    Formula: ``y[n, i * W + j] = x[n, i, j]``
+
+    Raises:
+        ShapeError: an axis out of range.
+
+    Source: ``torch.nn.Flatten``.
+
+    Example:
+        >>> te.ops.flatten(te.placeholder((2, 3, 4))).shape
+        (2, 12)
+    """
     start = normal_axis(start_dim, x.ndim + 1, "flatten") if x.ndim else 0
     return reshape(x, (*x.shape[:start], _product(x.shape, range(start, x.ndim))))
 

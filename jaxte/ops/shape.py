@@ -15,7 +15,19 @@ from jaxte.tensors.tensor import Tensor
 
 @operator
 def broadcast_to(x: Tensor, shape: Any) -> Tensor:
-    """``x`` repeated along new axes and along axes of extent 1."""
+    """``x`` repeated along new axes and along axes of extent 1.
+
+    Formula: ``y[..., i] = x[i or 0]``
+
+    Raises:
+        ShapeError: from the last axis on, an extent that is neither 1 nor the one wanted.
+
+    Source: ``jnp.broadcast_to``.
+
+    Example:
+        >>> te.ops.broadcast_to(np.arange(2), (2, 2)).tolist()
+        [[0, 1], [0, 1]]
+    """
     target = check_shape(shape, "broadcast_to")
     own = target[len(target) - x.ndim :] if x.ndim <= len(target) else ()
     if len(own) != x.ndim or not all(
@@ -30,7 +42,19 @@ def broadcast_to(x: Tensor, shape: Any) -> Tensor:
 
 @operator
 def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """``x`` with its axes in another order, reversed by default."""
+    """``x`` with its axes in another order, reversed by default.
+
+    Formula: ``y[j, i] = x[i, j]``
+
+    Raises:
+        ShapeError: axes that are no order of those of ``x``.
+
+    Source: ``jnp.transpose``.
+
+    Example:
+        >>> te.ops.transpose(np.array([[1, 2]])).tolist()
+        [[1], [2]]
+    """
     order = list(range(x.ndim))[::-1] if axes is None else [normal_axis(a, x.ndim, "transpose") for a in axes]
     if sorted(order) != list(range(x.ndim)):
         raise ShapeError(
@@ -42,7 +66,19 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
 
 @operator
 def expand_dims(x: Tensor, axis: int | Sequence[int]) -> Tensor:
-    """``x`` with new axes of extent 1 at the positions ``axis`` of the result."""
+    """``x`` with new axes of extent 1 at the positions ``axis`` of the result.
+
+    Formula: ``y[0, i] = x[i]``
+
+    Raises:
+        ShapeError: an axis out of range or named twice.
+
+    Source: ``jnp.expand_dims``.
+
+    Example:
+        >>> te.ops.expand_dims(te.placeholder((3,)), (0, -1)).shape
+        (1, 3, 1)
+    """
     ndim = x.ndim + (len(axis) if isinstance(axis, (list, tuple)) else 1)
     new = normal_axes(axis, ndim, "expand_dims")
     own = iter(x.shape)
@@ -52,7 +88,19 @@ def expand_dims(x: Tensor, axis: int | Sequence[int]) -> Tensor:
 
 @operator
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """``x`` without the axes ``axis`` of extent 1, by default all of them."""
+    """``x`` without the axes ``axis`` of extent 1, by default all of them.
+
+    Formula: ``y[i] = x[0, i]``
+
+    Raises:
+        ShapeError: an axis out of range, or whose extent is not 1.
+
+    Source: ``jnp.squeeze``.
+
+    Example:
+        >>> te.ops.squeeze(te.placeholder((1, 3, 1)), -1).shape
+        (1, 3)
+    """
     ones = [a for a, e in enumerate(x.shape) if same_extent(e, 1)]
     dropped = tuple(ones) if axis is None else normal_axes(axis, x.ndim, "squeeze")
     for a in dropped:
