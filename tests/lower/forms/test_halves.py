@@ -50,7 +50,7 @@ def test_halves_are_added(name: str, features: int, rng: np.random.Generator) ->
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     for own, theirs in zip(pull(h), plain_pull(h), strict=True):
         np.testing.assert_allclose(own, theirs, rtol=1e-3, atol=1e-3)
-    text = fn.source(q, k, row, col).split("def forward_with")[0]
+    text = fn.source(q, k, row, col).split("def backward")[0]
     assert HALVES in fn.explain(q, k, row, col).forms["s"]
     assert "jnp.sum(" not in text and "einsum" not in text
     assert (f"[:, :{features // 2}] + " in text) == (features % 2 == 0)
