@@ -159,7 +159,8 @@ def test_other_windows_keep_their_winners(shape: tuple[int, ...], sizes: tuple[i
     wanted = expected(feeds[x], feeds[h], sizes, last, "first", 1)
     np.testing.assert_array_equal(te.evaluate(dx, feeds), wanted)
     named = te.function([x, h], [dx], forms={"*": "interleaved"})
-    text = named.source(feeds[x], feeds[h]).split("def backward")[0]
+    text, _, saving = named.source(feeds[x], feeds[h]).partition("def forward_with")
+    text = saving.split("def backward")[0] if "return forward_with" in text else text
     assert ("winner_y = " in text) == (sizes == (5, 5))
     np.testing.assert_array_equal(named(feeds[x], feeds[h])[0], wanted)
 
