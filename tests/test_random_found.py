@@ -155,7 +155,7 @@ def prefix_with_a_condition_on_another_axis() -> Tensor:
 def inputs_of_one_name() -> Tensor:
     """Whether one function of a module does all that another does asked two tensors for their equality."""
     a, b, c = x(), x(1, 1, 1, name="C"), x(1, 1, name="C")
-    return te.compute((4,), lambda i: b[0, 0, 0] / (1.3 + a[()] * c[0, 0] * (a[()] * c[0, 0])))
+    return te.compute((4,), lambda i: (a[()] + b[0, 0, 0]) / (1.3 + a[()] * c[0, 0] * (a[()] * c[0, 0])))
 
 
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
