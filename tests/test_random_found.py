@@ -158,6 +158,18 @@ def inputs_of_one_name() -> Tensor:
     return te.compute((4,), lambda i: (a[()] + b[0, 0, 0]) / (1.3 + a[()] * c[0, 0] * (a[()] * c[0, 0])))
 
 
+@found
+def maximum_over_no_element_at_some_positions() -> Tensor:
+    """The zero ties were divided by outside of an inner sum, at each position of an outer one."""
+    a, k = x(4, 6), te.reduce_axis((0, 3), "k")
+
+    def body(i, j):
+        where = te.select(2 * j < 1, a[3, k], 0.0) > 0.1137
+        return te.maximum(te.max(a[te.minimum(i + j, 3), 0], k, where=where), -3.5)
+
+    return te.compute((4, 5), body)
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

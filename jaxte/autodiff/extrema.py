@@ -20,22 +20,27 @@ from functools import partial
 from jaxte.autodiff.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.scalar import guard
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
 from jaxte.lang.operators import (
+    AND,
     BIT_AND,
     DIVIDE,
     EQUAL,
     GREATER,
     LEFT_SHIFT,
     LESS,
+    MAXIMUM,
     MINIMUM,
     NOT,
+    NOT_EQUAL,
     OR,
     RIGHT_SHIFT,
     SELECT,
 )
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import normal
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.elimination import mentions
 from jaxte.tensors.reductions import builtin_reducer, position_of
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
@@ -93,6 +98,15 @@ class _Extremum:
         return self.node.reducer.ties
 
     @property
+    def may_be_empty(self) -> bool:
+        """Whether conditions may leave no point to the reduction: the ties that are divided by are one there, not zero."""
+        conditions = conjuncts(self.node.where)
+        if not all(is_decidable(c) for c in conditions):
+            return True
+        outer = [a for a in self.tensor.axes if mentions(self.node.where, [a])]
+        return not IntegerSet((*outer, *self.node.axes), conditions).covers(outer)
+
+    @property
     def position(self) -> Expr:
         return position_of(self.node.axes)
 
@@ -141,7 +155,8 @@ def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
     counted = cast(hit, dtype)
     if dtypes.is_float(dtype):
         counted = call(SELECT, call(EQUAL, value, value), counted, value)
-    return Reduce(builtin_reducer("sum", dtype), (counted,), node.axes, node.where)
+    total = Reduce(builtin_reducer("sum", dtype), (counted,), node.axes, node.where)
+    return call(MAXIMUM, total, Const(1.0)) if extremum.may_be_empty else total
 
 
 # --- up to 31 computed elements
@@ -171,6 +186,8 @@ def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     node, dtype = extremum.node, extremum.tensor.dtype
     own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
     total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
+    if extremum.may_be_empty:
+        total = call(MAXIMUM, total, Const(1.0))
     return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
 
 
@@ -188,7 +205,11 @@ def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
     if extremum.ties == "all":
         return guard(hit, seed)
     dtype = extremum.tensor.dtype
-    return guard(hit, call(DIVIDE, seed, call(SELECT, call(LESS, ties, 1), _nan(dtype), cast(ties, dtype))))
+    shares, spoilt = cast(ties, dtype), call(LESS, ties, 1)
+    if extremum.may_be_empty:
+        shares = call(MAXIMUM, shares, Const(1.0))
+        spoilt = call(AND, spoilt, call(NOT_EQUAL, extremum.value, extremum.node.reducer.identity[0]))
+    return guard(hit, call(DIVIDE, seed, call(SELECT, spoilt, _nan(dtype), shares)))
 
 
 def _shared_by(extremum: _Extremum, count: Expr) -> Expr:
