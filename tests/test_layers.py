@@ -45,6 +45,7 @@ LAYERS = (
     "tensors.reductions",
     "tensors.piecewise_indices",
     "tensors.compute",
+    "tensors.alignment",
     "tensors",
     "show.notation",
     "show.tex",

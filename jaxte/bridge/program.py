@@ -8,10 +8,8 @@ they come from, so that equal calls meet the same object: a program is equal to 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
-
-import jax
 
 from jaxte.autodiff.overrides import Override, by_fdiff, check_overrides
 from jaxte.autodiff.rebuilt import Rebuilt, stand_in
@@ -23,12 +21,17 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
+from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 FORWARD, SAVING, BACKWARD, TANGENT = "forward", "forward_with_residuals", "backward", "tangents"
+
+# Pieces written into one array, and sums of several results at once, are gathered on every device by XLA.
+_UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED))
 
 T = TypeVar("T")
 
@@ -98,12 +101,18 @@ class Program:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, by the emitted code."""
-        found = self.module[self.name](*arrays)
-        return [found] if len(self.results) == 1 else list(found)
+        return as_list(self.module[self.name](*arrays), len(self.results))
 
     @lazy
-    def compiled(self) -> Callable[..., Any]:
-        return jax.jit(self.__call__)
+    def divided(self) -> Callable[..., list[Any]]:
+        """The same function in forms that XLA divides among devices."""
+        policy = replace(self.policy, without=self.policy.without | _UNDIVIDED)
+        lowered = lower(self.name, self.inputs, self.outputs, policy)
+        own, externs = with_own_externs([lowered])
+        if lowered.statements == self.lowered.statements:
+            return self
+        module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+        return lambda *arrays: as_list(module[self.name](*arrays), len(self.results))
 
     @lazy
     def differentiable(self) -> tuple[int, ...]:
@@ -169,3 +178,8 @@ def program(
     return Program(
         name, label, tuple(inputs), results, lambda: known, tuple(with_head), policy, override, fdiff
     )
+
+
+def as_list(returned: Any, count: int) -> list[Any]:
+    """What an emitted function returns, which is an array where it has one result."""
+    return [returned] if count == 1 else list(returned)

@@ -36,6 +36,7 @@ from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source, spe
 from jaxte.lower.forms.conv.toeplitz_candidates import toeplitz_candidates
 
 PER_GROUP = "convolution per group"
+GROUPED = "grouped convolution"  # a name to go without: by itself it is a convolution as others
 ONE_PASS = "sums in one pass"
 CLASSES = "residue classes"
 FOLDED = "folded convolution"
@@ -62,7 +63,8 @@ def convolution_candidates(
         body.note(PER_GROUP)
         return whole(groups_source(spec, texts, body.printer.text), axes, node)
 
-    yield Candidate("convolution", convolution_work(spec, axes), write)
+    if spec.groups is ONE or GROUPED not in body.policy.without:
+        yield Candidate("convolution", convolution_work(spec, axes), write)
     yield from toeplitz_candidates(body, found, axes, node)
     yield from fourier_candidates(body, found, axes, node)
     classes = residue_classes(spec)
