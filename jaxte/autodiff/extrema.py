@@ -37,6 +37,7 @@ from jaxte.lang.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
+from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet, is_decidable
@@ -45,22 +46,6 @@ from jaxte.tensors.reductions import builtin_reducer, position_of
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 MOST_BITS = 31  # of an int32, besides its sign
-
-# Operations whose result is not rounded.
-_EXACT = (
-    "select",
-    "negative",
-    "abs",
-    "maximum",
-    "minimum",
-    "relu",
-    "real",
-    "imag",
-    "conj",
-    "sign",
-    "floor",
-    "ceil",
-)
 
 
 def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
@@ -270,7 +255,7 @@ def _is_rounded(body: Expr) -> bool:
     return any(
         dtypes.is_inexact(node.dtype)
         and (
-            (isinstance(node, Call) and node.op.name not in _EXACT)
+            (isinstance(node, Call) and not TABLE[node.op.name].exact)
             or (isinstance(node, Reduce) and node.reducer.name not in ("max", "min"))
         )
         for node in postorder(body)

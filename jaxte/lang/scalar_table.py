@@ -214,9 +214,63 @@ _FINITE = dict.fromkeys(_FINITE_WITH_DERIVATIVES.split(), "all") | dict.fromkeys
     _NOT_FINITE.split(), "nothing"
 )
 
+_CHEAP = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "negative",
+        "square",
+        "sqrt",
+        "rsqrt",
+        "maximum",
+        "minimum",
+        "relu",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "select",
+        "cast",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+    ]
+)
+_EXACT = frozenset(
+    [
+        "select",
+        "negative",
+        "abs",
+        "maximum",
+        "minimum",
+        "relu",
+        "sign",
+        "floor",
+        "ceil",
+        "real",
+        "imag",
+        "conj",
+    ]
+)
+
 _GROUPS = (_ARITHMETIC, _PREDICATES, _BITS, _CHOICES, _POWERS, _TRIGONOMETRIC, _STATISTICAL, _COMPLEX)
 TABLE: dict[str, Function] = {
-    row.op.name: replace(row, finite=_FINITE.get(row.op.name, "value")) for group in _GROUPS for row in group
+    row.op.name: replace(
+        row,
+        finite=_FINITE.get(row.op.name, "value"),
+        cheap=row.op.name in _CHEAP,
+        exact=row.op.name in _EXACT,
+    )
+    for group in _GROUPS
+    for row in group
 }
 """The row of each operation, by the operation's name."""
 

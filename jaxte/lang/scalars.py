@@ -88,6 +88,8 @@ class Function:
         doc: what it is, and its derivative.
         finite: what is finite wherever the operands are, overflow aside: "all" (the value and its derivatives), the
             "value" alone, or "nothing".
+        cheap: whether it takes about an instruction, so that it is computed again rather than kept.
+        exact: whether its result is never rounded, so that it is the same in every loop that computes it.
     """
 
     op: Op
@@ -98,6 +100,8 @@ class Function:
     numpy: Callable[..., Any]
     doc: str
     finite: str = "value"
+    cheap: bool = False
+    exact: bool = False
 
     @property
     def jnp(self) -> str:

@@ -9,6 +9,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.match.index_terms import Form, forms_of
@@ -18,37 +19,6 @@ LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
 FEW_POSITIONS = 8  # a loop over so many costs more to start than to run
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
-_CHEAP = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "negative",
-        "divide",
-        "maximum",
-        "minimum",
-        "abs",
-        "sign",
-        "square",
-        "relu",
-        "select",
-        "cast",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "floor",
-        "ceil",
-        "where",
-        "sqrt",
-        "rsqrt",
-    ]
-)
 
 
 def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
@@ -201,4 +171,4 @@ def _is_cheap(node: Call) -> bool:
     """Whether an operation takes a few instructions, as small whole powers do."""
     if node.op.name == "power" and isinstance(exponent := node.args[1], Const):
         return exponent.value in (-1, 0.5, 1, 2, 3, 4)
-    return node.op.name in _CHEAP
+    return TABLE[node.op.name].cheap
