@@ -170,7 +170,7 @@ def _places(extremum: _Extremum) -> Expr:
 def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     node, dtype = extremum.node, extremum.tensor.dtype
     own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
-    total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
+    total: Expr = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
     if extremum.may_be_empty:
         total = call(MAXIMUM, total, Const(1.0))
     return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
