@@ -60,6 +60,7 @@ LAYERS = (
     "planning.density",
     "planning.terms",
     "planning.contraction",
+    "planning.strides",
     "planning.graph",
     "planning",
     "autodiff.simplify",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.planning.contraction import planned_sum
+from jaxte.planning.strides import with_frames
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
 
@@ -19,7 +20,8 @@ def planned_body(tensor: Compute) -> Expr:
     guards = {} if isinstance(tensor.body, Reduce) else guards_of(tensor.axes, tensor.body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        new = planned_sum(node, tensor.axes, guards.get(node, []), tensor.name)
+        framed = with_frames(node, tensor.axes)
+        new = planned_sum(framed, tensor.axes, guards.get(node, []), tensor.name)
         if new is not node:
             table[node] = new
     return substitute(tensor.body, table)

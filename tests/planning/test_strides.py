@@ -1,0 +1,90 @@
+"""Strided windows that are multiplied by a matrix are frames and one product: what is emitted, and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.graph import planned
+from jaxte.planning.strides import Frames
+from jaxte.tensors.tensor import Compute, topological_order
+from tests.agreement import QUICK
+
+
+def window(length: int, hop: int, columns: int, weighted: bool = False, start: int = 0) -> Any:
+    def build(x: te.Tensor, c: te.Tensor, w: te.Tensor) -> te.Tensor:
+        t = te.reduce_axis((0, length), "t")
+        frames = (int(x.shape[1]) - length - start) // hop + 1
+
+        def element(b: te.Expr, i: te.Expr, f: te.Expr) -> te.Expr:
+            read = x[b, hop * i + t + start]
+            return te.sum((read * w[t] if weighted else read) * c[t, f], axis=t)
+
+        return te.compute((x.shape[0], frames, columns), element, "y")
+
+    return build
+
+
+#: length of the window, hop, columns, weights on it, where it starts
+CASES = {
+    "a quarter": (64, 16, 33, False, 0),
+    "no multiple": (40, 16, 21, False, 0),
+    "weighted": (32, 8, 17, True, 0),
+    "from an offset": (48, 24, 16, False, 5),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forms_and_values(name: str, rng: np.random.Generator) -> None:
+    length, hop, columns, weighted, start = CASES[name]
+    build = window(*CASES[name])
+    arrays = [rng.standard_normal(s).astype("float32") for s in ((2, 200), (length, columns), (length,))]
+    fn = te.function(lambda x, c, w: build(x, c, w))
+    text = fn.source(*arrays)
+    assert "conv_general" not in text and ".at[" not in text and "x_frames" in text
+    h = rng.standard_normal((2, (200 - length - start) // hop + 1, columns)).astype("float32")
+
+    def reference(x: Any, c: Any, w: Any) -> Any:
+        at = start + hop * np.arange(h.shape[1])[:, None] + np.arange(length)
+        return jax.numpy.einsum("bit,t,tf->bif", x[:, at], w if weighted else w * 0 + 1, c)
+
+    def both(f: Any) -> Any:
+        def run(h: Any, *a: Any) -> Any:
+            value, pull = jax.vjp(f, *a)
+            return value, *pull(h)
+
+        compiled = jax.jit(run).lower(h, *arrays).compile(compiler_options=QUICK)
+        return compiled(h, *arrays), compiled.cost_analysis()["flops"]
+
+    found, flops = both(fn)
+    expected, theirs = both(reference)
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-4)
+    assert flops <= 1.1 * theirs
+
+
+def _has_frames(y: Compute) -> bool:
+    return any(isinstance(t, Frames) for t in topological_order(planned([y])))
+
+
+def test_few_columns_and_channels_stay_one_sum() -> None:
+    x, c = te.placeholder((2, 200), name="x"), te.placeholder((32, 2), name="c")
+    t, k = te.reduce_axis((0, 32), "t"), te.reduce_axis((0, 3), "k")
+    few = te.compute((2, 22, 2), lambda b, i, f: te.sum(x[b, 8 * i + t] * c[t, f], axis=t), "few")
+    assert not _has_frames(few)
+    z, w = te.placeholder((2, 200, 3), name="z"), te.placeholder((32, 3, 64), name="w")
+    channels = te.compute(
+        (2, 22, 64), lambda b, i, f: te.sum(z[b, 8 * i + t, k] * w[t, k, f], axis=(t, k)), "channels"
+    )
+    assert not _has_frames(channels)
+
+
+def test_windows_side_by_side_are_a_view() -> None:
+    x, c = te.placeholder((2, 192), name="x"), te.placeholder((32, 20), name="c")
+    t = te.reduce_axis((0, 32), "t")
+    y = te.compute((2, 6, 20), lambda b, i, f: te.sum(x[b, 32 * i + t] * c[t, f], axis=t), "y")
+    assert not _has_frames(y) and "x.reshape(2, 6, 32)" in te.source(y)
