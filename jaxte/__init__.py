@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from jaxte.autodiff.blocks import diff_building_block
 from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jacobian, jvp, linearize, transpose
+from jaxte.autodiff.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.bridge.array_gradient import array_gradient
+from jaxte.bridge.custom_gradient import custom_gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
@@ -183,6 +186,7 @@ __all__ = [
     # differentiation
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
     "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",
+    "custom_gradient", "array_gradient", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient",
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.autodiff.accumulation import accumulation_order, sources_of
 from jaxte.autodiff.blocks import zeros
 from jaxte.autodiff.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
-from jaxte.autodiff.reverse import accumulation_order, pull_back, sources_of
+from jaxte.autodiff.reverse import pull_back
 from jaxte.autodiff.scalar import is_zero
 from jaxte.autodiff.tangents import push_forward
 from jaxte.lang import dtypes
@@ -40,12 +41,19 @@ def jvp_graph(
     order = accumulation_order(outputs, overrides)
     idle = _without_effect(order, outputs, overrides) if fdiff is None else set()
     found: dict[Tensor, Tensor] = {}
+    by_override: dict[Override, dict[Tensor, Tensor]] = {}
     for tensor in order:
         if not dtypes.is_inexact(tensor.dtype) or (tensor in idle and tensor not in given):
             continue
         moving = {t: found[t] for t in sources_of(tensor, overrides) if t in found}
-        own = given.get(tensor)
-        derived = _tangent(tensor, moving, overrides.get(tensor), fdiff, prefix) if moving else None
+        own, rule = given.get(tensor), overrides.get(tensor)
+        if rule is not None and moving and rule not in by_override:
+            by_override[rule] = _of_override(rule, moving, prefix)
+        derived: Tensor | None = None
+        if moving:
+            derived = (
+                by_override[rule][tensor] if rule is not None else _tangent(tensor, moving, fdiff, prefix)
+            )
         total = own if derived is None else derived if own is None else _sum(tensor, own, derived)
         if total is not None:
             found[tensor] = total
@@ -53,17 +61,11 @@ def jvp_graph(
 
 
 def _tangent(
-    tensor: Tensor,
-    moving: Mapping[Tensor, Tensor],
-    override: Override | None,
-    fdiff: Fdiff | None,
-    prefix: Sequence[Extent],
+    tensor: Tensor, moving: Mapping[Tensor, Tensor], fdiff: Fdiff | None, prefix: Sequence[Extent]
 ) -> Tensor | None:
-    """The tangent of ``tensor`` from those of what its derivative flows to; None if it is zero."""
-    if override is None and fdiff is not None:
-        override = by_fdiff(tensor, fdiff)
-    if override is not None:
-        return _transposed(tensor, override, moving, prefix)
+    """The tangent of ``tensor`` from those of what it reads; None if it is zero."""
+    if fdiff is not None:
+        return _of_override(by_fdiff(tensor, fdiff), moving, prefix)[tensor]
     if isinstance(tensor, Extern):
         return tensor.group.tangent(tensor, moving, len(prefix))  # type: ignore[attr-defined, no-any-return]
     assert isinstance(tensor, Compute)
@@ -71,17 +73,27 @@ def _tangent(
     return None if is_zero(found.body) else found
 
 
-def _transposed(
-    tensor: Tensor, override: Override, moving: Mapping[Tensor, Tensor], prefix: Sequence[Extent]
-) -> Tensor:
-    """The tangent of a tensor whose adjoint was given: the transpose of what that does to its head."""
-    head = placeholder(tensor.shape, tensor.dtype, f"H_{tensor.name}")
-    adjoints = {s: a for s, a in override.adjoints(tensor, head, ()) if s in moving}
-    found = pull_back(list(adjoints.values()), [moving[s] for s in adjoints], head, prefix)
-    if among(head, topological_order([found])):
+def _of_override(
+    own: Override, moving: Mapping[Tensor, Tensor], prefix: Sequence[Extent]
+) -> dict[Tensor, Tensor]:
+    """The tangents of tensors whose derivative was given: by its tangent rule, or the transpose of what it does to heads."""
+    if own.tangent is not None:
+        moves = [
+            moving[t] if t in moving else zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype)
+            for t in own.dependencies
+        ]
+        return dict(zip(own.outputs, own.tangents(moves, prefix), strict=True))
+    heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in own.outputs]
+    adjoints = {s: a for s, a in own.adjoints(heads, ()) if s in moving}
+    moves = [moving[s] for s in adjoints]
+    found = {
+        output: pull_back(list(adjoints.values()), moves, head, prefix)
+        for output, head in zip(own.outputs, heads, strict=True)
+    }
+    if any(among(head, topological_order(found.values())) for head in heads):
         raise DifferentiationError(
-            f"the override of {tensor.name} is not linear in its head, so that forward mode cannot follow from it; give the "
-            f"tangent of {tensor.name} too, by defjvp"
+            f"the override of {own.label} is not linear in its head, or JAX cannot tell, so that forward mode does not follow from it; "
+            "give the tangent too, by defjvp (te.custom_gradient) or jvp= (te.array_gradient)"
         )
     return found
 

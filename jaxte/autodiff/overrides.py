@@ -1,4 +1,4 @@
-"""Overrides: derivatives of single tensors given by the user as functions from tensors to tensors."""
+"""Overrides: derivatives of a tensor, or of several tensors as one region, given by the user."""
 
 from __future__ import annotations
 
@@ -6,44 +6,83 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.lang.checks import called
+from jaxte.lang.checks import called, described
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
-from jaxte.lang.identity import identical
-from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Tensor, topological_order
+from jaxte.lang.identity import among, identical
+from jaxte.tensors.shapes import Extent, shape_text
+from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Override:
-    """Where the derivative of a tensor goes, and how much of it."""
+    """Where the derivative of tensors goes, and how much of it.
 
+    Attributes:
+        outputs: the tensors whose derivative it is; more than one is a region.
+        dependencies: where it goes, and nowhere else.
+        fn: ``fn(output, dependencies, head)``, lists of outputs and heads for a region, returns the adjoint of each dependency.
+        tangent: ``tangent(output, dependencies, tangents)`` returns the tangent of the output, or of each; None where forward mode is
+            the transpose of ``fn``.
+        region: whether ``fn`` and ``tangent`` take lists.
+    """
+
+    outputs: tuple[Tensor, ...]
     dependencies: tuple[Tensor, ...]
     fn: Callable[..., Any]
+    tangent: Callable[..., Any] | None = None
+    region: bool = False
 
-    def adjoints(
-        self, tensor: Tensor, head: Tensor, prefix: Sequence[Any]
-    ) -> Iterator[tuple[Tensor, Tensor]]:
+    @property
+    def label(self) -> str:
+        return listed_names(self.outputs)
+
+    def adjoints(self, heads: Sequence[Tensor], prefix: Sequence[Extent]) -> Iterator[tuple[Tensor, Tensor]]:
         """Each dependency with the adjoint that ``fn`` gives it, checked."""
-        returned = called(self.fn, (tensor, list(self.dependencies), head), f"the override of {tensor.name}")
+        outs, own = (list(self.outputs), list(heads)) if self.region else (self.outputs[0], heads[0])
+        what = f"the override of {self.label}"
+        returned = called(self.fn, (outs, list(self.dependencies), own), what)
+        listed = self._listed(returned, self.dependencies, what, "adjoint", "its dependencies")
+        for source, part in zip(self.dependencies, listed, strict=True):
+            _check_returned(f"{what} returned for {source.name}", "an adjoint", source, part, prefix)
+            yield source, part
+
+    def tangents(self, moves: Sequence[Tensor], prefix: Sequence[Extent]) -> list[Tensor]:
+        """The tangent of each output that ``tangent`` gives for ``moves``, one of each dependency, checked."""
+        assert self.tangent is not None
+        outs = list(self.outputs) if self.region else self.outputs[0]
+        what = f"the tangent rule of {self.label}"
+        returned = called(self.tangent, (outs, list(self.dependencies), list(moves)), what)
+        listed = self._listed(returned, self.outputs, what, "tangent", "its tensors")
+        for output, part in zip(self.outputs, listed, strict=True):
+            _check_returned(f"{what} returned for {output.name}", "a tangent", output, part, prefix)
+        return listed
+
+    def _listed(
+        self, returned: Any, wanted: Sequence[Tensor], what: str, kind: str, whose: str
+    ) -> list[Tensor]:
+        names = listed_names(wanted)
         if not isinstance(returned, (Tensor, Iterable)):
             raise DifferentiationError(
-                f"the override of {tensor.name} returned a {type(returned).__name__}; return a list of one adjoint for each of "
-                f"its dependencies ({', '.join(t.name for t in self.dependencies)})"
+                f"{what} returned a {type(returned).__name__}; return a list of one {kind} for each of {whose} ({names})"
             )
         listed = [returned] if isinstance(returned, Tensor) else list(returned)
-        if len(listed) != len(self.dependencies):
-            names = ", ".join(t.name for t in self.dependencies)
+        if len(listed) != len(wanted):
+            counted = "dependencies" if whose == "its dependencies" else "tensors"
             raise DifferentiationError(
-                f"the override of {tensor.name} returned {len(listed)} adjoints for {len(self.dependencies)} "
-                f"dependencies ({names}); return one for each, in that order"
+                f"{what} returned {len(listed)} {kind}s for {len(wanted)} {counted} ({names}); return one for each, in that order"
             )
-        for source, part in zip(self.dependencies, listed, strict=True):
-            _check_adjoint(tensor, source, part, (*prefix, *source.shape))
-            yield source, part
+        return listed
+
+
+class Rule:
+    """A derivative that is not yet that of a tensor: what makes an override of the tensors that it is given to."""
+
+    def of(self, outputs: Sequence[Tensor], region: bool) -> Override:
+        raise NotImplementedError
 
 
 def check_fdiff(fdiff: Any) -> None:
@@ -53,23 +92,21 @@ def check_fdiff(fdiff: Any) -> None:
         )
 
 
-def _check_adjoint(tensor: Tensor, source: Tensor, part: Any, shape: tuple[Any, ...]) -> None:
-    where = f"the override of {tensor.name} returned for {source.name}"
+def _check_returned(where: str, kind: str, source: Tensor, part: Any, prefix: Sequence[Extent]) -> None:
+    shape = (*prefix, *source.shape)
     if not isinstance(part, Tensor):
         raise DifferentiationError(
             f"{where} a {type(part).__name__}; return a Tensor of shape {shape_text(shape)}"
         )
     if not identical([as_expr(e) for e in part.shape], [as_expr(e) for e in shape]):
         raise ShapeError(
-            f"{where} an adjoint of shape {shape_text(part.shape)}; it has to be {shape_text(shape)}"
+            f"{where} {kind} of shape {shape_text(part.shape)}; it has to be {shape_text(shape)}"
         )
     if part.dtype != source.dtype:
-        raise DtypeError(f"{where} an adjoint of dtype {part.dtype}; {source.name} has {source.dtype}")
+        raise DtypeError(f"{where} {kind} of dtype {part.dtype}; {source.name} has {source.dtype}")
 
 
-def overrides_of(
-    outputs: Sequence[Tensor], given: Mapping[Tensor, Any] | None = None
-) -> dict[Tensor, Override]:
+def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = None) -> dict[Tensor, Override]:
     """The overrides between ``outputs`` and their inputs: those that are ``given``, and those that tensors came with.
 
     Raises:
@@ -92,7 +129,7 @@ def overrides_of(
     for tensor in checked:
         if tensor not in found:
             raise DifferentiationError(
-                f"override has {tensor.name}, which {_listed_names(outputs)} "
+                f"override has {tensor.name}, which {listed_names(outputs)} "
                 f"{'does' if len(outputs) == 1 else 'do'} not depend on; its keys are tensors of the graph, the same objects "
                 "that the definitions read"
             )
@@ -103,14 +140,14 @@ def overrides_of(
 def attach(
     outputs: Sequence[Tensor],
     inputs: Iterable[Tensor],
-    override: Mapping[Tensor, Any] | None,
+    override: Mapping[Any, Any] | None,
     fdiff: Fdiff | None,
 ) -> None:
     """Makes the derivatives that a function was given those of its tensors, between ``inputs`` and ``outputs``.
 
     So they hold in whatever graph the tensors become part of.
     """
-    given = {} if override is None else override
+    given = {} if override is None else check_overrides(override)
     overrides = {t: o for t, o in overrides_of(outputs, given).items() if t in given}
     if fdiff is not None:
         for tensor in _between(outputs, inputs):
@@ -140,43 +177,91 @@ def by_fdiff(tensor: Tensor, fdiff: Fdiff) -> Override:
     def adjoints(out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
         return [fdiff(out, source, head) for source in inputs]
 
-    return Override(sources, adjoints)
+    return Override((tensor,), sources, adjoints)
 
 
-def check_overrides(override: Mapping[Tensor, Any]) -> dict[Tensor, Override]:
-    """``override`` with dependencies filled in, or an error that says what is wrong with it."""
+def check_overrides(override: Mapping[Any, Any]) -> dict[Tensor, Override]:
+    """``override`` by tensors, with dependencies filled in, or an error that says what is wrong with it."""
     if not isinstance(override, Mapping):
         raise DifferentiationError(f"override is {override!r}; give {{tensor: (dependencies, fn)}}")
     checked: dict[Tensor, Override] = {}
-    for tensor, given in override.items():
-        if not isinstance(tensor, Tensor):
-            raise DifferentiationError(
-                f"override has the key {tensor!r}; the keys are the tensors whose derivative it replaces"
-            )
-        if isinstance(given, Override):
-            checked[tensor] = given
-            continue
-        dependencies, fn = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, given)
-        if not callable(fn):
-            raise DifferentiationError(
-                f"the override of {tensor.name} is {given!r}; give (dependencies, fn) with fn(out, inputs, head) -> [adjoint, ...]"
-            )
-        sources = tensor.inputs if dependencies is None else _listed(dependencies)
-        for source in sources:
-            if not isinstance(source, Tensor):
+    for key, given in override.items():
+        outputs = key if isinstance(key, tuple) else (key,)
+        for tensor in outputs:
+            if not isinstance(tensor, Tensor):
                 raise DifferentiationError(
-                    f"the override of {tensor.name} depends on {source!r}, which is no Tensor"
+                    f"override has the key {tensor!r}; the keys are the tensors whose derivative it replaces, or tuples of them"
                 )
-            if source is tensor or any(t is tensor for t in topological_order([source])):
-                raise DifferentiationError(
-                    f"the override of {tensor.name} depends on {source.name}, which is computed from {tensor.name}: "
-                    "a cycle; dependencies are tensors that are computed before it"
-                )
-        checked[tensor] = Override(tuple(dict.fromkeys(sources)), fn)
+        own = given if isinstance(given, Override) else _override(outputs, given, isinstance(key, tuple))
+        for tensor in outputs:
+            if tensor in checked:
+                raise DifferentiationError(f"override has {tensor.name} twice; give one derivative of it")
+            checked[tensor] = own
     return checked
 
 
-def _listed_names(tensors: Sequence[Tensor]) -> str:
+def _override(outputs: tuple[Tensor, ...], given: Any, region: bool) -> Override:
+    if isinstance(given, Rule):
+        own = given.of(outputs, region)
+        check_dependencies(outputs, own.dependencies)
+        check_covered(outputs, own.dependencies)
+        return own
+    label = listed_names(outputs)
+    dependencies, fn = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, given)
+    if not callable(fn):
+        raise DifferentiationError(
+            f"the override of {label} is {given!r}; give (dependencies, fn) with fn(out, inputs, head) -> [adjoint, ...]"
+        )
+    if region and dependencies is None:
+        raise DifferentiationError(
+            f"the override of the region {label} names no dependencies; give (dependencies, fn)"
+        )
+    sources = outputs[0].inputs if dependencies is None else _listed(dependencies)
+    check_dependencies(outputs, sources)
+    if region:
+        check_covered(outputs, sources)
+    return Override(outputs, tuple(dict.fromkeys(sources)), fn, region=region)
+
+
+def check_dependencies(outputs: Sequence[Tensor], dependencies: Sequence[Any]) -> None:
+    """The dependencies are tensors that are computed before the outputs."""
+    label = listed_names(outputs)
+    for source in dependencies:
+        if not isinstance(source, Tensor):
+            raise DifferentiationError(
+                f"the override of {label} depends on {described(source)}, which is no Tensor"
+            )
+        for output in outputs:
+            if source is output or among(output, topological_order([source])):
+                raise DifferentiationError(
+                    f"the override of {label} depends on {source.name}, which is computed from {output.name}: "
+                    "a cycle; dependencies are tensors that are computed before it"
+                )
+
+
+def check_covered(outputs: Sequence[Tensor], dependencies: Sequence[Tensor]) -> None:
+    """Whatever the outputs are computed from with a derivative, they are computed from through the dependencies.
+
+    Raises:
+        DifferentiationError: an input whose derivative would be lost; it names it.
+    """
+    seen: set[Tensor] = set(dependencies)
+    stack: list[Tensor] = [s for t in outputs for s in t.inputs]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if isinstance(tensor, Placeholder) and is_inexact(tensor.dtype):
+            label = listed_names(outputs)
+            raise DifferentiationError(
+                f"the override of {label} covers {listed_names(dependencies) or 'no input'}, but {label} also depends on {tensor.name}; "
+                f"name {tensor.name} among its dependencies, with an adjoint of zeros if none is meant to flow"
+            )
+        stack.extend(tensor.inputs if tensor.override is None else tensor.override.dependencies)
+
+
+def listed_names(tensors: Sequence[Tensor]) -> str:
     return ", ".join(t.name for t in tensors)
 
 

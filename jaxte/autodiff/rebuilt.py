@@ -52,6 +52,7 @@ class Rebuilt:
         self.given = {} if given is None else given
         self.overrides: dict[Tensor, Override] = {}
         self._groups: dict[int, Any] = {}
+        self._overridden: dict[Override, list[Tensor]] = {}
 
     def tensors(self, graph: Sequence[Tensor]) -> list[Tensor]:
         """What stands for each tensor of ``graph``."""
@@ -61,6 +62,9 @@ class Rebuilt:
         order = self._order(graph)
         for tensor in order:
             self._add(tensor)
+        for own, moved in self._overridden.items():
+            self._give(own, moved)
+        self._overridden.clear()
         for tensor in order:
             self._share_derived(tensor)
         return [self.table[t] for t in graph]
@@ -79,6 +83,9 @@ class Rebuilt:
                 stack.append((tensor, True))
                 own = self._override(tensor)
                 stack.extend((t, False) for t in (() if own is None else own.dependencies))
+                stack.extend(
+                    (t, False) for t in (() if own is None else own.outputs)
+                )  # a region is rebuilt whole
                 stack.extend((t, False) for t in reversed(tensor.inputs))
         return list(done)
 
@@ -100,8 +107,17 @@ class Rebuilt:
             self.at[new] = 0
         new.facts = self._facts(tensor)
         if own is not None:
-            sources = tuple(dict.fromkeys(self.table[t] for t in own.dependencies))
-            self.overrides[new] = Override(sources, _Moved(tensor, own, self))
+            self._overridden.setdefault(own, []).append(tensor)
+
+    def _give(self, own: Override, tensors: Sequence[Tensor]) -> None:
+        """The override ``own`` of ``tensors``, as that of what stands for them."""
+        outputs = tuple(self.table[t] for t in own.outputs)
+        sources = tuple(dict.fromkeys(self.table[t] for t in own.dependencies))
+        moved = _Moved(own, self)
+        rule = None if own.tangent is None else moved.tangents
+        new = Override(outputs, sources, moved.adjoints, rule, region=True)
+        for tensor in tensors:
+            self.overrides[self.table[tensor]] = new
 
     def _compute(self, tensor: Compute, batched: bool) -> Compute:
         lead = new_axis(self.extent, tensor) if batched else None
@@ -164,30 +180,53 @@ class Rebuilt:
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """The override of a tensor that was rebuilt: that of the tensor which it was written for, rebuilt too."""
+    """The override of tensors that were rebuilt: that of the tensors which it was written for, rebuilt too."""
 
-    tensor: Tensor
     override: Override
     rebuilt: Rebuilt
 
-    def __call__(self, out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
-        known = self.rebuilt
-        prefix = head.shape[: head.ndim - out.ndim]
-        at = dict(known.at)
-        own = head
-        if out in at:
-            own = Placeholder(head.name, (*prefix, *self.tensor.shape), head.dtype)
-            at[head] = len(prefix)
-        again = Rebuilt({**known.table, own: head}, at, known.extent, known.given)
+    def adjoints(
+        self, outs: Sequence[Tensor], inputs: Sequence[Tensor], heads: Sequence[Tensor]
+    ) -> list[Tensor]:
+        prefix = heads[0].shape[: heads[0].ndim - outs[0].ndim]
+        own, again = self._as_written(self.override.outputs, heads, prefix)
+        pairs = list(self.override.adjoints(own, prefix))
+        many = any(out in self.rebuilt.at for out in outs)
         found: dict[Tensor, list[Tensor]] = {}
-        parts = list(self.override.adjoints(self.tensor, own, prefix))
-        for (source, _), part in zip(parts, again.tensors([part for _, part in parts]), strict=True):
-            target = known.table[source]
-            aligned = _aligned(
-                part, again.at.get(part), known.at.get(target), out in at, len(prefix), known.extent
-            )
-            found.setdefault(target, []).append(aligned)
+        for (source, _), part in zip(pairs, again.tensors([part for _, part in pairs]), strict=True):
+            target = self.rebuilt.table[source]
+            found.setdefault(target, []).append(self._aligned(part, again, target, many, len(prefix)))
         return [found[source][0] for source in inputs]
+
+    def tangents(
+        self, outs: Sequence[Tensor], inputs: Sequence[Tensor], moves: Sequence[Tensor]
+    ) -> list[Tensor]:
+        prefix = moves[0].shape[: moves[0].ndim - inputs[0].ndim]
+        own, again = self._as_written(self.override.dependencies, moves, prefix)
+        parts = again.tensors(self.override.tangents(own, prefix))
+        return [
+            self._aligned(part, again, out, False, len(prefix)) for part, out in zip(parts, outs, strict=True)
+        ]
+
+    def _as_written(
+        self, models: Sequence[Tensor], given: Sequence[Tensor], prefix: Sequence[Extent]
+    ) -> tuple[list[Tensor], Rebuilt]:
+        """Heads or tangents like those that the rule was written for, and what turns results of these into results of ``given``."""
+        known = self.rebuilt
+        table, at = dict(known.table), dict(known.at)
+        own: list[Tensor] = []
+        for model, tensor in zip(models, given, strict=True):
+            if known.table[model] in known.at:
+                own.append(Placeholder(tensor.name, (*prefix, *model.shape), tensor.dtype))
+                at[tensor] = len(prefix) + known.at[known.table[model]]
+            else:
+                own.append(tensor)
+            table[own[-1]] = tensor
+        return own, Rebuilt(table, at, known.extent, known.given)
+
+    def _aligned(self, part: Tensor, again: Rebuilt, target: Tensor, many: bool, prefix: int) -> Tensor:
+        known = self.rebuilt
+        return _aligned(part, again.at.get(part), known.at.get(target), many, prefix, known.extent)
 
 
 def _aligned(

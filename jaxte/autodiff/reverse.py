@@ -1,24 +1,20 @@
-"""Reverse accumulation: the adjoint of every tensor as the sum of what its readers pass on to it."""
+"""Reverse mode: the adjoint of every tensor between inputs and outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.blocks import diff_building_block, identity_head, zero_of, zeros
-from jaxte.autodiff.cancel import cancels
-from jaxte.autodiff.merge import merge
-from jaxte.autodiff.origins import KnownTransposes, known_transposes, of_adjoint
-from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
-from jaxte.autodiff.seeds import Adjoint
+from jaxte.autodiff.accumulation import accumulate, prefix_of
+from jaxte.autodiff.blocks import identity_head, zeros
+from jaxte.autodiff.overrides import Fdiff
 from jaxte.lang import dtypes
-from jaxte.lang.checks import called, described, several, wants_arguments
+from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
-from jaxte.lang.identity import identical
 from jaxte.show.printing import html
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.tensor import Tensor
 
 
 class DifferentiationResult(Sequence[Tensor]):
@@ -93,7 +89,9 @@ def differentiate(
             results are Jacobians of shape ``output.shape + input.shape``. Of several outputs one for each, with the same prefix; None where
             nothing flows into one.
         override: ``{tensor: (dependencies, fn)}``: the derivative of ``tensor`` goes to ``dependencies`` (which need
-            not be immediate) as ``fn(tensor, dependencies, head) -> [adjoint, ...]`` says, and nowhere else.
+            not be immediate) as ``fn(tensor, dependencies, head) -> [adjoint, ...]`` says, and nowhere else. The key may be a tuple of
+            tensors, a region that is replaced as one: ``fn(tensors, dependencies, heads)``. In place of the pair, functions of arrays:
+            ``te.array_gradient``.
         fdiff: ``fdiff(output, input, head)`` used for every other pair instead of :func:`diff_building_block`.
 
     Returns:
@@ -107,10 +105,10 @@ def differentiate(
     """
     wanted = None if inputs is None else _as_tensors(inputs)
     outputs, heads = _with_heads(output, head)
-    adjoints, summands = _accumulate(outputs, heads, wanted, override, fdiff)
+    adjoints, summands = accumulate(outputs, heads, wanted, override, fdiff)
     if wanted is None:
         return DifferentiationResult(None, adjoints, summands)
-    prefix = _prefix(outputs[0], heads[0])
+    prefix = prefix_of(outputs[0], heads[0])
     return DifferentiationResult([_adjoint_or_zeros(t, adjoints, prefix) for t in wanted], adjoints, summands)
 
 
@@ -134,19 +132,15 @@ def _with_heads(output: Any, head: Any) -> tuple[list[Tensor], list[Tensor]]:
     pairs = [(t, h) for t, h in zip(output, heads, strict=True) if h is not None]
     for tensor, own in pairs:
         check_head(tensor, own, f"the head of {tensor.name}")
-    first = _prefix(*pairs[0])
+    first = prefix_of(*pairs[0])
     for tensor, own in pairs:
-        extents = _prefix(tensor, own)
+        extents = prefix_of(tensor, own)
         if not (len(extents) == len(first) and all(map(same_extent, extents, first))):
             raise ShapeError(
                 f"the head of {tensor.name} has {shape_text(extents)} in front of the shape of {tensor.name}, that of {pairs[0][0].name} "
                 f"{shape_text(first)}; give all heads the same prefix"
             )
     return [t for t, _ in pairs], [h for _, h in pairs]
-
-
-def _prefix(output: Tensor, head: Tensor) -> tuple[Extent, ...]:
-    return head.shape[: head.ndim - output.ndim]
 
 
 @wants_arguments
@@ -165,7 +159,7 @@ def vjp_graph(
     fdiff: Fdiff | None = None,
 ) -> list[Tensor]:
     """The adjoint of each of ``inputs``, summed over several outputs with a head each."""
-    adjoints, _ = _accumulate(outputs, heads, list(inputs), override, fdiff)
+    adjoints, _ = accumulate(outputs, heads, list(inputs), override, fdiff)
     return [_adjoint_or_zeros(t, adjoints, ()) for t in inputs]
 
 
@@ -179,7 +173,7 @@ def pull_back(
     """The adjoint of ``input``, summed over ``outputs``, whose heads have the shapes ``prefix + output.shape``."""
     if not outputs:
         return zeros(f"d{input.name}", (*prefix, *input.shape), input.dtype)
-    adjoints, _ = _accumulate(outputs, heads, [input], override, None)
+    adjoints, _ = accumulate(outputs, heads, [input], override, None)
     return _adjoint_or_zeros(input, adjoints, tuple(prefix))
 
 
@@ -222,111 +216,3 @@ def check_head(output: Tensor, head: Tensor, what: str = "head") -> None:
         raise DtypeError(
             f"{what} {head.name} has dtype {head.dtype}, but {output.name} has {output.dtype}; cast it with te.cast"
         )
-
-
-def _accumulate(
-    outputs: Sequence[Tensor],
-    heads: Sequence[Tensor],
-    wanted: Sequence[Tensor] | None,
-    override: Mapping[Tensor, Any] | None,
-    fdiff: Fdiff | None,
-) -> tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]:
-    """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``, readers first."""
-    check_fdiff(fdiff)
-    overrides = overrides_of(outputs, override)
-    order = accumulation_order(outputs, overrides)
-    known = KnownTransposes() if fdiff is not None else known_transposes(order)
-    sources = {t: overrides[t].dependencies if t in overrides else known.sources_of(t) for t in order}
-    needed = _needed(order, sources, wanted)
-    readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
-    for tensor in order:
-        for source in sources[tensor]:
-            readers[source].append(tensor)
-    prefix = _prefix(outputs[0], heads[0])
-    adjoints: dict[Tensor, Tensor] = {}
-    vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
-    summands: dict[Tensor, dict[Tensor, Tensor]] = {}
-    from_overrides: dict[tuple[Tensor, Tensor], Tensor] = {}
-    for tensor in reversed(order):
-        if tensor not in needed:
-            continue
-        parts: dict[Tensor, Tensor] = {}
-        for reader in readers[tensor]:
-            if reader not in adjoints:
-                continue
-            part: Tensor | None
-            if reader in overrides:
-                part = from_overrides[reader, tensor]
-            elif known.knows(reader, tensor):
-                part = of_adjoint(reader, tensor, adjoints[reader])
-            else:
-                part = _block(fdiff, reader, tensor, adjoints[reader])
-            if part is not None:
-                parts[reader] = part
-        given = [head for output, head in zip(outputs, heads, strict=True) if output is tensor]
-        if not given and not parts:
-            continue
-        summands[tensor] = parts
-        adjoint = merge(tensor, given, list(parts.values()), prefix)
-        if not given and cancels(adjoint, tensor):
-            assert isinstance(adjoint, Compute)
-            vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
-            continue
-        if isinstance(adjoint, Adjoint):
-            adjoint = adjoint.planned()
-        adjoints[tensor] = adjoint
-        if tensor in overrides:
-            for source, part in overrides[tensor].adjoints(tensor, adjoint, prefix):
-                from_overrides[tensor, source] = part
-    return adjoints | vanished, summands
-
-
-def _block(fdiff: Fdiff | None, reader: Tensor, tensor: Tensor, head: Tensor) -> Tensor | None:
-    if fdiff is None:
-        return diff_building_block(reader, tensor, head, missing_ok=True)
-    part = called(fdiff, (reader, tensor, head), "fdiff")
-    expected = (*head.shape[: head.ndim - reader.ndim], *tensor.shape)
-    if not isinstance(part, Tensor) or not identical(
-        [as_expr(e) for e in part.shape], [as_expr(e) for e in expected]
-    ):
-        shown = shape_text(part.shape) if isinstance(part, Tensor) else type(part).__name__
-        raise ShapeError(
-            f"fdiff({reader.name}, {tensor.name}, head) returned {shown}; the adjoint has shape {shape_text(expected)}"
-        )
-    return part
-
-
-def sources_of(tensor: Tensor, overrides: Mapping[Tensor, Override]) -> tuple[Tensor, ...]:
-    return overrides[tensor].dependencies if tensor in overrides else tensor.inputs
-
-
-def accumulation_order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> list[Tensor]:
-    """All tensors, each after those that its derivative flows to."""
-    if not overrides:
-        return topological_order(outputs)
-    done: dict[Tensor, None] = {}
-    entered: set[Tensor] = set()
-    stack = [(t, False) for t in reversed(list(outputs))]
-    while stack:
-        tensor, ready = stack.pop()
-        if ready:
-            done[tensor] = None
-        elif tensor not in entered:
-            entered.add(tensor)
-            stack.append((tensor, True))
-            stack.extend((t, False) for t in reversed(sources_of(tensor, overrides)))
-    return list(done)
-
-
-def _needed(
-    order: Sequence[Tensor], sources: Mapping[Tensor, Sequence[Tensor]], wanted: Sequence[Tensor] | None
-) -> set[Tensor]:
-    """The tensors with a derivative that lie on a path from ``wanted``."""
-    needed: set[Tensor] = set()
-    for tensor in order:
-        if not dtypes.is_inexact(tensor.dtype):
-            continue
-        on_path = wanted is None or any(tensor is w for w in wanted)
-        if on_path or any(source in needed for source in sources[tensor]):
-            needed.add(tensor)
-    return needed

@@ -58,7 +58,9 @@ class Adjoint(Compute):
         body = planned_body(self)
         if body is self.body:
             return self
-        return self.over(self.axes, body)
+        new = self.over(self.axes, body)
+        new.origins = self.origins
+        return new
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Adjoint:
         new = Adjoint(self.name, axes, body, ())

@@ -27,12 +27,14 @@ class ExternCall:
         name: label of the node.
         fn: takes the arrays of the inputs, returns a tuple of arrays.
         shapes, kinds: shape and dtype of each output.
+        in_forward_pass: whether the forward pass computes it, and keeps it, where only the backward pass reads it.
     """
 
     name: str
     fn: Callable[..., Any]
     shapes: tuple[tuple[Any, ...], ...]
     kinds: tuple[str, ...]
+    in_forward_pass: bool = False
     _adjoints: dict[int, tuple[Tensor, list[Extern | None]]] = field(default_factory=dict)
     _tangents: dict[tuple[int, ...], list[Extern]] = field(
         default_factory=dict
@@ -49,9 +51,10 @@ class ExternCall:
     def moved(self, mapped: Sequence[int | None] | None, extent: Any) -> ExternCall:
         """The same call on other tensors: for each position of their axes at ``mapped``, where there are any."""
         if mapped is None:
-            return ExternCall(self.name, self.fn, self.shapes, self.kinds)
+            return ExternCall(self.name, self.fn, self.shapes, self.kinds, self.in_forward_pass)
         shapes = tuple((extent, *shape) for shape in self.shapes)
-        return ExternCall(self.name, _Batched(self.fn, tuple(mapped)), shapes, self.kinds)
+        batched = _Batched(self.fn, tuple(mapped))
+        return ExternCall(self.name, batched, shapes, self.kinds, self.in_forward_pass)
 
     def adjoint(self, output: Extern, head: Tensor) -> list[Extern | None]:
         """The adjoint of each input of the call, for the adjoint ``head`` of one of its outputs.

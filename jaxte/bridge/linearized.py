@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from jaxte.autodiff.accumulation import accumulation_order, sources_of
+from jaxte.autodiff.forward import jvp_graph
 from jaxte.autodiff.rebuilt import Rebuilt, stand_in
-from jaxte.autodiff.reverse import accumulation_order, sources_of, vjp_graph
+from jaxte.autodiff.reverse import vjp_graph
 from jaxte.autodiff.transpose import reached_from, transposed
 from jaxte.bridge.lazy import lazy
 from jaxte.bridge.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.residuals import saved_tensors, sizes_of
-from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
+from jaxte.tensors.tensor import Extern, Placeholder, Tensor, placeholder, topological_order
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ class Linearized:
     def saved(self) -> tuple[Tensor, ...]:
         """The residuals: forward tensors that the backward pass reads."""
         source = self.source
-        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, source.policy))
+        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, source.policy, self.made))
+
+    @lazy
+    def made(self) -> tuple[Tensor, ...]:
+        """What the forward functions of given derivatives keep."""
+        reached = topological_order(self.adjoints)
+        return tuple(t for t in reached if isinstance(t, Extern) and t.group.in_forward_pass)  # type: ignore[attr-defined]
 
     @lazy
     def kept(self) -> tuple[Tensor, ...]:
@@ -81,7 +89,7 @@ class Linearized:
     def operands(self) -> tuple[Tensor, ...]:
         """What both linear programs are given beside tangents or heads: the residuals, and what else tells sizes."""
         source = self.source
-        found = dict.fromkeys(self.saved)
+        found = dict.fromkeys((*self.saved, *source.inputs) if self._has_rules else self.saved)
         tangents = [source.inputs[n] for n in self.perturbed]
         known = {size for t in (*found, *tangents) for size in sizes_of(t)}
         for tensor in source.inputs:
@@ -125,11 +133,20 @@ class Linearized:
             self._transpose,
         )
 
+    @lazy
+    def _has_rules(self) -> bool:
+        """Whether a tangent was given by a rule of its own, so that forward mode is no transpose of the backward pass."""
+        return any(own.tangent is not None for own in self.source.overrides.values())
+
     @property
     def _perturbed(self) -> list[Tensor]:
         return [self.source.inputs[n] for n in self.perturbed]
 
     def _tangents(self, dots: Sequence[Tensor]) -> list[Tensor]:
+        if self._has_rules:
+            source = self.source
+            moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
+            return [moved[n] for n in self.reached]
         why = (
             f": its derivative was given by a function that is not linear in the adjoint (an override in {self.source.label}), "
             "so forward mode cannot be derived from it; use reverse mode, or give the tangents with defjvp"

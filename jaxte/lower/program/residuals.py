@@ -21,6 +21,7 @@ def saved_tensors(
     outputs: Sequence[Tensor],
     adjoints: Sequence[Tensor],
     policy: Policy = DEFAULT,
+    made: Sequence[Tensor] = (),
 ) -> list[Tensor]:
     """The residuals: what the backward pass reads, less what it gets from the others at the price of a view.
 
@@ -33,9 +34,11 @@ def saved_tensors(
     So is a tensor that is too large to exist in whole (see ``lower.tile_sizes``), which both passes compute in tiles,
     as long as computing it once more costs less than writing and reading it, or a budget asks for it.
 
+    ``made`` are tensors of the forward pass beside those of the outputs: what the forward function of an override keeps.
+
     The inverse of a permutation by which an adjoint takes rows is kept where rows are rather written to their places.
     """
-    forward = topological_order([*inputs, *outputs])
+    forward = topological_order([*inputs, *outputs, *made])
     read, own = _backward_part(forward, adjoints)
     kept_anyway = {*inputs, *outputs}
     available = set(inputs)

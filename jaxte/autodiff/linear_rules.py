@@ -1,0 +1,45 @@
+"""Rules that were written for one head, or one tangent, at several at once: they are linear, so their derivative is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaxte.autodiff.forward import jvp_graph
+from jaxte.autodiff.reverse import vjp_graph
+from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.identity import among
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Tensor, placeholder, topological_order
+
+LinearRule = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+
+
+def at_several(
+    rule: LinearRule, models: Sequence[Tensor], values: Sequence[Tensor], prefix: Sequence[Extent], label: str
+) -> list[Tensor]:
+    """``rule`` of ``values``, each of shape ``prefix`` and that of its model, where it is written for ones without a prefix."""
+    if not prefix:
+        return list(rule(values))
+    one = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in models]
+    found = jvp_graph(list(rule(one)), one, values, prefix=prefix)
+    _check_linear(found, one, label)
+    return found
+
+
+def transposed(
+    rule: LinearRule, models: Sequence[Tensor], heads: Sequence[Tensor], label: str
+) -> list[Tensor]:
+    """The transpose of ``rule``, a linear map from tensors like ``models``, applied to ``heads`` of its results."""
+    one = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in models]
+    found = vjp_graph(list(rule(one)), heads, one)
+    _check_linear(found, one, label)
+    return found
+
+
+def _check_linear(results: Sequence[Tensor], variables: Sequence[Tensor], label: str) -> None:
+    order = topological_order(results)
+    if any(among(v, order) for v in variables):
+        raise DifferentiationError(
+            f"{label} is not linear in what it is given, so that it cannot be transposed, nor applied to several at once; give both "
+            "defgrad and defjvp, and no head with a prefix"
+        )
