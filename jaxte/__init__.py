@@ -19,6 +19,7 @@ from jaxte.autodiff.blocks import diff_building_block
 from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jacobian, jvp, linearize, transpose
 from jaxte.autodiff.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.autodiff.verify import Verification, verify_override
 from jaxte.bridge.array_gradient import array_gradient
 from jaxte.bridge.custom_gradient import custom_gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
@@ -187,6 +188,7 @@ __all__ = [
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
     "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",
     "custom_gradient", "array_gradient", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient",
+    "verify_override", "Verification",
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running

@@ -88,6 +88,8 @@ LAYERS = (
     "autodiff.derivatives",
     "autodiff.linear_rules",
     "autodiff.one_liners",
+    "autodiff.widened",
+    "autodiff.verify",
     "autodiff.transpose",
     "autodiff",
     "lower.arrays.*",

@@ -46,13 +46,29 @@ def cancels(adjoint: Tensor, tensor: Tensor) -> bool:
     return False
 
 
+def equal_by_normal_forms(a: Tensor, b: Tensor, atoms: Sequence[Tensor]) -> bool:
+    """Whether the elements of ``a`` and ``b`` are one polynomial over those of ``atoms`` and of the inputs of the graph.
+
+    False where that was not found: they may be equal all the same.
+    """
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(a.shape))
+    whole = _Whole(atoms)
+    try:
+        difference = _add(
+            whole.polynomial(Read(a, axes)), _scale(whole.polynomial(Read(b, axes)), Fraction(-1))
+        )
+    except _TooLarge:
+        return False
+    return not difference
+
+
 class _Expansion:
     """Polynomials of expressions; tensors up to ``reach`` steps away from ``pivot`` are written out."""
 
-    def __init__(self, pivot: Tensor, reach: int) -> None:
+    def __init__(self, pivot: Tensor | None, reach: int, most_nodes: int = _MOST_NODES) -> None:
         self._pivot = pivot
         self._reach = reach
-        self._budget = _MOST_NODES
+        self._budget = most_nodes
         self._numbers: dict[Expr, int] = {}
         self._fixed: dict[tuple[int, int, Expr, Expr], Axis] = {}
 
@@ -208,6 +224,19 @@ class _Expansion:
                 term = term * (factor if exponent == 1 else factor**exponent)
             result = result + term
         return result
+
+
+class _Whole(_Expansion):
+    """Polynomials in which every tensor is written out, up to ``atoms``."""
+
+    def __init__(self, atoms: Sequence[Tensor]) -> None:
+        super().__init__(None, 0, 20 * _MOST_NODES)
+        self._atoms = set(atoms)
+
+    def _expands(self, tensor: Compute) -> bool:
+        return tensor not in self._atoms and not (
+            isinstance(tensor.body, Reduce) and tensor.body.reducer.name != "sum"
+        )
 
 
 def _is_indicator(factor: Expr) -> TypeGuard[Call]:

@@ -1,8 +1,8 @@
 """The derivatives of adjoints for the heads that they were derived with: known, since a transpose's transpose is the map itself.
 
 An adjoint is a sum of heads times Jacobians of readers. Its own derivative for one of these heads is the tangent of the reader, which
-needs no equation to be solved: that of a convolution's adjoint is the convolution. A sum that an adjoint keeps at multiples of a
-stride (see ``lattice``) is a part of it, so what it passes on to the head is in the tangent of the reader already.
+needs no equation to be solved: that of a convolution's adjoint is the convolution. The tensors that an adjoint is computed in, sums at
+multiples of a stride and sums of some of its axes, are parts of it: what they pass on to the head is in the tangent of the reader already.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from jaxte.autodiff.tangents import push_forward
 from jaxte.lang.expr import cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
+from jaxte.planning.contraction import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
+
+_PARTS = (LatticeSum, PartialSum)
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class KnownTransposes:
 
     Attributes:
         heads: for an adjoint, the heads that its derivative for is known.
-        parts: for a sum at multiples, the heads that it passes nothing on to by itself.
+        parts: for a tensor that adjoints are computed in, the heads that it passes nothing on to by itself.
     """
 
     heads: Mapping[Tensor, Sequence[Tensor]] = field(default_factory=dict)
@@ -49,32 +52,58 @@ def known_transposes(order: Sequence[Tensor]) -> KnownTransposes:
     }
     if not heads:
         return KnownTransposes()
-    sums = [t for t in order if isinstance(t, LatticeSum)]
-    readers = {s: [t for t in order if among(s, t.inputs)] for s in sums}
+    owners, others = _owners(order)
     mixed = True
-    while mixed:  # a head that one sum reads for a tensor of another kind too is left to the general rule
+    while (
+        mixed
+    ):  # a head that one part reads for an adjoint that does not know it is left to the general rule
         mixed = False
-        for part in sums:
+        for part, own in owners.items():
             for head in part.inputs:
-                own = [r for r in readers[part] if among(head, heads.get(r, ()))]
-                if own and len(own) < len(readers[part]):
+                knowing = [t for t in own if among(head, heads.get(t, ()))]
+                if knowing and (part in others or len(knowing) < len(own)):
                     mixed = True
-                    heads |= {r: [h for h in heads[r] if h is not head] for r in own}
+                    heads |= {t: [h for h in heads[t] if h is not head] for t in knowing}
     parts: dict[Tensor, list[Tensor]] = {
-        s: [h for h in s.inputs if all(among(h, heads.get(r, ())) for r in readers[s])] for s in sums
+        p: [h for h in p.inputs if own and all(among(h, heads.get(t, ())) for t in own)]
+        for p, own in owners.items()
+        if p not in others
     }
     return KnownTransposes(heads, parts)
 
 
+def _owners(order: Sequence[Tensor]) -> tuple[dict[Tensor, set[Tensor]], set[Tensor]]:
+    """For each part the adjoints that it is a part of, and the parts that something else reads too."""
+    owners: dict[Tensor, set[Tensor]] = {t: set() for t in order if isinstance(t, _PARTS)}
+    others: set[Tensor] = set()
+    for reader in reversed(order):
+        for part in reader.inputs:
+            if part not in owners:
+                continue
+            if isinstance(reader, Adjoint):
+                owners[part].add(reader)
+            elif reader in owners:
+                owners[part] |= owners[reader]
+            if not isinstance(reader, Adjoint) and (reader not in owners or reader in others):
+                others.add(part)
+    return owners, others
+
+
 def _heads_alone(adjoint: Adjoint) -> list[Tensor]:
     """The heads that ``adjoint`` reads as heads only: not as a factor, and not in the place of another head."""
-    parts = [adjoint, *(t for t in adjoint.inputs if isinstance(t, LatticeSum))]
+    read: dict[Tensor, None] = {}
+    stack: list[Tensor] = [adjoint]
+    while stack:
+        for tensor in stack.pop().inputs:
+            if tensor not in read:
+                read[tensor] = None
+                stack.extend([tensor] if isinstance(tensor, _PARTS) else [])
     found: list[Tensor] = []
     for head in dict.fromkeys(o.head for o in adjoint.origins):
         others = [o.head for o in adjoint.origins if o.head is not head]
         factor = any(among(head, (o.reader, *o.reader.inputs)) for o in adjoint.origins)
         placed = any(among(head, t.inputs) for t in others)
-        if not factor and not placed and any(among(head, t.inputs) for t in parts):
+        if not factor and not placed and head in read:
             found.append(head)
     return found
 

@@ -126,8 +126,8 @@ def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = No
             found[tensor] = own
         stack.extend(tensor.inputs)
         stack.extend(() if own is None else own.dependencies)
-    for tensor in checked:
-        if tensor not in found:
+    for tensor, own in checked.items():
+        if not any(t in found for t in own.outputs if t in checked):
             raise DifferentiationError(
                 f"override has {tensor.name}, which {listed_names(outputs)} "
                 f"{'does' if len(outputs) == 1 else 'do'} not depend on; its keys are tensors of the graph, the same objects "

@@ -83,9 +83,7 @@ class Rebuilt:
                 stack.append((tensor, True))
                 own = self._override(tensor)
                 stack.extend((t, False) for t in (() if own is None else own.dependencies))
-                stack.extend(
-                    (t, False) for t in (() if own is None else own.outputs)
-                )  # a region is rebuilt whole
+                stack[:0] = [(t, False) for t in (() if own is None else own.outputs)]  # a region, whole
                 stack.extend((t, False) for t in reversed(tensor.inputs))
         return list(done)
 

@@ -115,12 +115,11 @@ class _Hook:
         prefix = moves[0].shape[: moves[0].ndim - moving[0].ndim]
         fn = _pushed(self.rule, [is_inexact(t.dtype) for t in inputs])
         try:
-            jax.eval_shape(fn, *self._structs(inputs), *self._structs(moving))
+            traced = jax.make_jaxpr(fn)(*self._structs(inputs), *self._structs(moving))
         except TypeError as error:
-            raise DifferentiationError(
-                f"the override of {self.label} has no forward mode: {str(error).splitlines()[0]}; give the tangent too, by jvp= of "
-                "te.array_gradient or defjvp of te.custom_gradient"
-            ) from None
+            raise self._no_forward_mode(str(error).splitlines()[0]) from None
+        if "custom_lin" in str(traced):  # the tangent of a jax.custom_vjp, which no one can evaluate
+            raise self._no_forward_mode("it is a jax.custom_vjp")
         call = ExternCall(
             f"jvp_{self.outputs[0].name}",
             _over_prefix(fn, len(inputs), len(prefix)),
@@ -128,6 +127,12 @@ class _Hook:
             tuple(t.dtype for t in self.outputs),
         )
         return list(call.tensors([*inputs, *moves]))
+
+    def _no_forward_mode(self, why: str) -> DifferentiationError:
+        return DifferentiationError(
+            f"the override of {self.label} has no forward mode: {why}; give the tangent too, by jvp= of te.array_gradient or "
+            "defjvp of te.custom_gradient"
+        )
 
     def _structs(self, tensors: Sequence[Tensor]) -> list[jax.ShapeDtypeStruct]:
         for t in tensors:
@@ -237,8 +242,8 @@ def _pushed(rule: ArrayGradient, moving: Sequence[bool]) -> Callable[..., tuple[
             next(given) if m else np.zeros(p.shape, jax.dtypes.float0)
             for p, m in zip(primals, moving, strict=True)
         )
-        by_jax: Any = functools.partial(jax.jvp, rule.forward)
-        own = by_jax(primals, moves) if rule.jvp is None else rule.jvp(primals, moves)
+        push_by: Any = functools.partial(jax.jvp, rule.forward) if rule.jvp is None else rule.jvp  # type: ignore[arg-type]
+        own = push_by(primals, moves)
         return tuple(tree_leaves(own[1]))
 
     return push
