@@ -26,7 +26,7 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
-from tests.agreement import Pullback, at_random, check, has_extremum
+from tests.agreement import Pullback, at_random, check
 from tests.choices import Seeded
 from tests.points import excess
 from tests.random_definitions import Definition, definition
@@ -49,12 +49,13 @@ Details = dict[str, Any]
 
 
 def checked(p: Pullback | None, seed: int, tolerance: float = 1e-9) -> Details:
-    """Half of the programs through ``te.function`` and its residuals, half as text; jax.vjp where ties may be, and for a third."""
+    """Half of the programs through ``te.function`` and its residuals, half as text; jax.vjp for a quarter, and points of adjoints counted."""
     if p is None:
         return {"empty": True}
-    by_jax = has_extremum([p.output]) or seed // (2 * len(STAGES)) % 3 == 0
-    notes = check(p, seed // len(STAGES) % 2 == 0, False, tolerance, by_jax) | ({"vjp"} if by_jax else set())
-    growth = excess(p.output, p.adjoints)
+    by_jax = seed // (2 * len(STAGES)) % 4 == 0
+    residuals, closed = seed // len(STAGES) % 2 == 0, seed % 2 == 0
+    notes = check(p, residuals, False, tolerance, by_jax, closed) | ({"vjp"} if by_jax else set())
+    growth = excess(p.output, p.adjoints) if seed % 4 == 1 else 0
     return {"notes": sorted(notes)} | ({"growth": round(growth, 2)} if growth > 1 else {})
 
 

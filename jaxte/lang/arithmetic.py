@@ -16,6 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
 from jaxte.lang.operators import (
     AND,
+    COMPARISONS,
     FLOOR_DIVIDE,
     MOD,
     NOT,
@@ -307,6 +308,8 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     if op is SELECT and isinstance(args[0], Const):
         chosen = args[1] if args[0].value else args[2]
         return chosen if chosen.dtype == dtype else cast(chosen, dtype)
+    if op in COMPARISONS and (decided := _far_apart(op, *args)) is not None:
+        return TRUE if decided else FALSE
     if not all(a.weak and a.dtype == "int32" for a in args):
         return None
     if op in (FLOOR_DIVIDE, MOD):
@@ -325,6 +328,23 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         case ("not_equal" | "less" | "greater", (a, b)):
             return FALSE if a is b else None
     return None
+
+
+def _far_apart(op: Op, a: Expr, b: Expr) -> bool | None:
+    """A comparison of two numbers that no rounding to a dtype brings together; None for other operands."""
+    left, right = _real_number(a), _real_number(b)
+    if left is None or right is None or abs(left - right) <= 0.02 * max(abs(left), abs(right)):
+        return None
+    return bool(_INTEGER_FOLDS[op.name](left, right))
+
+
+def _real_number(expr: Expr) -> float | None:
+    """The value of a number that every dtype has up to rounding."""
+    if isinstance(expr, Call) and expr.op.name == "cast" and dtypes.is_float(expr.dtype):
+        (expr,) = expr.args
+    if not isinstance(expr, Const) or isinstance(expr.value, (bool, complex)):
+        return None
+    return float(expr.value) if expr.value == 0 or 1e-4 < abs(expr.value) < 1e4 else None
 
 
 def _holds(dtype: str, number: Expr) -> bool:

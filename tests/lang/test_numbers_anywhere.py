@@ -138,3 +138,19 @@ def test_index_arrays_of_numpy_in_closures(max_memory: int | None, rng: np.rando
         loss = jax.grad(lambda x, fn=fn, arrays=arrays: jnp.sum(fn(x, *arrays) ** 2))
         np.testing.assert_allclose(loss(x), plain, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(jax.jit(loss)(x), plain, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("place", [lambda i: (3 * i) % 5, lambda i: te.minimum(2 * i, 4), lambda i: i])
+def test_index_arrays_of_numpy_that_are_read_at_arrays(place: Any) -> None:
+    """NumPy's array refuses the positions, which are traced."""
+    index = np.int32([2, 0, 4, 4, 1])
+    f = te.function(lambda x, t: te.compute((3, 2), lambda i, j: te.tanh(x[t[place(i)], j])))
+    x = jnp.arange(10.0).reshape(5, 2) / 10
+    rows = index[
+        [int(te.interpret(te.compute((3,), lambda i: te.cast(place(i), "int32")), {})[n]) for n in range(3)]
+    ]
+    expected = jax.grad(lambda x: jnp.tanh(x[rows]).sum())(x)
+    for fn in (f, f.custom_vjp_for(x, index)):
+        for transform in (jax.jit, lambda g: g, lambda g: lambda x: jax.vmap(g)(x[None])[0]):
+            found = transform(jax.grad(lambda x, fn=fn: fn(x, index).sum()))(x)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)

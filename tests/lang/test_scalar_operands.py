@@ -76,3 +76,13 @@ def test_integers_beside_numbers_of_python_have_the_dtype_that_is_declared_with_
         found, expected = te.evaluate(Y, used), te.interpret(Y, used)
         assert found.dtype == expected.dtype == Y.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_comparisons_of_numbers_are_decided() -> None:
+    """XLA's compiler dies of some programs in which a reduction is behind one; numbers that a dtype may round together stay."""
+    zero = te.cast(te.const(0.0), "float64")
+    assert (zero > 0.1137) is te.const(False) and (te.const(2.5) >= zero) is te.const(True)
+    assert repr(te.const(0.1, "float32") < 0.1001) == "0.1 < 0.1001"
+    k, x = te.reduce_axis((0, 2), "k"), te.placeholder((1,), name="x")
+    y = te.compute((), lambda: te.max(te.select(k < 1, x[k], 0.0), k, where=zero > 0.1137))
+    assert te.interpret(y, {x: np.ones(1, "float32")}) == -np.inf

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from jaxte.lang.identity import identical
@@ -27,6 +28,9 @@ def _apart(x):
 _MODULES = ("jnp", "lax", "jax")
 _MOST_FORMULAS = 40
 _WIDTH = 100
+
+_AT_ARRAYS = re.compile(r"\[[^\]]*[a-zA-Z]")
+"""A name within brackets, which may be an index that is an array; cheaper to ask for than the syntax tree."""
 
 
 def function_text(program: Program) -> str:
@@ -85,14 +89,16 @@ def _wrapped(formula: str) -> list[str]:
 
 
 def _conversion(program: Program) -> list[str]:
-    """JAX arrays made of the parameters that are read as ``X.at[...]``, which NumPy's arrays do not have.
+    """JAX arrays made of the parameters that are read as ``X.at[...]`` or at positions that are arrays of JAX.
 
+    NumPy's arrays, which a jitted function may close over, do not have the one and refuse the tracers of the other.
     So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
     """
     lines = [line for s in program.statements for line in lines_of(s, program.printer)]
-    if not any(".at[" in line for line in lines):
+    if not any(_AT_ARRAYS.search(line) for line in lines):
         return []
     tree = ast.parse("\n".join(lines))
+    sizes = {name for name, _ in program.sizes}
     made = {
         target.id: node.value
         for node in ast.walk(tree)
@@ -100,7 +106,12 @@ def _conversion(program: Program) -> list[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    wanted = [n.value for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "at"]
+    wanted = [
+        n.value
+        for n in ast.walk(tree)
+        if (isinstance(n, ast.Attribute) and n.attr == "at")
+        or (isinstance(n, ast.Subscript) and not _is_static(n.slice, sizes))
+    ]
     read: set[str] = set()
     while wanted:
         new = (_numpy_names(wanted.pop()) or set()) - read
@@ -111,6 +122,13 @@ def _conversion(program: Program) -> list[str]:
         return [f"    {name} = jnp.asarray({name})" for name in names]
     listed = ", ".join(names)
     return [f"    {listed} = map(jnp.asarray, ({listed}))"]
+
+
+def _is_static(index: ast.expr, sizes: Collection[str]) -> bool:
+    """Whether an index is made of numbers, slices and sizes alone."""
+    return not any(
+        isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id not in sizes) for n in ast.walk(index)
+    )
 
 
 def _numpy_names(code: ast.expr) -> set[str] | None:
