@@ -1,4 +1,4 @@
-# make demo | test | bench | clean.   make test in full: JAXTE_HYPOTHESIS=full make test
+# make demo | examples | test | bench | operators | clean.   make test in full: JAXTE_HYPOTHESIS=full make test
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
@@ -8,10 +8,15 @@ SUITE ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test bench clean
+.PHONY: demo examples test bench operators clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
+
+examples: $(VENV)/.examples
+	$(BIN)/python examples/residual_digits.py
+	$(BIN)/python examples/window_transformer.py
+	$(BIN)/python examples/equinox_layers.py
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -23,6 +28,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/emitted.py
 	$(BIN)/python benchmarks/suite.py $(SUITE)
+
+# ONLY=--slow: the rows that missed their goal; ONLY="prod conv1d": some operators
+operators: $(VENV)/.bench
+	$(BIN)/python benchmarks/operators $(ONLY)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def run(name: str) -> str:
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=300)
+def run(name: str, *options: str, **variables: str) -> str:
+    command = [sys.executable, EXAMPLES / name, *options]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, env=os.environ | variables, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -35,3 +39,29 @@ def test_digits() -> None:
     assert float(printed.rpartition("test accuracy: ")[2].split()[0]) >= 97
     assert float(printed.rpartition("from jax.grad: ")[2].split()[0]) <= 1e-5
     assert "conv_general_dilated" in printed and "scatter" not in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "steps"), [("residual_digits", 50), ("window_transformer", 10)])
+def test_networks_learn_as_in_equinox(name: str, steps: int, tmp_path: Path) -> None:
+    """The short form of `make examples`: the losses of both sides, step by step, and half of the memory."""
+    picture = tmp_path / "losses.png"
+    # neither side is optimised much: what is compared are numbers, and most of the time would be LLVM's
+    printed = run(
+        f"{name}.py",
+        "--steps",
+        str(steps),
+        "--rounds",
+        "1",
+        "--picture",
+        str(picture),
+        JAX_DISABLE_MOST_OPTIMIZATIONS="1",
+    )
+    assert float(printed.rpartition(f"first {steps} steps: ")[2].split()[0]) <= 1e-4
+    held = [
+        float(line.partition("a step, ")[2].split()[0])
+        for line in printed.splitlines()
+        if " a step, " in line
+    ]
+    assert len(held) == 2 and held[0] < 0.7 * held[1]
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -24,7 +24,7 @@ JAX whose results are integers or booleans, without gradient. So are the copies 
 **Columns.** *Status*: `works` where value and gradient agree with plain JAX within {tolerance:.0e} of the largest element.
 *Adjoint*: the forms that the adjoints were lowered to, `none` without a gradient. *Scatter*: what is left of scatters, with the
 reason. *Error*: largest difference in the value and in the gradient, over the largest element. *Forward*, *both*: how many times as
-fast as plain JAX forward, and forward + backward (medians of interleaved runs); `=` where XLA compiles both to the same
+fast as plain JAX forward, and forward + backward (the least of interleaved runs); `=` where XLA compiles both to the same
 instructions, so that the ratio is 1. *Temporaries*: of jaxte and of plain JAX, forward + backward, in MB.
 
 {summary}

@@ -15,6 +15,9 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
+from jaxte.ops.joining import concatenate
+from jaxte.ops.reshape import reshape
+from jaxte.ops.shape import expand_dims
 from jaxte.ops.windows import channel_and_spatial
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
@@ -74,8 +77,7 @@ def multibox_prior(
     halves = [(s * h / w * math.sqrt(ratio) / 2, s / math.sqrt(ratio) / 2) for s, ratio in shapes]
     kind = data.dtype if data.dtype in ("float16", "bfloat16", "float64") else "float32"
 
-    def body(one: Expr, n: Expr, side: Expr) -> Expr:
-        k, column, row = n % len(halves), n // len(halves) % w, n // (len(halves) * w)
+    def body(row: Expr, column: Expr, k: Expr, side: Expr) -> Expr:
         wide, high = (_listed([half[a] for half in halves], k, kind) for a in (0, 1))
         x = (f.cast(column, kind) + offset_x) * step_x
         y = (f.cast(row, kind) + offset_y) * step_y
@@ -84,7 +86,7 @@ def multibox_prior(
         )
         return f.minimum(f.maximum(value, 0.0), 1.0) if clip else value
 
-    return compute((1, h * w * len(halves), 4), body, name)
+    return reshape(compute((h, w, len(halves), 4), body, name), (1, -1, 4))
 
 
 def _pair(values: Sequence[float], what: str) -> tuple[float, float]:
@@ -145,21 +147,28 @@ def multibox_transform_loc(
     score = compute((batch, count), lambda n, a: r.max(cls_prob[n, k, a], axis=k), "score")
     best = compute((batch, count), lambda n, a: r.argmax(cls_prob[n, j, a], axis=j), "best")
 
-    def corner(n: Expr, a: Expr, axis: int, end: int) -> Expr:
+    def centre(n: Expr, a: Expr, axis: Expr) -> Expr:
         low, high = anchor[0, a, axis], anchor[0, a, axis + 2]
-        centre = loc_pred[n, 4 * a + axis] * variances[axis] * (high - low) + (low + high) / 2
-        half = f.exp(loc_pred[n, 4 * a + axis + 2] * variances[axis + 2]) * (high - low) / 2
-        value = centre + half if end else centre - half
+        scale = _listed(variances[:2], axis, loc_pred.dtype)
+        return loc_pred[n, 4 * a + axis] * scale * (high - low) + (low + high) / 2
+
+    def half(n: Expr, a: Expr, axis: Expr) -> Expr:
+        scale = _listed(variances[2:], axis, loc_pred.dtype)
+        return (
+            f.exp(loc_pred[n, 4 * a + axis + 2] * scale) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
+        )
+
+    def held(value: Expr) -> Expr:
         return f.clip(value, 0.0, 1.0) if clip else value
 
-    def body(n: Expr, a: Expr, column: Expr) -> Expr:
-        own = f.select(score[n, a] > threshold, f.cast(best[n, a], loc_pred.dtype), -1.0)
-        value = corner(n, a, 1, 1)
-        for number, entry in ((5, (0, 1)), (4, (1, 0)), (3, (0, 0))):
-            value = f.select(column < number, corner(n, a, *entry), value)
-        return f.select(column < 2, f.select(column < 1, own, score[n, a]), value)
+    middle, extent = compute((batch, count, 2), centre, "centre"), compute((batch, count, 2), half, "half")
+    first = compute(middle.shape, lambda *i: held(middle[i] - extent[i]), "first")
+    last = compute(middle.shape, lambda *i: held(middle[i] + extent[i]), "last")
 
-    return compute((batch, count, 6), body, name)
+    def label(n: Expr, a: Expr, _: Expr) -> Expr:
+        return f.select(score[n, a] > threshold, f.cast(best[n, a], loc_pred.dtype), -1.0)
+
+    return concatenate([compute((batch, count, 1), label, "label"), expand_dims(score, 2), first, last], 2)
 
 
 def _check_boxes(
@@ -267,15 +276,15 @@ class _Greedy:
         self.rows, self.least = rows, least
 
     def __call__(self, overlap: Any, scores: Any) -> Any:
-        order = jnp.argsort(-scores, stable=True)
-        ordered = overlap[order][:, order]
+        order = jnp.argsort(-scores, stable=True).astype("int32")
 
         def step(n: Any, state: Any) -> Any:
-            kept, left = state
-            place = jnp.sum(kept >= 0)
-            take = left[n] & (place < self.rows)
-            kept = jnp.where(take & (jnp.arange(self.rows) == place), order[n].astype("int32"), kept)
-            return kept, left & ~(take & ordered[n])
+            kept, left, place = state
+            box = order[n]
+            take = left[box]
+            # behind the last row nothing is written
+            kept = kept.at[jnp.where(take, place, self.rows)].set(box, mode="drop")
+            return kept, left & ~(take & overlap[box]), place + take
 
-        start = jnp.full((self.rows,), -1, "int32"), scores[order] > self.least
+        start = jnp.full((self.rows,), -1, "int32"), scores > self.least, 0
         return lax.fori_loop(0, scores.shape[0], step, start)[0]

@@ -353,7 +353,7 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
 
     def body(*i: Expr) -> Expr:
         position = i[axis] - before
-        if mode == "wrap":
+        if mode == "wrap" and max(before, after) > extent:
             return x[_put(i, axis, position % extent)]
         first, last = _ends(position, extent, mode)
         value = x[_put(i, axis, position)]
@@ -368,6 +368,8 @@ def _ends(position: Any, extent: int, mode: str) -> tuple[Any, Any]:
     """The elements that stand at a position before and at one after an axis."""
     if mode == "edge" or extent == 1:
         return 0, extent - 1
+    if mode == "wrap":
+        return position + extent, position - extent
     if mode == "symmetric":
         return -1 - position, 2 * extent - 1 - position
     return -position, 2 * (extent - 1) - position

@@ -1,0 +1,77 @@
+"""docs/operators.md has a measured row for every operator, and the table of compatibility has no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness.clock import Budget
+from jaxte import ops
+from operators import basic_rows, further_rows, image_rows
+from operators.measure import measured
+from operators.page import page, ratio, rows_of
+from operators.programs import same_program
+from operators.row import ROWS
+from tests.operators_table import LEVELS
+
+# importing the rows registers them
+assert basic_rows and further_rows and image_rows
+DOCS = Path(__file__).parents[2] / "docs"
+FIGURES = json.loads((DOCS / "operators.json").read_text())
+
+
+def test_every_operator_of_the_table_is_there_at_its_level() -> None:
+    for level, names in LEVELS.items():
+        for name in names.split():
+            assert hasattr(ops, name), name
+            assert level in {row.level for row in ROWS.values() if row.operator == name}, (level, name)
+
+
+def test_every_operator_has_a_row() -> None:
+    named = {name for names in LEVELS.values() for name in names.split()}
+    assert {row.operator for row in ROWS.values()} == set(ops.__all__)
+    assert named <= set(ops.__all__)
+    # what is beyond the table stands behind it
+    assert {row.operator for row in ROWS.values() if row.level != "+"} <= named
+
+
+def test_the_page_shows_every_row_as_working() -> None:
+    text = (DOCS / "operators.md").read_text(encoding="utf-8")
+    assert set(rows_of(text)) == set(ROWS) == set(FIGURES["rows"])
+    assert text == page(FIGURES), "make operators ONLY=--page writes it anew"
+    assert all(figures["works"] for figures in FIGURES["rows"].values())
+
+
+def test_scatters_are_left_only_where_positions_are_data() -> None:
+    scattering = {name.partition(".")[0] for name, r in FIGURES["rows"].items() if r["scatters"]}
+    assert scattering <= {"take", "gather_nd", "embedding", "grid_sample", "bilinear", "warp", "nms"}
+    for figures in FIGURES["rows"].values():
+        assert all("are data" in reason for reason in figures["scatters"])
+
+
+@pytest.mark.parametrize("name", ["relu", "take"])
+def test_a_row_is_measured(name: str) -> None:
+    found = measured(ROWS[name], Budget(0.0, 1, 1))
+    assert found["works"] and (ratio(found, "forward") or 0) > 0
+    assert bool(found["scatters"]) == (name == "take")
+
+
+def test_programs_are_the_same_whatever_their_names() -> None:
+    def text(fn) -> str:
+        return jax.jit(fn).lower(np.ones((4, 5), np.float32)).compile().as_text()
+
+    first = text(lambda x: jnp.sum(jnp.exp(x) * 2, 1))
+
+    def again(y):
+        with jax.named_scope("elsewhere"):
+            return jnp.sum(2 * jnp.exp(y), axis=-1)
+
+    assert same_program(first, text(again)) == same_program(text(again), first)
+    assert same_program(first, text(lambda z: jnp.sum(jnp.exp(z) * 2, 1)))
+    assert not same_program(first, text(lambda x: jnp.sum(jnp.exp(x) * 3, 1)))
+    assert not same_program(first, text(lambda x: jnp.sum(jnp.exp(x) * 2, 0)))
