@@ -104,12 +104,11 @@ def custom_vjp_text(graph: Graph) -> str:
         names = _reserve(names, [n for n, _ in lowered.externs])
     params = [names.new(t.name) for t in graph.inputs]
     outputs = [names.new(t.name) for t in graph.outputs]
-    kept = [names.new(t.name) for t in graph.backward.kept]
+    kept = [names.new(t.name) for t in back.kept]
     heads = [names.new(t.name) for t in back.heads]
-    named: dict[Tensor, str] = dict(
-        zip((*graph.outputs, *graph.backward.kept), (*outputs, *kept), strict=True)
-    )
-    named |= dict(zip(graph.inputs, params, strict=True))
+    own = back.source  # of placeholders alone: an adjoint's program is differentiated as a copy
+    named: dict[Tensor, str] = dict(zip((*own.outputs, *back.kept), (*outputs, *kept), strict=True))
+    named |= dict(zip(own.inputs, params, strict=True))
     residuals = [named[t] for t in back.saved]
     lines = ["", "", f"def _fwd({', '.join(params)}):"]
     lines += [f"    {_targets([*outputs, *kept])} = {SAVING if kept else FORWARD}({', '.join(params)})"]

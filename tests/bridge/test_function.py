@@ -536,3 +536,25 @@ def test_lower_and_cost(xw) -> None:
     f = te.function(dense)
     assert "stablehlo" in f.lower(*xw).as_text()
     assert f.cost(*xw).iterations == 6 * 5 * 4
+
+
+def test_custom_vjp_of_an_adjoint() -> None:
+    """Its derivative is that of a copy, whose inputs are other tensors."""
+    x, i, h = (
+        te.placeholder((3,), name="x"),
+        te.placeholder((4,), "int32", "i"),
+        te.placeholder((4,), name="h"),
+    )
+    (dx,) = te.differentiate(te.compute((4,), lambda n: te.exp(x[i[n]]), "y"), [x], h)
+    own = te.function([h, x, i], dx).custom_vjp
+    rows, a, b = np.int32([2, 0, 2, 1]), jnp.arange(4.0), jnp.arange(3.0) / 3
+
+    def plain(h: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.vjp(lambda x: jnp.exp(x[rows]), x)[1](h)[0]
+
+    for found, wanted in zip(
+        jax.grad(lambda h, x: (own(h, x, rows) ** 2).sum(), (0, 1))(a, b),
+        jax.grad(lambda h, x: (plain(h, x) ** 2).sum(), (0, 1))(a, b),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
