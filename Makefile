@@ -1,14 +1,18 @@
-# make demo | examples | test | bench | operators | clean.   make test in full: JAXTE_HYPOTHESIS=full make test
+# make demo | examples | test | bench | operators | clean | transformations | test-libraries | test-matrix.
+# make test in full: JAXTE_HYPOTHESIS=full make test
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
 # options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md
 SUITE ?=
+# releases of JAX for `make test-matrix`; those from 0.11 on need Python 3.12
+MATRIX ?= 0.10 0.11 0.12
+PYTHON312 ?= python3.12
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples test bench operators clean
+.PHONY: demo examples test bench operators clean transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -33,13 +37,31 @@ bench: $(VENV)/.bench
 operators: $(VENV)/.bench
 	$(BIN)/python benchmarks/operators $(ONLY)
 
+# twelve functions under fifty transformations, beside plain JAX: renews docs/transformations.md
+transformations: $(VENV)/.test
+	$(BIN)/python -m tests.transformations.grid --write
+
+# solvers of diffrax, optimistix, jaxopt and lineax on functions of te
+test-libraries: $(VENV)/.test $(VENV)/.test-libraries
+	$(BIN)/python -m pytest tests/libraries
+
+# the tests of what touches JAX and the grid, on each release of JAX
+test-matrix:
+	@set -e; for release in $(MATRIX); do \
+	  python=$(PYTHON312); test $$release != 0.10 || python=$(PYTHON); \
+	  $$python -m venv $(VENV)-jax-$$release; \
+	  $(VENV)-jax-$$release/bin/python -m pip install --quiet -e '.[test]' "jax==$$release.*" "jaxlib==$$release.*"; \
+	  $(VENV)-jax-$$release/bin/python -m pytest -n $(WORKERS) tests/bridge; \
+	  $(VENV)-jax-$$release/bin/python -m tests.transformations.grid; \
+	done
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-jax-* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find jaxte tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each extra: an install runs again only after pyproject.toml changed.
 # The install is editable, so the code itself needs none.
-$(VENV)/.test $(VENV)/.examples $(VENV)/.bench: $(VENV)/.%: pyproject.toml $(VENV)/.made
+$(VENV)/.test $(VENV)/.test-libraries $(VENV)/.examples $(VENV)/.bench: $(VENV)/.%: pyproject.toml $(VENV)/.made
 	$(PIP) -e '.[$*]'
 	touch $@
 
