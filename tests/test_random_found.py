@@ -170,6 +170,15 @@ def maximum_over_no_element_at_some_positions() -> Tensor:
     return te.compute((4, 5), body)
 
 
+@found
+def condition_on_reads_that_are_out_of_range() -> Tensor:
+    """XLA's compiler died of a maximum behind the comparison of two numbers."""
+    a, b, k = x(1, 2, 2), x(name="B"), te.reduce_axis((1, 6), "k")
+    where = te.select((3 * k < 1) & (-k >= 0), a[3 * k, te.minimum(-k, 0), 3 * k], 0.0) > 0.1137
+    element = te.sin(te.maximum(b[()], a[0, te.minimum(k // 2, 1), te.minimum(k // 2, 1)]))
+    return te.compute((), lambda: te.maximum(te.max(element, k, where=where), -3.5))
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)
@@ -183,6 +192,10 @@ def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
 def test_found(name: str, residuals: bool, optimised: bool) -> None:
     for seed in (1, 6):
         check(fixed(FOUND[name], seed), residuals, optimised)
+
+
+def test_condition_on_reads_that_are_out_of_range_is_decided() -> None:
+    assert "0.1137" not in te.source(condition_on_reads_that_are_out_of_range())
 
 
 def test_number_of_another_dtype() -> None:

@@ -17,6 +17,7 @@ from jaxte.lang.operators import (
     MOD,
     NOT,
     NOT_EQUAL,
+    SELECT,
 )
 from jaxte.lower.views.intervals import at_most, constant, decide, dims_of, known, nonnegative
 from jaxte.lower.views.scope import Scope
@@ -73,7 +74,25 @@ def truth_of(condition: Expr, scope: Scope) -> bool | None:
     if isinstance(condition, Const):
         return bool(condition.value)
     sides = _sides(condition, scope)
-    return None if sides is None else decide(condition.op, *sides)  # type: ignore[attr-defined]
+    if sides is not None:
+        return decide(condition.op, *sides)  # type: ignore[attr-defined]
+    match condition:
+        case Call(op, (a, b)) if (
+            op in COMPARISONS
+        ):  # of a choice that is none here, as of a read that is out of range
+            chosen = call(op, _chosen(a, scope), _chosen(b, scope))
+            return bool(chosen.value) if isinstance(chosen, Const) else None
+    return None
+
+
+def _chosen(node: Expr, scope: Scope) -> Expr:
+    """The branch of a choice that is taken everywhere in ``scope``; the choice itself where it varies."""
+    while isinstance(node, Call) and node.op is SELECT:
+        parts = split_conditions(node.args[0], scope)
+        if parts:
+            break
+        node = node.args[2] if parts is None else node.args[1]
+    return node
 
 
 def _sides(condition: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
