@@ -21,12 +21,15 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.cost.work import points
 from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
+# points of a window that are compared with the position of data, not scattered to
+_FEW = 8
 FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
@@ -193,6 +196,8 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
             targets.append(target)
     if not targets:
         return Refusal("no condition ties an output axis to data")
+    if _within_window(node, [t.axis for t in targets], guards):
+        return Refusal("the positions lie within windows of few elements, each of which is compared")
     # What else depends on a scattered axis is read where the value goes.
     table: dict[Axis, Expr] = {t.axis: widened(t.index) for t in targets}
     targets = [Target(t.axis, substitute(t.index, table)) for t in targets]
@@ -203,6 +208,12 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
         if depends_on(expr, list(table)):
             return Refusal(f"{text(expr)} depends on the scattered axes themselves")
     return _scatter(tuple(axes), node, targets, others, inside, _Outside(tuple(outer), tuple(outside)))
+
+
+def _within_window(node: Reduce, targets: Sequence[Axis], guards: Sequence[Expr]) -> bool:
+    """Whether conditions without data leave few points for each position, as those of a pool do around the place of its maximum."""
+    tied = any(depends_on(g, targets) and depends_on(g, node.axes) for g in guards)
+    return tied and points(node.axes) <= _FEW
 
 
 def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
