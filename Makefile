@@ -1,10 +1,13 @@
-# make demo | examples | test | bench | operators | clean | transformations | test-libraries | test-matrix.
+# make demo | examples | test | bench | operators | clean | volume | transformations | test-libraries | test-matrix.
 # make test in full: JAXTE_HYPOTHESIS=full make test
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
 # options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md
 SUITE ?=
+# random programs of `make volume`, and its options, as in VOLUME='--kind second --workers 2'
+COUNT ?= 1000
+VOLUME ?=
 # releases of JAX for `make test-matrix`; those from 0.11 on need Python 3.12
 MATRIX ?= 0.10 0.11 0.12
 PYTHON312 ?= python3.12
@@ -12,7 +15,7 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples test bench operators clean transformations test-libraries test-matrix
+.PHONY: demo examples test bench operators clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -38,6 +41,9 @@ operators: $(VENV)/.bench
 	$(BIN)/python benchmarks/operators $(ONLY)
 
 # twelve functions under fifty transformations, beside plain JAX: renews docs/transformations.md
+volume: $(VENV)/.test
+	$(BIN)/python -m tests.volume $(COUNT) $(VOLUME)
+
 transformations: $(VENV)/.test
 	$(BIN)/python -m tests.transformations.grid --write
 

@@ -144,3 +144,12 @@ def test_whatever_is_wrong_is_said_by_jaxte(seed: int) -> None:
             if not is_users(error):
                 raise AssertionError("".join(traceback.format_exception(*sys.exc_info()))) from None
     assert raised > 300
+
+
+@pytest.mark.parametrize("name", te.ops.__all__)
+def test_operators_name_what_is_missing(name: str) -> None:
+    for count in (0, 1, 12):
+        try:
+            getattr(te.ops, name)(*(X for _ in range(count)))
+        except te.JaxteError as error:
+            assert f"te.ops.{name}" in str(error) or count, error

@@ -29,6 +29,8 @@ def wants_arguments(fn: F) -> F:
         return_annotation=signature.empty,
     )
 
+    public = "te.ops" if fn.__module__.startswith("jaxte.ops.") else "te"
+
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -37,7 +39,7 @@ def wants_arguments(fn: F) -> F:
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise ArgumentError(f"te.{fn.__name__}{bare}: {error}") from None
+                raise ArgumentError(f"{public}.{fn.__name__}{bare}: {error}") from None
             raise
 
     return call  # type: ignore[return-value]

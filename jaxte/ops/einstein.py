@@ -7,7 +7,7 @@ import operator as arithmetic
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import operator
@@ -17,6 +17,7 @@ from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
 
+@wants_arguments
 def einsum(subscripts: str, *operands: Any) -> Any:
     """The sum of products over all indices that the result does not have.
 

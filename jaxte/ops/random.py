@@ -9,12 +9,13 @@ import jax.numpy as jnp
 
 from jaxte.bridge.extern import extern
 from jaxte.lang import functions as f
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError
 from jaxte.ops._operator import operator, pointwise, static_int
 from jaxte.tensors.tensor import Tensor
 
 
+@wants_arguments
 def dropout(x: Any, rate: float, key: Any = None, mask: Any = None) -> Any:
     """Each element of ``x`` kept with probability ``1 - rate`` and scaled by its inverse, or else 0.
 
