@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
 from jaxte.autodiff.seeds import Adjoint, Origin, seed_of
+from jaxte.autodiff.shared import with_shared
 from jaxte.autodiff.simplify import collect
 from jaxte.autodiff.zeros import summands
 from jaxte.lang import dtypes
@@ -77,6 +78,8 @@ def diff_building_block(
     prefix, parts = found
     assert isinstance(output, Compute)
     targets = _target_axes(output, input, prefix)
+    if not prefix:
+        parts = with_shared(parts, output.axes, f"shared_{output.name}")
     terms = [term for part in parts for term in summands(part, targets)]
     body = _typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)

@@ -7,13 +7,16 @@ axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
+from jaxte.autodiff.like_terms import alike, term_of
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import axis_bounds, from_linear, linear, resolved
 
+_ADDENDS_SEEN = 8
 Wrap = Callable[[Expr], Expr]
 
 
@@ -89,9 +92,9 @@ def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
 
 
 def collect(terms: Sequence[Expr]) -> Expr:
-    """The sum of ``terms``: equal ones added up, opposite ones gone; 0 if nothing is left."""
+    """The sum of ``terms``: like ones added up, opposite ones gone; 0 if nothing is left."""
     counts: dict[Expr, float] = {}
-    for term in terms:
+    for term in _gathered(terms):
         sign, core = _sign_and_core(term)
         counts[core] = counts.get(core, 0) + sign
     result: Expr | None = None
@@ -106,10 +109,22 @@ def collect(terms: Sequence[Expr]) -> Expr:
     return Const(0.0) if result is None else result
 
 
+def _gathered(terms: Sequence[Expr]) -> list[Expr]:
+    """``terms`` with those that are multiples of an earlier one added to that one."""
+    found: dict[object, Expr] = {}
+    for term in terms:
+        key = (term_of(term).factors, term.dtype)
+        total = alike(found[key], term) if key in found else None
+        found[key if total is not None or key not in found else term] = term if total is None else total
+    return list(found.values())
+
+
 def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
     """``a + b`` (or ``a - b``); ``select(c, x, 0) + select(c, 0, y)`` as ``select(c, x, y)`` where ``c`` is about data."""
     if isinstance(a, Call) and a.op is ADD is op and _same_choice(a.args[1], b):
         return call(ADD, a.args[0], added(a.args[1], b))
+    if (total := _in_sum(a, b, 1 if op is ADD else -1)) is not None:
+        return total
     if (signed := _signed_choice(a, b, op)) is not None:
         return signed
     if not _same_choice(a, b):
@@ -117,6 +132,26 @@ def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
     assert isinstance(a, Call) and isinstance(b, Call)
     taken, other = (_total(x, y, op) for x, y in zip(a.args[1:], b.args[1:], strict=True))
     return call(SELECT, a.args[0], taken, other)
+
+
+def _in_sum(a: Expr, b: Expr, sign: float) -> Expr | None:
+    """``a + sign * b`` where ``b`` is a multiple of ``a``, or of one of the last addends of it."""
+    if (total := alike(a, b, sign)) is not None:
+        return total
+    later: list[Expr] = []
+    while isinstance(a, Call) and a.op is ADD and a.dtype == b.dtype and len(later) < _ADDENDS_SEEN:
+        a, last = a.args
+        own = alike(last, b, sign)
+        if own is None and not (isinstance(a, Call) and a.op is ADD):
+            first = alike(a, b, sign)
+            if first is not None:
+                return reduce(lambda x, y: call(ADD, x, y), [last, *reversed(later)], first)
+        if own is not None:
+            return reduce(
+                lambda x, y: call(ADD, x, y), reversed(later), a if _is_zero(own) else call(ADD, a, own)
+            )
+        later.append(last)
+    return None
 
 
 def _signed_choice(a: Expr, b: Expr, op: Op) -> Expr | None:
@@ -141,10 +176,19 @@ def _signed_choice(a: Expr, b: Expr, op: Op) -> Expr | None:
 
 
 def _same_choice(a: Expr, b: Expr) -> bool:
-    """Whether both are choices by one condition that is no matter of positions, which lowering takes apart better."""
+    """Whether both are choices by one condition, of data, or of positions where lowering would not take them apart."""
     if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
         return False
-    return a.args[0] is b.args[0] and a.dtype == b.dtype and bool(reads_of(a.args[0]))
+    if a.args[0] is not b.args[0] or a.dtype != b.dtype:
+        return False
+    return bool(reads_of(a.args[0])) or _reads_alike(a, b)
+
+
+def _reads_alike(a: Expr, b: Expr) -> bool:
+    """Whether both have no sums, and read their tensors at the same positions: nothing that is taken apart."""
+    if any(isinstance(node, Reduce) for node in postorder(a, b)):
+        return False
+    return len({read.indices for read in reads_of(a, b) if read.indices}) <= 1
 
 
 def _total(a: Expr, b: Expr, op: Op) -> Expr:

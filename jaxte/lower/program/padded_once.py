@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from jaxte.autodiff.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -74,6 +75,7 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     for reader in order:
         if not isinstance(reader, Compute):
             continue
+        found.update(t for t in reader.inputs if isinstance(t, Shared))
         padded, shifted = paddings(reader.body), _shifted(reader.body)
         for tensor, reads in _by_tensor(reader.body).items():
             if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, shifted):
@@ -81,12 +83,12 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
 
 
-def keep_apart(statements: list[Statement], tensor: Tensor, target: str) -> None:
+def keep_apart(statements: list[Statement], tensor: Tensor, target: str, platform: str) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
     if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
         for n in range(len(statements) - 1, -1, -1):
             if statements[n].target == target:
-                statements[n] = behind_barrier(statements[n])
+                statements[n] = behind_barrier(statements[n], platform)
                 return
 
 
@@ -204,11 +206,14 @@ def _is_cheap(body: Expr) -> bool:
     return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
 
 
-def behind_barrier(statement: Statement) -> Statement:
-    """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself."""
+def behind_barrier(statement: Statement, platform: str) -> Statement:
+    """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself.
+
+    On the CPU by a call: XLA drops barriers there before it fuses loops.
+    """
     if statement.source is None or isinstance(statement.source, Name) or _is_made_alone(statement.source):
         return statement
-    return replace(statement, source=Kept(statement.source))
+    return replace(statement, source=Kept(statement.source, "apart" if platform == "cpu" else "barrier"))
 
 
 def _is_made_alone(node: Node) -> bool:

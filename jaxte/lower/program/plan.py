@@ -21,7 +21,12 @@ from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.first_hits import without_winners
-from jaxte.lower.program.padded_once import behind_barrier, keep_apart, materialised, paddings
+from jaxte.lower.program.padded_once import (
+    behind_barrier,
+    keep_apart,
+    materialised,
+    paddings,
+)
 from jaxte.lower.program.shared_products import with_shared_products
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.choose_form import recognised
@@ -126,6 +131,7 @@ class _Lowering:
         shared: dict[Node, str] = {}
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
+        platform = "tiles" if tile_of else self.policy.platform
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
                 writer = Writer(self.names, self.printer, self.body, lower_tensor, self.written)
@@ -149,9 +155,9 @@ class _Lowering:
                 body.refuse(TILES, planned.refused[tensor])
             statements += lower_tensor(body, tensor)
             if tensor in shifted:
-                statements[-1] = behind_barrier(statements[-1])
+                statements[-1] = behind_barrier(statements[-1], platform)
             for sliced in body.sliced:
-                keep_apart(statements, sliced, idents[sliced])
+                keep_apart(statements, sliced, idents[sliced], platform)
             idents[original.get(tensor, tensor)] = target
             choices.append(choice_of(tensor.name, body))
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}

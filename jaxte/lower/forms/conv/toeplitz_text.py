@@ -83,7 +83,7 @@ def _spread(operand: Shaped, spec: ToeplitzSpec, dtype: str) -> Shaped:
     at = operand.letters.find(spec.columns.name)
     if at < 0:
         return operand
-    around = spec.rows.factor * (_group(spec.rows.extent) - 1)
+    around = spec.rows.factor * (group(spec.rows.extent) - 1)
     return operand.spread(at, around, around, spec.columns.factor, dtype)
 
 
@@ -91,7 +91,7 @@ def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]
     """The sums of the last two dimensions of ``m`` along their diagonals, at the positions of the result."""
     step, at, moved = spec.rows.factor, len(m.extents) - 2, _moved_slices
     while (rows := m.extents[at]) > 1:
-        size = _group(rows)
+        size = group(rows)
         count = ceil(rows / size)
         if count > 1:
             m = m.padded(at, 0, count * size - rows)
@@ -108,7 +108,7 @@ def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]
     return Shaped(m.text, m.letters[:at] + "t", m.extents)
 
 
-def _group(rows: int) -> int:
+def group(rows: int) -> int:
     """How many of so many rows are added first: about as many as there are then groups of."""
     levels = 1
     while _ROWS_AT_ONCE**levels < rows:
