@@ -25,7 +25,7 @@ from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
-from jaxte.lang.walk import combine, free_axes, substitute
+from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, substitute
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.tensor import Compute
 
@@ -90,9 +90,11 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
     """Any combiner: the slope at a point, given the reductions of the points before and after it."""
     node = deskewed(node)
     own = [a for a in tensor.axes if a in free_axes(node)]  # not those along which the results are repeated
-    at = (*own, position_of(node.axes))
+    behind = _read_behind(node, own)
+    front = [a for a in own if not among(a, behind)]
+    at = (*front, position_of(node.axes), *behind)
     before, after = (
-        [Read(t, at) for t in _others(tensor.name, own, node, relation, name)]
+        [Read(t, at) for t in _others(tensor.name, front, behind, node, relation, name)]
         for relation, name in ((LESS, "before"), (GREATER, "after"))
     )
     results: list[Contribution] = []
@@ -102,16 +104,35 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
     return results
 
 
-def _others(label: str, axes: Sequence[Axis], node: Reduce, relation: Op, name: str) -> list[Compute]:
-    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new last axis, over ``axes`` too."""
-    outer, table = fresh(axes)
+def _read_behind(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
+    """Those of ``axes`` that the reduced elements are read at behind the reduced axes.
+
+    What is computed for each element has its axes in the elements' own order, so that nothing is transposed.
+    """
+    for read in reads_of(*node.exprs):
+        reduced = [n for n, index in enumerate(read.indices) if depends_on(index, node.axes)]
+        if reduced:
+            later = [a for index in read.indices[reduced[-1] + 1 :] for a in free_axes(index)]
+            return [a for a in axes if among(a, later)]
+    return []
+
+
+def _others(
+    label: str, front: Sequence[Axis], behind: Sequence[Axis], node: Reduce, relation: Op, name: str
+) -> list[Compute]:
+    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new axis between the others."""
+    outer, table = fresh([*front, *behind])
     here = Axis("_".join(a.name for a in node.axes), 0, points_of(node.axes))
     other = Axis(f"other_{here.name}", 0, here.hi, reduction=True)
     table |= _digits(node.axes, other)
     exprs = [substitute(e, table) for e in node.exprs]
     where = call(AND, call(relation, other, here), substitute(node.where, table))
     return [
-        Compute(f"{name}_{label}", (*outer, here), Reduce(node.reducer, exprs, (other,), where, n))
+        Compute(
+            f"{name}_{label}",
+            (*outer[: len(front)], here, *outer[len(front) :]),
+            Reduce(node.reducer, exprs, (other,), where, n),
+        )
         for n in range(node.reducer.arity)
     ]
 

@@ -32,6 +32,7 @@ from jaxte.lower.forms.scan.text import (
     step_lines,
 )
 
+_WIDE_STEP = 30  # steps over few elements in the time of one over a vector, which starts a loop of its own
 _NARROW = 16  # values side by side that share a line of the cache when the axis is moved to the front
 
 
@@ -70,19 +71,22 @@ def _work(spec: ScanSpec, form: str) -> Work:
     total = Work()
     for scan in spec.scans:
         length, points = shape[scan.axis], prod(shape)
+        wide = prod(shape[scan.axis + 1 :]) > _NARROW  # so that whole vectors are combined
         if form == "scan":
             own = Work(scan=points * arity, kernel=2)
         elif form == "associative scan":
             own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
         elif form == "blocked scan":
-            wide = prod(shape[scan.axis + 1 :]) > _NARROW
             read = (2 * arity + 1) * 4 * points  # twice, and the result
             own = Work(
-                scan=0.1 * points * arity, stream=read if wide else 1.7 * read, kernel=4 + log2(length + 1)
+                scan=(0.02 if wide else 0.1) * points * arity,
+                stream=read if wide else 1.7 * read,
+                kernel=4 + log2(length + 1),
             )
         else:
             moved = scan.axis > 0 and points // max(1, length) > _NARROW
             stream = (16 * arity + 8) * points if moved else 8 * points * arity
-            own = Work(scan=0.15 * points * arity, step=length, stream=stream, kernel=6)
+            steps = _WIDE_STEP * length if wide else length
+            own = Work(scan=0.15 * points * arity, step=steps, stream=stream, kernel=6)
         total = total + own
     return total
