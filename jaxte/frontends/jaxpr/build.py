@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxte.frontends.jaxpr import rules
 from jaxte.frontends.jaxpr.constants import positions_in
-from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.overrides import blocked, by_tangent, tangent_jaxpr
+from jaxte.frontends.jaxpr.steps import OWN_DERIVATIVES, Slot, Step, flat, known_array, needed, slot_of
 from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang import operators as ops
@@ -94,6 +95,9 @@ class Builder:
 
     def raise_(self, step: Step) -> None:
         """Puts the results of ``step`` among the values."""
+        if step.name in OWN_DERIVATIVES:
+            self._with_own_derivative(step)
+            return
         rule = RULES.get(step.name)
         if rule is None:
             raise Refused(step, f"{step.name} has no rule")
@@ -113,14 +117,57 @@ class Builder:
             self.settle(slot, value)
             self.values[slot] = value
 
+    def _with_own_derivative(self, step: Step) -> None:
+        """A function of elements with a derivative of its own: a tensor with an override."""
+        operands = [self.value(slot) for slot in step.inputs]
+        tensors = [v.tensor() for v in operands]
+        if step.name == "stop_gradient":
+            self.values[step.outputs[0]] = of_tensor(blocked(tensors[0]))
+            return
+        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
+        made = result.computed()
+        jaxpr, moving = tangent_jaxpr(step.eqn)
+        tangents = [placeholder(tensors[n].shape, tensors[n].dtype, f"t{n}") for n in moving]
+        (tangent,) = self._pointwise(step, jaxpr, [*operands, *map(of_tensor, tangents)], result)
+        by_tangent(made, [tensors[n] for n in moving], tangents, tangent.computed())
+        self.values[step.outputs[0]] = result
+
+    def _pointwise(
+        self, step: Step, closed: Any, operands: Sequence[Value], result: Value | None = None
+    ) -> list[Value]:
+        """The results of a jaxpr of elementwise functions on ``operands``; ``result`` is what ``step`` itself makes of them."""
+        slots = {v: Slot(v.aval) for v in closed.jaxpr.invars}
+        slots |= {
+            v: Slot(v.aval, known_array(c))
+            for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        }
+        own = Builder(values={slots[v]: x for v, x in zip(closed.jaxpr.invars, operands, strict=True)})
+        steps = [s for _, found in flat(closed.jaxpr.eqns, slots, step.label) for s in found]
+        results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
+        for inner in needed(steps, results):
+            if result is not None and _is_again(inner, step, own, operands):
+                own.values[inner.outputs[0]] = result
+            elif not inner.is_known:
+                own.raise_(inner)
+        found = [own.value(slot) for slot in results]
+        if (
+            own.placeholders
+            or len(found) != 1
+            or any(is_shifted(v.body) or v.kind is Kind.REDUCED for v in found)
+        ):
+            raise Refused(
+                step, f"{step.label} has a derivative of its own and is no function of single elements"
+            )
+        return found
+
     def _simple(self, made: Value, site: Site, operands: list[Value]) -> Value:
         """A reshape of one tensor, or one division by itself; not divisions of what is composed already."""
         read = made.body
-        if isinstance(read, Read) and _divisions(read) <= (1 if operands[0].kind is not Kind.PLAIN else 0):
+        if isinstance(read, Read) and _is_repeat(read):
             return made
         operands[0].tensor()
         made = RULES["reshape"].raise_(site, *operands)
-        if isinstance(made.body, Read) and _divisions(made.body):
+        if isinstance(made.body, Read) and _divides(made.body):
             made.tensor()
         return made
 
@@ -167,6 +214,14 @@ class Builder:
             value.tensor()
 
 
+def _is_again(inner: Step, step: Step, own: Builder, operands: Sequence[Value]) -> bool:
+    """Whether a derivative calls the function that it is the derivative of, on the same operands."""
+    if inner.name != step.name or len(inner.inputs) > len(operands):
+        return False
+    same = all(own.value(s) is x for s, x in zip(inner.inputs, operands, strict=False))
+    return same and str(inner.eqn.params["call_jaxpr"]) == str(step.eqn.params["call_jaxpr"])
+
+
 def _number(number: Any, dtype: str) -> Expr:
     """``number`` with the fewest digits that are the same number in ``dtype``."""
     if dtype == "bool":
@@ -198,10 +253,20 @@ def _is_held(body: Expr) -> bool:
     return any(isinstance(n, Call) and n.op in (ops.MINIMUM, ops.MAXIMUM) for n in postorder(body))
 
 
-def _divisions(read: Read) -> int:
-    """The number of indices with ``//`` or ``%``."""
-    divided = (ops.FLOOR_DIVIDE, ops.MOD)
-    return sum(any(isinstance(n, Call) and n.op in divided for n in postorder(i)) for i in read.indices)
+def _divides(read: Read) -> bool:
+    return any(isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD) for n in postorder(*read.indices))
+
+
+def _is_repeat(read: Read) -> bool:
+    """Whether an array is read at affine indices, and quotients of axes that stand nowhere else: elements repeated."""
+    found = [
+        n for n in postorder(*read.indices) if isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD)
+    ]
+    divided = [n.args[0] for n in found]
+    if any(n.op is ops.MOD for n in found) or not all(isinstance(a, Axis) for a in divided):
+        return False
+    bare = [n for i in read.indices for n in postorder(i) if isinstance(n, Axis)]
+    return all(sum(a is b for b in bare) == 1 for a in divided)
 
 
 def _size(body: Expr) -> int:

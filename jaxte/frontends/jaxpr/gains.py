@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any
+from math import gcd, prod
 
 from jaxte.frontends.jaxpr.steps import Slot, Step
 from jaxte.lang.dtypes import is_float
 
 _SMALLEST = 1024  # elements below which nothing is to be gained
-_FIRST_ORDER = {
+_MOST_FUSED = (
+    8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
+)
+_FEW_FEATURES = 2  # in and out, below which a convolution is no product of matrices
+_DEAR = frozenset(
+    [
+        "exp",
+        "exp2",
+        "log",
+        "log1p",
+        "expm1",
+        "tanh",
+        "logistic",
+        "pow",
+        "sin",
+        "cos",
+        "tan",
+        "erf",
+        "erfc",
+        "lgamma",
+        "digamma",
+    ]
+)
+_STRONG = {
     "reduce_window_sum": "the adjoint of a sum over windows is one",
     "reduce_window_max": "each element finds the windows that it wins, without select_and_scatter",
     "reduce_window_min": "each element finds the windows that it wins, without select_and_scatter",
@@ -19,37 +41,95 @@ _FIRST_ORDER = {
     "cummax": "the adjoint is a recurrence from the other end",
     "cummin": "the adjoint is a recurrence from the other end",
     "gather": "the positions are index expressions: no scatter",
-    "scatter": "a choice by position in place of a scatter",
-    "scatter-add": "a choice by position in place of a scatter",
-    "scatter-mul": "a choice by position in place of a scatter",
-    "dynamic_update_slice": "a choice by position in place of a copy",
 }
+_SHIFTS = {
+    "slice": "a slice",
+    "concatenate": "slices side by side",
+    "pad": "a pad",
+    "scatter": "a choice by position",
+    "scatter-add": "a choice by position",
+    "scatter-mul": "a choice by position",
+    "dynamic_update_slice": "a choice by position",
+}
+_POSITIONS = {"gather": 1, "scatter": 1, "scatter-add": 1, "scatter-mul": 1}
 
 
 def keeps(step: Step) -> str:
     """Why a step that has a rule stays as it is; empty where it need not."""
-    if step.name == "dot_general":
+    if step.name == "dot_general" and not any(map(_is_framed, step.inputs)):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
         return "a dense convolution, which XLA and its own derivative do well"
+    if step.name == "reshape" and _is_broadcast(step.inputs[0]):
+        return "elements repeated, whose sum XLA does well"
     if any(slot.dtype.startswith("complex") for slot in (*step.inputs, *step.outputs)):
         return "complex numbers"
     return ""
 
 
 def gain_of(step: Step) -> str:
-    """What raising ``step`` gains in reverse mode; empty where nothing."""
+    """What raising ``step`` may gain in reverse mode; empty where nothing."""
     if not _differentiated(step) or max(map(_elements, (*step.inputs, *step.outputs))) < _SMALLEST:
         return ""
-    if step.name in _FIRST_ORDER:
-        return _FIRST_ORDER[step.name] if _positions_known(step) else ""
+    if step.name == "slice" and not _overlaps(step):
+        return ""
+    return strong(step) or (_SHIFTS.get(step.name, "") if _positions_known(step) else "")
+
+
+def strong(step: Step) -> str:
+    """What raising ``step`` gains even by itself."""
     if step.name == "conv_general_dilated":
         return _slow_convolution(step)
-    if step.name == "slice" and overlapping(step):
-        return "overlapping slices: the adjoint is a stencil"
-    if step.name == "concatenate" and _slices_of_one(step):
-        return "slices of one array side by side: one read, and the adjoint is one"
-    return ""
+    if step.name == "dot_general":
+        return "a product with overlapping parts of an array: a banded product"
+    return _STRONG.get(step.name, "") if _positions_known(step) else ""
+
+
+def reduces(step: Step) -> bool:
+    """Whether ``step`` is a reduction to more than one number."""
+    return (
+        step.name.startswith(("reduce_", "arg"))
+        and not step.name.startswith("reduce_window")
+        and step.outputs[0].shape != ()
+    )
+
+
+def worth(steps: Sequence[Step]) -> bool:
+    """Whether a region of ``steps`` is raised.
+
+    A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
+    added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
+    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. The adjoint of
+    ends that are repeated is a reduction, with which XLA fuses nothing, so that levels do not multiply.
+    """
+    if any(gain_of(s) and strong(s) for s in steps):
+        return True
+    found = levels(steps)
+    dear = sum(s.name in _DEAR for s in steps)
+    if len(found) == 1 and 3 * dear >= sum(found):
+        return False
+    apart = any(_repeats_ends(s) for s in steps)
+    return (max(found, default=1) if apart else prod(found)) >= _MOST_FUSED
+
+
+def levels(steps: Sequence[Step]) -> list[int]:
+    """How many reads of an element there are at each level of a chain of shifts; shifts of shifts are one level."""
+    level: dict[Slot, int] = {}
+    moved: set[Slot] = set()
+    shifts: dict[int, set[object]] = {}
+    for step in steps:
+        before = max((level.get(s, 0) for s in step.inputs), default=0)
+        shifted = bool(gain_of(step))
+        again = any(s in moved for s in step.inputs)
+        for slot in step.outputs:
+            level[slot] = before + (shifted and not again)
+            if shifted or (again and (step.name in _MOVES or step.name in _SHIFTS)):
+                moved.add(slot)
+        if shifted and step.name != "pad" and not (step.name == "concatenate" and again):
+            read = shifts.setdefault(before - again, set())
+            read.add(step)
+            read.update(s for s in step.inputs if any(not gain_of(r) for r in s.readers))
+    return [len(found) for found in shifts.values()]
 
 
 def _differentiated(step: Step) -> bool:
@@ -61,15 +141,51 @@ def _elements(slot: Slot) -> int:
 
 
 def _positions_known(step: Step) -> bool:
-    if step.name in ("gather", "scatter", "scatter-add", "scatter-mul"):
-        return step.inputs[1].known is not None
+    if step.name in _POSITIONS:
+        return step.inputs[_POSITIONS[step.name]].known is not None
     if step.name == "dynamic_update_slice":
         return all(s.known is not None for s in step.inputs[2:])
     return True
 
 
+def _repeats_ends(step: Step) -> bool:
+    """Whether an array is put between its ends, repeated: ``jnp.pad`` with ``mode="edge"``."""
+    return step.name == "concatenate" and any(
+        s.origin is not None and s.origin.name in ("reshape", "broadcast_in_dim") for s in step.inputs
+    )
+
+
+def _overlaps(step: Step) -> bool:
+    """Whether another slice of the same array has elements of this one."""
+    (source,) = step.inputs
+    own = _lines(step)
+    others = (r for r in source.readers if r is not step and r.name == "slice")
+    return (source.origin is not None and source.origin.name == "pad") or any(
+        _meet(own, _lines(o)) for o in others
+    )
+
+
+def _lines(step: Step) -> list[range]:
+    p = step.eqn.params
+    steps = p["strides"] or (1,) * len(p["start_indices"])
+    return [range(*line) for line in zip(p["start_indices"], p["limit_indices"], steps, strict=True)]
+
+
+def _meet(a: Sequence[range], b: Sequence[range]) -> bool:
+    return all(
+        max(x.start, y.start) < min(x.stop, y.stop) and (x.start - y.start) % gcd(x.step, y.step) == 0
+        for x, y in zip(a, b, strict=True)
+    )
+
+
 def _slow_convolution(step: Step) -> str:
     p = step.eqn.params
+    features = (
+        step.inputs[1].shape[p["dimension_numbers"].rhs_spec[0]]
+        * step.inputs[1].shape[p["dimension_numbers"].rhs_spec[1]]
+    )
+    if features <= _FEW_FEATURES and max(p["window_strides"]) == 1:
+        return "a convolution of few features, which is slices multiplied and added"
     if p["feature_group_count"] > 1:
         return "a convolution in groups, which is slices multiplied and added"
     if any(d > 1 for d in p["lhs_dilation"]):
@@ -77,32 +193,27 @@ def _slow_convolution(step: Step) -> str:
     return ""
 
 
-def overlapping(step: Step) -> bool:
-    """Whether another slice of the same array shares elements with this one."""
-    (source,) = step.inputs
-    own = _box(step)
-    for other in source.readers:
-        if other is not step and other.name == "slice" and _meet(own, _box(other)):
-            return True
-    return False
-
-
-def _box(step: Step) -> Sequence[tuple[int, int]]:
-    p: Any = step.eqn.params
-    return list(zip(p["start_indices"], p["limit_indices"], strict=True))
-
-
-def _meet(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> bool:
-    return all(
-        low < other_high and other_low < high
-        for (low, high), (other_low, other_high) in zip(a, b, strict=True)
+def _is_broadcast(slot: Slot) -> bool:
+    step = slot.origin
+    return (
+        step is not None
+        and step.name == "broadcast_in_dim"
+        and _elements(slot) > _elements(step.inputs[0]) > 1
     )
 
 
-def _slices_of_one(step: Step) -> bool:
-    """Whether two parts at least are slices of one array, as those of a roll or of the ends that are repeated."""
-    sources = [
-        slot.origin.inputs[0] if slot.origin is not None and slot.origin.name == "slice" else slot
-        for slot in step.inputs
-    ]
-    return len(sources) > 1 and len(set(map(id, sources))) < len(sources)
+def _is_framed(slot: Slot) -> bool:
+    """Whether an array holds overlapping parts of another one, so that a product with it is a banded product."""
+    for _ in range(8):
+        step = slot.origin
+        if step is None or not step.inputs:
+            return False
+        if step.name == "gather":
+            return _positions_known(step) and _elements(slot) > 4 * _elements(step.inputs[0])
+        if step.name not in _MOVES:
+            return False
+        slot = step.inputs[0]
+    return False
+
+
+_MOVES = ("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims", "convert_element_type")

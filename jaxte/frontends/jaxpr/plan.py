@@ -168,9 +168,8 @@ def _region(
     inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
     tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
     label = next((e.steps[0].label for e in group if e.fate is Fate.GAINS), "region")
-    code = compiled(
-        f"{label}_{number}", tuple(builder.placeholders.values()), Outputs(tuple(tensors), tree, len(tensors))
-    )
+    outputs = Outputs(tuple(tensors), tree, len(tensors))
+    code = compiled(f"{label}_{number}", tuple(builder.placeholders.values()), outputs)
     return Region(tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.gains import gain_of, keeps
-from jaxte.frontends.jaxpr.steps import GROUPS, Step
+from jaxte.frontends.jaxpr.gains import gain_of, keeps, reduces, worth
+from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.table import RULES
 
 
@@ -66,7 +66,7 @@ def _fate(entry: Equation) -> tuple[Fate, str]:
     for step in entry.steps:
         if step.is_known:
             continue
-        if step.name not in RULES:
+        if step.name not in RULES and step.name not in OWN_DERIVATIVES:
             return Fate.KEPT, f"{step.name} has no rule"
         reason = keeps(step)
         if reason:
@@ -77,9 +77,38 @@ def _fate(entry: Equation) -> tuple[Fate, str]:
 
 def cut(listed: Sequence[Equation]) -> list[list[Equation]]:
     """Regions: equations that gain and the neutral ones around them, such that regions and the rest can run one after the other."""
-    chosen = _around(listed)
-    stages = _stages(listed, chosen)
-    return [group for group in _connected(listed, chosen, stages) if any(e.fate is Fate.GAINS for e in group)]
+    while True:
+        chosen = _around(listed)
+        groups = _connected(listed, chosen, _stages(listed, chosen))
+        hanging = [e for group in groups for e in _hanging_reductions(group)]
+        if not hanging:
+            break
+        for entry in hanging:
+            entry.fate, entry.reason = Fate.KEPT, "a reduction, which XLA and its own derivative do well"
+    return [g for g in groups if worth([s for entry in g for s in entry.steps if not s.is_known])]
+
+
+def _hanging_reductions(group: Sequence[Equation]) -> list[Equation]:
+    """Neutral reductions to more than one number that are not on the way from something that gains to something that gains.
+
+    They begin the norms and softmaxes around a region, whose derivatives are better left to JAX.
+    """
+    members = {e.index for e in group}
+    before: set[int] = set()
+    after: set[int] = set()
+    for entry in group:
+        if any(s.index in before or s.fate is Fate.GAINS for s in entry.sources if s.index in members):
+            before.add(entry.index)
+    for entry in reversed(group):
+        if any(r.index in after or r.fate is Fate.GAINS for r in entry.readers if r.index in members):
+            after.add(entry.index)
+    return [
+        e
+        for e in group
+        if e.fate is Fate.NEUTRAL
+        and not (e.index in before and e.index in after)
+        and any(map(reduces, e.steps))
+    ]
 
 
 def _around(listed: Sequence[Equation]) -> set[int]:

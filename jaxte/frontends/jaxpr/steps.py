@@ -14,6 +14,8 @@ from jaxte.frontends.jaxpr.table import RULES, Reads
 
 # calls whose equations may stand in place of them, and the parameter that holds these
 GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+# steps whose derivative is not that of what they compute
+OWN_DERIVATIVES = frozenset({"custom_jvp_call", "stop_gradient"})
 _LINEAR_READS = (Reads.LINEAR, Reads.VIEW, Reads.WINDOW, Reads.PRODUCT, Reads.REDUCE)
 
 
@@ -90,6 +92,16 @@ def flat(
         yield eqn, steps
 
 
+def needed(steps: Sequence[Step], results: Sequence[Slot]) -> list[Step]:
+    """The steps that ``results`` depend on."""
+    wanted, found = set(results), []
+    for step in reversed(steps):
+        if not wanted.isdisjoint(step.outputs):
+            wanted.update(step.inputs)
+            found.append(step)
+    return found[::-1]
+
+
 def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
     if isinstance(atom, Literal):
         return Slot(atom.aval, np.asarray(atom.val, dtype=getattr(atom.aval, "dtype", None)))
@@ -154,7 +166,3 @@ def known_array(value: Any) -> Any:
         except TypeError:
             return None
     return None
-
-
-def read_by(slot: Slot) -> Sequence[Step]:
-    return slot.readers

@@ -67,6 +67,10 @@ class Value:
             read: Any = self.body.tensor
             if read.shape == self.shape:
                 return read  # type: ignore[no-any-return]
+        return self.computed()
+
+    def computed(self) -> Tensor:
+        """The array as a new tensor, even where it is an element of another one."""
         made = Compute(self.label, self.axes, self.body)
         self.become(made)
         return made

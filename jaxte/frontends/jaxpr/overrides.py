@@ -1,0 +1,51 @@
+"""Functions with derivatives of their own: ``jax.custom_jvp`` and ``stop_gradient`` as overrides of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from jaxte.autodiff.overrides import Override
+from jaxte.autodiff.reverse import differentiate
+from jaxte.bridge.extern import extern
+from jaxte.lang.dtypes import is_inexact
+from jaxte.tensors.tensor import Tensor
+
+
+def blocked(tensor: Tensor) -> Tensor:
+    """The elements of ``tensor``, from which nothing flows back; JAX is told too, for derivatives of the emitted code."""
+    struct = jax.ShapeDtypeStruct(tensor.shape, tensor.dtype)
+    made: Tensor = extern(struct, jax.lax.stop_gradient, [tensor], "stop_gradient")
+    made.with_override(Override((), lambda out, inputs, head: []))
+    return made
+
+
+def by_tangent(
+    tensor: Tensor, operands: Sequence[Tensor], tangents: Sequence[Tensor], tangent: Tensor
+) -> None:
+    """What flows back from ``tensor`` is the transpose of ``tangent``, which is linear in ``tangents``, one for each operand."""
+
+    def adjoints(out: Tensor, inputs: Any, head: Tensor) -> list[Tensor]:
+        return list(differentiate(tangent, list(tangents), head=head))
+
+    tensor.with_override(Override(tuple(operands), adjoints))
+
+
+def tangent_jaxpr(eqn: Any) -> Any:
+    """The jaxpr of the tangent of a call with a derivative of its own: from operands and tangents of those that are inexact."""
+    operands = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in eqn.invars]
+    moving = [n for n, s in enumerate(operands) if is_inexact(str(s.dtype))]
+    bound = eqn.primitive.get_bind_params(eqn.params)
+
+    def tangent(xs: Sequence[Any], ts: Sequence[Any]) -> Any:
+        def of_moving(*values: Any) -> Any:
+            filled = list(xs)
+            for n, value in zip(moving, values, strict=True):
+                filled[n] = value
+            return eqn.primitive.bind(*filled, **bound)
+
+        return jax.jvp(of_moving, [xs[n] for n in moving], ts)[1]
+
+    return jax.make_jaxpr(tangent)(operands, [operands[n] for n in moving]), moving
