@@ -53,10 +53,11 @@ class Raised(Explained):
 
     __name__: str
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Any], everything: bool = False) -> None:
         functools.update_wrapper(self, f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.f = f
+        self.everything = everything
         self._plans: dict[str, Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +120,7 @@ class Raised(Explained):
         if found is None:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            found = self._plans[key] = Planner().plan(closed)
+            found = self._plans[key] = Planner(self.everything).plan(closed)
         return found
 
     def __repr__(self) -> str:
@@ -157,13 +158,14 @@ def _builder(name: str, error: str) -> ArgumentError:
     )
 
 
-def adjoint(f: Callable[..., Any] | None = None) -> Any:
+def adjoint(f: Callable[..., Any] | None = None, *, everything: bool = False) -> Any:
     """``f`` with derivatives that index analysis finds: ``jax.grad`` of the result is the raised one.
 
     Where nothing is to be gained, ``f`` itself is called.
 
     Args:
         f: any JAX function; used as a decorator too.
+        everything: whether all that has a rule is raised, not only what gains by estimate.
 
     Example:
         >>> @te.adjoint
@@ -172,7 +174,7 @@ def adjoint(f: Callable[..., Any] | None = None) -> Any:
         >>> jax.grad(lambda u: jnp.sum(heat(u) ** 2))(jnp.ones(8))
     """
     if f is None:
-        return adjoint
+        return functools.partial(adjoint, everything=everything)
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
-    return f if isinstance(f, Raised) else Raised(f)
+    return f if isinstance(f, Raised) else Raised(f, everything)

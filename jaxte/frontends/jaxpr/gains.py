@@ -62,6 +62,11 @@ def keeps(step: Step) -> str:
         return "a dense convolution, which XLA and its own derivative do well"
     if step.name == "reshape" and _is_broadcast(step.inputs[0]):
         return "elements repeated, whose sum XLA does well"
+    return ""
+
+
+def is_foreign(step: Step) -> str:
+    """Why a step has to stay as it is, whatever it would gain; empty where it need not."""
     if any(slot.dtype.startswith("complex") for slot in (*step.inputs, *step.outputs)):
         return "complex numbers"
     return ""
@@ -141,6 +146,8 @@ def _elements(slot: Slot) -> int:
 
 
 def _positions_known(step: Step) -> bool:
+    if step.name == "gather" and len(step.eqn.params["dimension_numbers"].start_index_map) > 1:
+        return False  # positions in several dimensions that go together stay a gather
     if step.name in _POSITIONS:
         return step.inputs[_POSITIONS[step.name]].known is not None
     if step.name == "dynamic_update_slice":

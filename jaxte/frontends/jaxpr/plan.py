@@ -86,9 +86,10 @@ class Plan:
 
 
 class Planner:
-    """Makes plans, of each jaxpr once."""
+    """Makes plans, of each jaxpr once; with ``everything``, all that has a rule is raised, whatever it costs."""
 
-    def __init__(self) -> None:
+    def __init__(self, everything: bool = False) -> None:
+        self.everything = everything
         self._made: dict[int, tuple[Any, Plan]] = {}
 
     def plan(self, closed: Any) -> Plan:
@@ -106,11 +107,11 @@ class Planner:
         slots |= {
             v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
         }
-        listed = equations(flat(jaxpr.eqns, slots))
+        listed = equations(flat(jaxpr.eqns, slots), self.everything)
         inner = {e.index: plans for e in listed if (plans := self._bodies(e))}
         refs = _refs(jaxpr)
         while True:
-            groups = cut(listed)
+            groups = cut(listed, self.everything)
             try:
                 regions = [_region(group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
                 break

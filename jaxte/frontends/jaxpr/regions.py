@@ -9,7 +9,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.gains import gain_of, keeps, reduces, worth
+from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces, worth
 from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.table import RULES
 
@@ -40,8 +40,8 @@ class Equation:
     sources: list[Equation] = field(default_factory=list)
 
 
-def equations(groups: Iterable[tuple[Any, list[Step]]]) -> list[Equation]:
-    """The equations with their readers and sources, and what each may become."""
+def equations(groups: Iterable[tuple[Any, list[Step]]], everything: bool = False) -> list[Equation]:
+    """The equations with their readers and sources, and what each may become; with ``everything``, whatever it costs."""
     found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
     makers = {v: e for e in found for v in e.eqn.outvars}
     for entry in found:
@@ -51,11 +51,11 @@ def equations(groups: Iterable[tuple[Any, list[Step]]]) -> list[Equation]:
                 entry.sources.append(source)
                 source.readers.append(entry)
     for entry in found:
-        entry.fate, entry.reason = _fate(entry)
+        entry.fate, entry.reason = _fate(entry, everything)
     return found
 
 
-def _fate(entry: Equation) -> tuple[Fate, str]:
+def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
     if entry.eqn.effects:
         return Fate.KEPT, "it has side effects"
     if entry.steps and all(step.is_known for step in entry.steps):
@@ -68,18 +68,20 @@ def _fate(entry: Equation) -> tuple[Fate, str]:
             continue
         if step.name not in RULES and step.name not in OWN_DERIVATIVES:
             return Fate.KEPT, f"{step.name} has no rule"
-        reason = keeps(step)
+        reason = is_foreign(step) or ("" if everything else keeps(step))
         if reason:
             return Fate.KEPT, reason
-        gain = gain or gain_of(step)
+        gain = gain or gain_of(step) or ("asked for" if everything else "")
     return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
 
 
-def cut(listed: Sequence[Equation]) -> list[list[Equation]]:
+def cut(listed: Sequence[Equation], everything: bool = False) -> list[list[Equation]]:
     """Regions: equations that gain and the neutral ones around them, such that regions and the rest can run one after the other."""
     while True:
         chosen = _around(listed)
         groups = _connected(listed, chosen, _stages(listed, chosen))
+        if everything:
+            return groups
         hanging = [e for group in groups for e in _hanging_reductions(group)]
         if not hanging:
             break
