@@ -12,20 +12,17 @@ import argparse
 import json
 import math
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-
 import jax
+
+import jaxte as te
 from harness.clock import Budget, interleaved
 from raised import EXAMPLES, Example
 from timing import markdown
-
-import jaxte as te
 
 DOCS = Path(__file__).parent.parent / "docs"
 BUDGET = Budget(0.4, 7, 200)

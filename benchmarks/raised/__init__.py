@@ -5,18 +5,8 @@ from __future__ import annotations
 from raised import filters, images, learning, library, models, networks, pde, physics, sequences
 from raised.registry import EXAMPLES, Example
 
+# fmt: off
 __all__ = [
-    *(
-        "EXAMPLES",
-        "Example",
-        "filters",
-        "images",
-        "learning",
-        "library",
-        "models",
-        "networks",
-        "pde",
-        "physics",
-    ),
-    "sequences",
+    "EXAMPLES", "Example", "filters", "images", "learning", "library", "models", "networks", "pde", "physics", "sequences",
 ]
+# fmt: on
