@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from jaxte.autodiff.blocks import diff_building_block
-from jaxte.autodiff.derivatives import Linearization, hessian, hvp, jacobian, jvp, linearize, transpose
+from jaxte.autodiff.derivatives import Linearization, hvp, jacobian, transpose
 from jaxte.autodiff.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.autodiff.verify import Verification, verify_override
@@ -26,7 +26,7 @@ from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
 from jaxte.frontends.jaxpr.adjoint import adjoint
-from jaxte.frontends.transforms import grad, value_and_grad, vjp
+from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
 from jaxte.lang.errors import (
     ArgumentError,
     DefinitionError,

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
+from jaxte.autodiff import derivatives
 from jaxte.bridge import transforms
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.evaluate import Explained
@@ -109,7 +110,63 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     return pull(_raised(f, "te.vjp"), *primals, has_aux=has_aux)
 
 
+@wants_arguments
+def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
+    """The tangents of tensors, :func:`jaxte.autodiff.derivatives.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
+
+    Args:
+        f: Tensors, with ``primals`` their inputs; or any JAX function, raised as :func:`grad` does it.
+        primals: the inputs, or the arrays at which the function is taken.
+        tangents: of each of them.
+        args, options: ``override`` and ``fdiff`` of Tensors; ``has_aux`` of a JAX function.
+
+    Example:
+        >>> value, tangent = te.jvp(heat, (u,), (du,))
+    """
+    if _is_jax(f):
+        return jax.jvp(_raised(f, "te.jvp"), primals, tangents, *args, **options)
+    return derivatives.jvp(f, primals, tangents, *args, **options)
+
+
+@wants_arguments
+def linearize(f: Any, *primals: Any, **options: Any) -> Any:
+    """Tensors as a map that is linear in tangents, :func:`jaxte.autodiff.derivatives.linearize`; a JAX function as ``jax.linearize``.
+
+    Args:
+        f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.
+        options: ``has_aux`` of a JAX function.
+
+    Example:
+        >>> value, push = te.linearize(heat, u)
+    """
+    if _is_jax(f):
+        return jax.linearize(_raised(f, "te.linearize"), *primals, **options)
+    return derivatives.linearize(f, *primals, **options)
+
+
+@wants_arguments
+def hessian(f: Any, *args: Any, **options: Any) -> Any:
+    """Second derivatives of a tensor, :func:`jaxte.autodiff.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
+
+    Args:
+        f: a Tensor, followed by its inputs; or any JAX function, followed by ``argnums``, ``has_aux`` and ``holomorphic``.
+
+    Example:
+        >>> te.hessian(loss)(x)
+    """
+    if _is_jax(f):
+        raised = _raised(f, "te.hessian")
+        return Transformed(raised, jax.hessian(raised, *args, **options), "Hessian")
+    return derivatives.hessian(f, *args, **options)
+
+
+def _is_jax(f: Any) -> bool:
+    return callable(f) and not isinstance(f, Tensor)
+
+
 def _raised(f: Any, who: str) -> Raised:
+    if isinstance(f, Function):
+        return Raised(f)
     if isinstance(f, Tensor) or not callable(f):
         raise DefinitionError(
             f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"

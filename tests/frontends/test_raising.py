@@ -168,6 +168,30 @@ def test_transformations_of_raised_functions(u: Any) -> None:
     np.testing.assert_allclose(scanned(raised), scanned(f), rtol=1e-4, atol=1e-4)
 
 
+def test_forward_mode_and_hessians(u: Any) -> None:
+    f, x = lambda v: jnp.sum(jnp.cumsum(jnp.sin(v)) ** 3), u[0, :5]
+    raised = te.adjoint(f, everything=True)
+    for name, arguments in (("jvp", ((x,), (x,))), ("linearize", (x,))):
+        found, expected = getattr(te, name)(raised, *arguments), getattr(jax, name)(f, *arguments)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+        moved = [r[1](x) if name == "linearize" else r[1] for r in (found, expected)]
+        np.testing.assert_allclose(*moved, rtol=1e-4)
+    np.testing.assert_allclose(te.hessian(raised)(x), jax.hessian(f)(x), rtol=1e-4, atol=1e-4)
+
+
+def test_derivatives_that_functions_bring_along(u: Any) -> None:
+    def f(u: Any) -> Any:
+        y = jax.nn.relu(u) + jax.nn.softplus(u) * lax.stop_gradient(u) + jax.nn.silu(u) + jax.nn.selu(u)
+        return jnp.sum(jnp.roll(y, 1, 0) ** 2)
+
+    x = u[:5, :4].at[0].set(0.0)
+    raised = te.adjoint(f, everything=True)
+    assert not te.explain(raised, x).kept
+    np.testing.assert_allclose(te.grad(raised)(x), jax.grad(f)(x), rtol=1e-5, atol=1e-6)
+    second = [jax.grad(lambda x, g=g: jnp.sum(jax.grad(g)(x) ** 2))(x) for g in (raised, f)]
+    np.testing.assert_allclose(*second, rtol=1e-4, atol=1e-5)
+
+
 def test_bodies_of_loops_and_branches_are_raised(u: Any) -> None:
     def f(u: Any) -> Any:
         u, totals = lax.scan(lambda u, x: (u + x * laplacian(u), jnp.sum(u)), u, jnp.linspace(0.1, 0.2, 4))

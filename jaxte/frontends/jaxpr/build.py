@@ -124,12 +124,22 @@ class Builder:
         if step.name == "stop_gradient":
             self.values[step.outputs[0]] = of_tensor(blocked(tensors[0]))
             return
-        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
-        made = result.computed()
         jaxpr, moving = tangent_jaxpr(step.eqn)
-        tangents = [placeholder(tensors[n].shape, tensors[n].dtype, f"t{n}") for n in moving]
-        (tangent,) = self._pointwise(step, jaxpr, [*operands, *map(of_tensor, tangents)], result)
-        by_tangent(made, [tensors[n] for n in moving], tangents, tangent.computed())
+        if any(n not in moving and v.kind is not Kind.NUMBER for n, v in enumerate(operands)):
+            raise Refused(step, f"{step.label} has a derivative of its own and operands without one")
+        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
+
+        def tangent(out: Tensor, inputs: Sequence[Tensor], moves: Sequence[Tensor]) -> Tensor:
+            own = list(operands)
+            for n, tensor in zip(moving, inputs, strict=True):
+                own[n] = of_tensor(tensor)
+            (found,) = self._pointwise(step, jaxpr, [*own, *map(of_tensor, moves)], of_tensor(out))
+            return found.computed()
+
+        by_tangent(result.computed(), [tensors[n] for n in moving], tangent)
+        tangent(
+            tensors[moving[0]], [tensors[n] for n in moving], [tensors[n] for n in moving]
+        )  # or it is refused now
         self.values[step.outputs[0]] = result
 
     def _pointwise(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -11,26 +11,29 @@ from jaxte.autodiff.overrides import Override
 from jaxte.autodiff.reverse import differentiate
 from jaxte.bridge.extern import extern
 from jaxte.lang.dtypes import is_inexact
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Tensor, placeholder
 
 
 def blocked(tensor: Tensor) -> Tensor:
     """The elements of ``tensor``, from which nothing flows back; JAX is told too, for derivatives of the emitted code."""
     struct = jax.ShapeDtypeStruct(tensor.shape, tensor.dtype)
     made: Tensor = extern(struct, jax.lax.stop_gradient, [tensor], "stop_gradient")
-    made.with_override(Override((), lambda out, inputs, head: []))
+    made.with_override(Override((made,), (), lambda out, inputs, head: []))
     return made
 
 
 def by_tangent(
-    tensor: Tensor, operands: Sequence[Tensor], tangents: Sequence[Tensor], tangent: Tensor
+    tensor: Tensor,
+    operands: Sequence[Tensor],
+    tangent: Callable[[Tensor, Sequence[Tensor], Sequence[Tensor]], Tensor],
 ) -> None:
-    """What flows back from ``tensor`` is the transpose of ``tangent``, which is linear in ``tangents``, one for each operand."""
+    """What flows back from ``tensor`` is the transpose of ``tangent(tensor, operands, tangents)``, which is linear in the last."""
 
-    def adjoints(out: Tensor, inputs: Any, head: Tensor) -> list[Tensor]:
-        return list(differentiate(tangent, list(tangents), head=head))
+    def adjoints(out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
+        moves = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in inputs]
+        return list(differentiate(tangent(out, inputs, moves), moves, head=head))
 
-    tensor.with_override(Override(tuple(operands), adjoints))
+    tensor.with_override(Override((tensor,), tuple(operands), adjoints))
 
 
 def tangent_jaxpr(eqn: Any) -> Any:
