@@ -141,7 +141,10 @@ def _bwd_body(graph: Graph, residuals: Sequence[str], heads: Sequence[str]) -> l
     adjoints = [names.new(f"d{graph.inputs[n].name}") for n in graph.differentiable]
     for position, name in zip(graph.differentiable, adjoints, strict=True):
         results[position] = name
-    lines += [f"    {_targets(adjoints)} = {BACKWARD}({', '.join([*residuals, *heads])})"]
+    operands = [*residuals, *heads]
+    if not graph.policy.save.is_default:  # or XLA would keep what both passes compute
+        lines += [f"    {_tuple(operands)} = lax.optimization_barrier({_tuple(operands)})"]
+    lines += [f"    {_targets(adjoints)} = {BACKWARD}({', '.join(operands)})"]
     lines += [f"    return {_tuple(results)}"]
     return lines
 

@@ -15,9 +15,11 @@ from jaxte.bridge.compile import Graph
 from jaxte.bridge.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, Program, TilePass
 from jaxte.lower.cost.policy import ANY
-from jaxte.lower.program.residuals import bytes_of
+from jaxte.lower.program.operations import operations_text
+from jaxte.lower.program.recomputation import needed_for
+from jaxte.lower.program.residuals import bytes_of, bytes_text
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 _SCATTER = "scatter"
 
@@ -42,14 +44,24 @@ class Counts:
 
 @dataclass(frozen=True)
 class Saved:
-    """A residual: a forward tensor kept for the backward pass, and its size."""
+    """A residual: a forward tensor kept for the backward pass, its size, and what computing it again would cost.
+
+    Attributes:
+        bytes: None where sizes are symbolic.
+        size: the bytes as text, in terms of the sizes.
+        again: the operations of computing it again from inputs and the other residuals, as text; empty for an input.
+    """
 
     tensor: Tensor
     bytes: int | None
+    size: str = ""
+    again: str = ""
 
     def __str__(self) -> str:
-        size = "size symbolic" if self.bytes is None else f"{self.bytes:,} bytes"
-        return f"{self.tensor.name} {self.tensor.dtype}{shape_text(self.tensor.shape)}: {size}"
+        again = f", {self.again} operations to compute again" if self.again else ""
+        return (
+            f"{self.tensor.name} {self.tensor.dtype}{shape_text(self.tensor.shape)}: {self.size} bytes{again}"
+        )
 
 
 @dataclass(frozen=True)
@@ -245,10 +257,19 @@ def explain_graph(graph: Graph) -> Explanation:
         graph.name,
         graph.policy.platform,
         {p.name: p.choices for p in shown},
-        tuple(Saved(t, bytes_of(t)) for t in saved),
+        tuple(_saved(t, saved) for t in saved),
         counting,
         graph.policy.forms,
     )
+
+
+def _saved(tensor: Tensor, residuals: Sequence[Tensor]) -> Saved:
+    others = [t for t in residuals if t is not tensor]
+    _, again = needed_for([tensor], set(others), ())
+    made = [t for t in again if isinstance(t, Compute)]
+    whole = len(made) == len(again)
+    work = "" if not again else operations_text(made) if whole else "unknown"
+    return Saved(tensor, bytes_of(tensor), bytes_text(tensor), work)
 
 
 def _counts(graph: Graph, programs: Sequence[Program]) -> dict[str, Counts]:

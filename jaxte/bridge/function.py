@@ -27,9 +27,11 @@ from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
-from jaxte.lang.checks import described
+from jaxte.bridge.two_passes import GradientNames, Residuals, TwoPasses
+from jaxte.lang.checks import described, one_of_type
 from jaxte.lang.errors import DefinitionError, FeedError
 from jaxte.lower.cost.policy import budget_bytes, unwanted
+from jaxte.lower.cost.saving import check_save
 from jaxte.meaning.cost import Cost, cost
 from jaxte.tensors.tensor import Tensor, evaluated
 
@@ -71,6 +73,37 @@ class Function:
         """``jax.jit(self).lower(...)``."""
         compiled, arrays = self._compiled(args, kwargs)
         return compiled.run.lower(*arrays)
+
+    def forward_with_residuals(self, *args: Any, **kwargs: Any) -> tuple[Any, Residuals]:
+        """The outputs, and what the forward pass keeps for :meth:`backward`: arrays by the names of their tensors.
+
+        Example:
+            >>> y, kept = fn.forward_with_residuals(x)
+            >>> fn.backward(kept, jnp.ones_like(y))["dx"]
+        """
+        compiled, arrays = self._compiled(args, kwargs)
+        return TwoPasses(compiled).forward(arrays)
+
+    def backward(self, residuals: Residuals, cotangents: Any) -> dict[str, Any]:
+        """The gradients by name (see :meth:`gradient_names`), from what :meth:`forward_with_residuals` kept.
+
+        Args:
+            residuals: from the forward pass.
+            cotangents: in the form of the outputs, or ``{name: array}`` by the names of their gradients.
+        """
+        one_of_type(
+            residuals, Residuals, f"the residuals of {self.__name__}", "what fn.forward_with_residuals kept"
+        )
+        return residuals.passes.backward(residuals, cotangents)
+
+    def gradient_names(self, *args: Any, **kwargs: Any) -> GradientNames:
+        """From the names of inputs and outputs to the names of their gradients."""
+        return TwoPasses(self._compiled(args, kwargs)[0]).names
+
+    def intermediates(self, *args: Any, names: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        """The values of tensors on the way to the outputs, and of these, by name; all of them if no ``names`` are given."""
+        compiled, arrays = self._compiled(args, kwargs)
+        return TwoPasses(compiled).values(arrays, names)
 
     def custom_vjp_for(self, *args: Any, **kwargs: Any) -> Any:
         """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""
@@ -285,6 +318,7 @@ def function(
     forms: Mapping[str, str] | None = None,
     without: str | Sequence[str] = (),
     debug: bool = False,
+    save: Any = "auto",
 ) -> Any:
     """A function of arrays with derived gradients, through which every transformation of JAX goes.
 
@@ -320,15 +354,21 @@ def function(
             ``te.explain`` shows the names of the forms that each tensor offers.
         without: names of forms and rewrites not to use where there is another way; ``te.explain`` shows those that were.
         debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``).
+        save: what the forward pass keeps for the backward pass, of the tensors between inputs and outputs: ``"auto"``, what costs more to
+            compute again than to keep; ``"all"`` that is read; ``"nothing"``; ``"single_use"``, what one tensor reads only; a list of
+            tensors, or of their names; a number of bytes, within which the least work is done again; or ``{tensor: True or False}``,
+            which keeps some and computes some again, and leaves the rest to ``"auto"``. ``te.explain`` lists what is kept.
 
     Raises:
-        LoweringError: the platform is unknown, ``max_memory``, ``forms`` or ``without`` is of no use, or, at the call, a tensor is above the
+        LoweringError: ``save`` names a tensor that is not there or is too small a budget; the platform is unknown, ``max_memory``, ``forms`` or ``without`` is of no use, or, at the call, a tensor is above the
             budget and cannot be computed in tiles.
     """
     if not (name is None or isinstance(name, str)):
         raise DefinitionError(f"the name of a function is {described(name)}; give a string")
     forms = {} if forms is None else forms
-    options = Options(override, fdiff, platform, budget_bytes(max_memory), forms, unwanted(without), debug)
+    options = Options(
+        override, fdiff, platform, budget_bytes(max_memory), forms, unwanted(without), debug, check_save(save)
+    )
     if outputs is not None:
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")

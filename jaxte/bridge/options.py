@@ -13,6 +13,7 @@ from jaxte.bridge.measured import measurements
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.rates import is_known
+from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.tensors.tensor import Tensor
 
 
@@ -27,6 +28,7 @@ class Options:
     forms: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     debug: bool = False
+    save: Save = AUTO
 
     def __post_init__(self) -> None:
         """What is wrong with an option is said where it is given, before JAX is asked for its backend."""
@@ -64,6 +66,7 @@ class Options:
             "forms": self.forms,
             "without": self.without,
             "debug": self.debug,
+            "save": not self.save.is_default,
         }
         for name, value in about_code.items():
             if value:
@@ -84,7 +87,7 @@ class Options:
         platform = self.platform
         if platform is None:
             platform = backend if is_known(backend) else "gpu"
-        return Policy(platform, self.max_memory, self.forms, self.without, measured=measurements())
+        return Policy(platform, self.max_memory, self.forms, self.without, measurements(), self.save)
 
 
 NO_OPTIONS = Options()

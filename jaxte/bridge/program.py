@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import jax
+
 from jaxte.autodiff.overrides import Override, by_fdiff, check_overrides
 from jaxte.autodiff.rebuilt import Rebuilt, stand_in
 from jaxte.autodiff.seeds import Adjoint
@@ -101,7 +103,16 @@ class Program:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, by the emitted code."""
-        return as_list(self.module[self.name](*arrays), len(self.results))
+        return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
+
+    def apart(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """``arrays``, behind a barrier where what is computed again from them must not become what the forward pass computed.
+
+        XLA would find both equal and keep what the user asked not to keep.
+        """
+        if self.name != BACKWARD or self.policy.save.is_default or not arrays:
+            return arrays
+        return jax.lax.optimization_barrier(tuple(arrays))
 
     @lazy
     def divided(self) -> Callable[..., list[Any]]:
@@ -112,7 +123,7 @@ class Program:
         if lowered.statements == self.lowered.statements:
             return self
         module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
-        return lambda *arrays: as_list(module[self.name](*arrays), len(self.results))
+        return lambda *arrays: as_list(module[self.name](*self.apart(arrays)), len(self.results))
 
     @lazy
     def differentiable(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.cost.rates import Rates, rates_of
+from jaxte.lower.cost.saving import AUTO, Save
 
 ANY = "*"  # stands for every tensor in ``forms``
 
@@ -24,6 +25,7 @@ class Policy:
         forms: form to take by the name of a tensor, or by "*" for every tensor that offers it.
         without: forms and rewrites never to use where there is another way.
         measured: seconds of each form by the signature of a definition, as ``te.autotune`` finds them.
+        save: which forward tensors the backward pass gets.
     """
 
     platform: str = "cpu"
@@ -31,6 +33,7 @@ class Policy:
     forms: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    save: Save = AUTO
 
     def __post_init__(self) -> None:
         rates_of(self.platform)  # an unknown platform is an error before anything is derived

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr, Read, Reduce, Var
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.cost.saving import AUTO
 from jaxte.lower.cost.work import extent_of
 from jaxte.lower.forms.data.permuted_rows import inverse_wanted
+from jaxte.lower.program.operations import sum_text
+from jaxte.lower.program.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
 
@@ -38,6 +42,8 @@ def saved_tensors(
 
     The inverse of a permutation by which an adjoint takes rows is kept where rows are rather written to their places.
     """
+    if not policy.save.is_default:
+        return _as_asked(inputs, outputs, adjoints, policy, made)
     forward = topological_order([*inputs, *outputs, *made])
     read, own = _backward_part(forward, adjoints)
     kept_anyway = {*inputs, *outputs}
@@ -58,6 +64,26 @@ def saved_tensors(
     wanted = {inverse_wanted(adjoint, policy) for adjoint in adjoints}
     saved.update((t, None) for t in inputs if t in wanted)
     add_sizes(saved, own, [*inputs, *outputs], outputs)
+    return [t for t in forward if t in saved]
+
+
+def _as_asked(
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    adjoints: Sequence[Tensor],
+    policy: Policy,
+    made: Sequence[Tensor],
+) -> list[Tensor]:
+    """The residuals as the user chose them."""
+    automatic = saved_tensors(inputs, outputs, adjoints, replace(policy, save=AUTO), made)
+    forward = topological_order([*inputs, *outputs, *made])
+    needed, own = _backward_part(forward, adjoints)
+    at_hand = {*inputs, *outputs}
+    sizes = {t: _size(t) for t in forward}
+    kept = chosen_residuals(policy.save, forward, needed, at_hand, made, automatic, sizes)
+    read, again = needed_for(needed, kept, at_hand)
+    saved = dict.fromkeys(read)
+    add_sizes(saved, [*own, *again], [*inputs, *outputs], outputs)
     return [t for t in forward if t in saved]
 
 
@@ -160,6 +186,11 @@ def bytes_of(tensor: Tensor) -> int | None:
     if sizes_of(tensor):
         return None
     return prod(e for e in tensor.shape if isinstance(e, int)) * _width(tensor)
+
+
+def bytes_text(tensor: Tensor) -> str:
+    """The memory of ``tensor`` in terms of its sizes."""
+    return sum_text([([as_expr(e) for e in tensor.shape], _width(tensor))])
 
 
 def _width(tensor: Tensor) -> int:

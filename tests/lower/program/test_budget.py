@@ -1,0 +1,57 @@
+"""The choice of residuals within a budget is the best one: beside every choice there is, on small graphs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from jaxte.lower.program.budget import Choices, best_choice, smallest_choice
+
+
+def every_choice(choices: Choices) -> list[tuple[int, int]]:
+    """Bytes and work of all choices, by trying each subset."""
+    found = []
+    count = len(choices.work)
+    for bits in itertools.product((False, True), repeat=count):
+        stack, needed = list(choices.needed), set()
+        while stack:
+            n = stack.pop()
+            if n not in needed:
+                needed.add(n)
+                stack.extend(() if bits[n] else choices.sources[n])
+        kept = {n for n in needed if bits[n]}
+        if choices.kept & (needed - kept) or choices.again & kept:
+            continue
+        found.append((sum(choices.size[n] for n in kept), sum(choices.work[n] for n in needed - kept)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_choice_is_that_of_trying_all(seed: int) -> None:
+    rng = random.Random(seed)
+    count = rng.randint(2, 9)
+    choices = Choices(
+        [sorted({rng.randrange(n) for _ in range(rng.randint(0, 3))}) if n else [] for n in range(count)],
+        [rng.randint(0, 20) for _ in range(count)],
+        [rng.randint(1, 12) for _ in range(count)],
+        frozenset(rng.sample(range(count), rng.randint(1, count))),
+        frozenset(rng.sample(range(count), rng.randint(0, 1))),
+    )
+    every = every_choice(choices)
+    smallest = smallest_choice(choices)
+    assert smallest is not None and smallest.bytes == min(size for size, _ in every)
+    for budget in sorted({size for size, _ in every} | {0, 7}):
+        allowed = [work for size, work in every if size <= budget]
+        found = best_choice(choices, budget)
+        assert (found is None) == (not allowed)
+        if found is not None:
+            assert found.bytes <= budget
+            assert found.work == min(allowed)
+
+
+def test_a_long_chain_is_quick() -> None:
+    chain = Choices([[n - 1] if n else [] for n in range(120)], [10] * 120, [8] * 120, frozenset(range(120)))
+    found = best_choice(chain, 8 * 30)
+    assert found is not None and len(found.kept) == 30 and found.work == 900
