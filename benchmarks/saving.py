@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_leaves
-from timing import interleaved
 
 import jaxte as te
+from timing import interleaved
 
 LAYERS, ROWS, WIDTH = 10, 256, 128
 STEPS, POINTS = 50, 65536

@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from jaxte.autodiff.blocks import diff_building_block
-from jaxte.autodiff.derivatives import Linearization, hvp, jacobian, transpose
+from jaxte.autodiff.derivatives import Linearization, hvp, transpose
 from jaxte.autodiff.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
 from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.autodiff.verify import Verification, verify_override
@@ -25,6 +25,7 @@ from jaxte.bridge.custom_gradient import custom_gradient
 from jaxte.bridge.evaluate import evaluate, explain, source
 from jaxte.bridge.extern import extern
 from jaxte.bridge.function import function
+from jaxte.bridge.sparse import SparseJacobian, jacobian
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
 from jaxte.lang.errors import (
@@ -158,7 +159,7 @@ from jaxte.tensors.reductions import all, any, argmax, argmin, comm_reducer, max
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, assume, placeholder, var
 
 if TYPE_CHECKING:
-    from jaxte import ops, testing
+    from jaxte import draw, ops, testing
     from jaxte.bridge.tuning import Tuning, autotune
     from jaxte.bridge.tuning_file import load_tuning
     from jaxte.testing import compare
@@ -188,7 +189,7 @@ __all__ = [
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
     "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",
     "custom_gradient", "array_gradient", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient",
-    "verify_override", "Verification",
+    "verify_override", "Verification", "SparseJacobian", "draw",
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running
@@ -209,6 +210,7 @@ _LATER = {
     "ops": "jaxte.ops",
     "testing": "jaxte.testing",
     "compare": "jaxte.testing",
+    "draw": "jaxte.draw",
     "autotune": "jaxte.bridge.tuning",
     "Tuning": "jaxte.bridge.tuning",
     "load_tuning": "jaxte.bridge.tuning_file",

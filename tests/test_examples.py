@@ -33,6 +33,13 @@ def test_tvm_tutorial() -> None:
     assert "dA[i, k] = sum over j of H[i, j] * B[k, j]" in printed
 
 
+def test_newton() -> None:
+    printed = run("newton.py", "--points", "12")
+    norms = [float(line.rpartition(" ")[2]) for line in printed.splitlines() if line.startswith("step")]
+    assert norms[2] < 1e-2 * norms[0] and norms[2] < 0.05 * norms[1]
+    assert "144 unknowns, 672 elements" in printed
+
+
 @pytest.mark.slow
 def test_digits() -> None:
     printed = run("digits.py")

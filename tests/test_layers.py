@@ -88,6 +88,7 @@ LAYERS = (
     "autodiff.reverse",
     "autodiff.forward",
     "autodiff.derivatives",
+    "autodiff.structured",
     "autodiff.linear_rules",
     "autodiff.one_liners",
     "autodiff.widened",
@@ -117,6 +118,7 @@ LAYERS = (
     # JAX functions are traced by jax itself, and run with what the bridge makes of their parts
     "frontends.*",
     "ops.*",
+    "draw",
     "testing",
     "__init__",
 )
@@ -124,6 +126,7 @@ LAYERS = (
 # library -> the lines of LAYERS that may import it
 RESTRICTED = {
     "islpy": {"sets.domain"},
+    "matplotlib": {"draw"},
     "jax": {"bridge.*", "frontends.*", "ops.*", "testing"},
     "jaxlib": {"bridge.*", "frontends.*", "ops.*", "testing"},
 }

@@ -27,6 +27,7 @@ from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.named import NamedInputs
 from jaxte.bridge.options import NO_OPTIONS, Options
 from jaxte.bridge.outputs import check_inputs, collect_outputs
+from jaxte.bridge.sparse import places_of, sparse_of
 from jaxte.bridge.two_passes import GradientNames, Residuals, TwoPasses
 from jaxte.lang.checks import described, one_of_type
 from jaxte.lang.errors import DefinitionError, FeedError
@@ -104,6 +105,45 @@ class Function:
         """The values of tensors on the way to the outputs, and of these, by name; all of them if no ``names`` are given."""
         compiled, arrays = self._compiled(args, kwargs)
         return TwoPasses(compiled).values(arrays, names)
+
+    def sparse_jacobian(
+        self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
+    ) -> Any:
+        """The Jacobian as ``jax.experimental.sparse.BCOO``, sorted and unique, its pattern known from the definition.
+
+        Args:
+            args: of the call; the Jacobian is with respect to those at ``argnums``, which are arrays.
+            argnums: one position, or several.
+            flat: whether the matrix has rows and columns, for ``scipy.sparse`` for instance, and not the shape ``output.shape + input.shape``.
+
+        Returns:
+            One matrix; a tuple of them for several ``argnums``, in a list if there are several outputs.
+        """
+        return self._sparse(args, kwargs, argnums, False, flat)
+
+    def sparse_hessian(
+        self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
+    ) -> Any:
+        """The Hessian of a scalar as ``BCOO``; for several ``argnums`` a tuple of rows of them. See :meth:`sparse_jacobian`."""
+        return self._sparse(args, kwargs, argnums, True, flat)
+
+    def _sparse(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: int | Sequence[int],
+        second: bool,
+        flat: bool,
+    ) -> Any:
+        compiled, arrays = self._compiled(args, kwargs)
+        wanted = places_of(self.__name__, args, arrays, argnums)
+        rows = sparse_of(compiled, arrays, wanted, second, flat)
+        if isinstance(argnums, int):
+            blocks = [row[0] for row in rows]
+            return blocks[0] if len(blocks) == 1 else blocks
+        if second:
+            return tuple(map(tuple, rows))
+        return tuple(rows[0]) if len(rows) == 1 else [tuple(row) for row in rows]
 
     def custom_vjp_for(self, *args: Any, **kwargs: Any) -> Any:
         """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""

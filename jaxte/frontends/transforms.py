@@ -18,6 +18,7 @@ from jaxte.bridge import transforms
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.evaluate import Explained
 from jaxte.bridge.function import Function
+from jaxte.bridge.sparse import hessian as tensor_hessian
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -149,7 +150,7 @@ def hessian(f: Any, *args: Any, **options: Any) -> Any:
     """Second derivatives of a tensor, :func:`jaxte.autodiff.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
 
     Args:
-        f: a Tensor, followed by its inputs; or any JAX function, followed by ``argnums``, ``has_aux`` and ``holomorphic``.
+        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux`` and ``holomorphic``.
 
     Example:
         >>> te.hessian(loss)(x)
@@ -157,7 +158,7 @@ def hessian(f: Any, *args: Any, **options: Any) -> Any:
     if _is_jax(f):
         raised = _raised(f, "te.hessian")
         return Transformed(raised, jax.hessian(raised, *args, **options), "Hessian")
-    return derivatives.hessian(f, *args, **options)
+    return tensor_hessian(f, *args, **options)
 
 
 def _is_jax(f: Any) -> bool:
