@@ -37,8 +37,10 @@ from jaxte.lang.errors import (
     IndexExpressionError,
     JaxteError,
     LoweringError,
+    PerformanceWarning,
     RangeError,
     ShapeError,
+    TooLargeError,
     TruthValueError,
 )
 from jaxte.lang.expr import Axis, Expr
@@ -201,7 +203,7 @@ __all__ = [
     # errors
     "JaxteError", "DefinitionError", "ShapeError", "ArgumentError", "TruthValueError", "RangeError", "IndexExpressionError",
     "DtypeError",
-    "DifferentiationError", "FeedError", "LoweringError",
+    "DifferentiationError", "FeedError", "LoweringError", "PerformanceWarning", "TooLargeError",
 ]
 # fmt: on
 

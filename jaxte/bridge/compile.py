@@ -15,6 +15,7 @@ from jaxte.bridge.lazy import lazy
 from jaxte.bridge.linearized import Linearized
 from jaxte.bridge.module import Module, load, title, with_own_externs
 from jaxte.bridge.program import BACKWARD, FORWARD, SAVING, Program, program
+from jaxte.bridge.told import told
 from jaxte.lower.code.identifiers import Names, identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
@@ -85,7 +86,8 @@ class Graph:
         if back.kept:
             found.append(back.saving.lowered)
         if back.adjoints:
-            found.append(lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy))
+            made = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
+            found.append(told(self.name, made))
         return tuple(found)
 
     @lazy

@@ -13,7 +13,7 @@ import numpy as np
 from jaxte.bridge.arrays import x64_enabled
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.program import BACKWARD, FORWARD, SAVING
-from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, Program, TilePass
+from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.program.operations import operations_text
 from jaxte.lower.program.recomputation import needed_for
@@ -150,7 +150,7 @@ class Explanation:
             yield from choices
 
     def __str__(self) -> str:
-        lines = [f"{self.name}, forms for {self.platform}"]
+        lines = [f"{self.name}, forms for {self.platform}", *(f"  {line}" for line in self._verdicts())]
         for part, choices in self.choices.items():
             lines.append(f"  {part}")
             width = max((len(c.tensor) for c in choices), default=0)
@@ -160,14 +160,29 @@ class Explanation:
         lines += [
             f"  forms={{{name!r}: {self.asked[name]!r}}} not met: {why}" for name, why in self.unmet.items()
         ]
+        dense = [c.tensor for c in self._all() if c.verdict is not None and c.verdict.is_dense]
+        if dense:
+            lines += [f"  dense over positions that do not count: {name}" for name in dense]
         if self.scatters:
             lines += [f"  scatter left: {c.tensor}: {c.reason or 'no reason given'}" for c in self.scatters]
-        else:
+        elif not dense:
             lines.append("  no scatter")
         lines.append(f"  saved for the backward pass: {'nothing' if not self.saved else ''}".rstrip())
         lines += [f"    {entry}" for entry in self.saved]
         lines += [f"  XLA, {part}: {counts}" for part, counts in self.counts.items()]
         return "\n".join(lines)
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """For each tensor that is computed in whole, what it computes and holds beside what it has to."""
+        return {c.tensor: c.verdict for c in self._all() if c.verdict is not None}
+
+    def _verdicts(self) -> list[str]:
+        """A line for each tensor that does more than it has to; one for all where none does."""
+        bad = [v for v in self.verdicts.values() if v.is_dense or v.is_large]
+        if not bad:
+            return ["every tensor computes and holds what its definition asks for, or a few times as much"]
+        return [f"{v.tensor}: {v}" for v in bad]
 
     __repr__ = __str__
 

@@ -19,6 +19,7 @@ from jaxte.autodiff.seeds import Adjoint
 from jaxte.autodiff.transpose import reached_from
 from jaxte.bridge.lazy import BUILDING, lazy
 from jaxte.bridge.module import Module, load, title, with_own_externs
+from jaxte.bridge.told import told
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
@@ -93,7 +94,7 @@ class Program:
 
     @lazy
     def lowered(self) -> Lowered:
-        return lower(self.name, self.inputs, self.outputs, self.policy)
+        return told(self.label, lower(self.name, self.inputs, self.outputs, self.policy))
 
     @lazy
     def module(self) -> Module:

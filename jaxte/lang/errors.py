@@ -57,3 +57,11 @@ class FeedError(JaxteError, ValueError):
 
 class LoweringError(JaxteError, ValueError):
     """A tensor that cannot be turned into code."""
+
+
+class TooLargeError(LoweringError, MemoryError):
+    """A tensor, or something on the way to it, of more bytes than any machine has."""
+
+
+class PerformanceWarning(UserWarning):
+    """A definition that costs many times what it has to in every form that was found."""

@@ -16,6 +16,7 @@ from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import evaluate_index
 
 _SAMPLES = 64
+_FEW = 4  # hits of a sample that are too few to tell by
 # Fractions of multiples of these are spread evenly, in each pair of dimensions too, and fall on even and odd positions alike.
 _STEPS = (0.6180339887, 0.7548776662, 0.8191725134, 0.8566748839, 0.8812714616)
 
@@ -32,15 +33,20 @@ def _share(condition: Expr) -> float:
     bounds = axis_bounds(axes)
     if not forms or reads_of(condition) or len(bounds) < len(axes) or len(axes) > len(_STEPS):
         return 1.0
-    points = _sample(axes)
-    held = sum(all(_value(form, point) >= 0 for form in forms) for point in points)
-    return max(held, 1) / len(points)
+    held, points = _held(forms, _sample(axes, _SAMPLES))
+    if held < _FEW and points == _SAMPLES:
+        held, points = _held(forms, _sample(axes, _SAMPLES * _SAMPLES // 2))
+    return max(held, 1) / points
 
 
-def _sample(axes: Sequence[Axis]) -> list[dict[Expr, int]]:
+def _held(forms: Sequence[Linear], points: Sequence[dict[Expr, int]]) -> tuple[int, int]:
+    return sum(all(_value(form, point) >= 0 for form in forms) for point in points), len(points)
+
+
+def _sample(axes: Sequence[Axis], count: int) -> list[dict[Expr, int]]:
     bounds = axis_bounds(axes)
     size = prod(high - low + 1 for low, high in bounds.values())
-    if size <= _SAMPLES:
+    if size <= count:
         points: list[dict[Expr, int]] = [{}]
         for axis in axes:
             low, high = bounds[axis]
@@ -51,7 +57,7 @@ def _sample(axes: Sequence[Axis]) -> list[dict[Expr, int]]:
             axis: bounds[axis][0] + int((n + 1) * step % 1 * (bounds[axis][1] - bounds[axis][0] + 1))
             for axis, step in zip(axes, _STEPS, strict=False)
         }
-        for n in range(_SAMPLES)
+        for n in range(count)
     ]
 
 

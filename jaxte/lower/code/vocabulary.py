@@ -117,6 +117,57 @@ class TilePass:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a tensor costs beside what it has to.
+
+    Attributes:
+        tensor: its name.
+        computed: points of the largest loop that is emitted for it.
+        counting: points of its definition at which conditions hold.
+        held: bytes of the largest array on the way to it.
+        needed: bytes of what it reads and of itself.
+        cause: the condition, or the read, that points are left out by; empty where there is none.
+    """
+
+    tensor: str
+    computed: int
+    counting: int
+    held: int
+    needed: int
+    cause: str = ""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether many more points are computed than count."""
+        return self.computed > MANY_TIMES * self.counting and self.computed > FEW_POINTS
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what is held is out of proportion to what is read and made."""
+        return self.held > LARGE or (self.held > TOO_MANY_TIMES * self.needed and self.held > SMALL)
+
+    def __str__(self) -> str:
+        dense = (
+            f"dense, {self.computed / self.counting:.0f} times the points that count: "
+            if self.is_dense
+            else ""
+        )
+        where = f"; {self.cause}" if self.is_dense and self.cause else ""
+        large = " held, out of proportion," if self.is_large else " held"
+        return (
+            f"{dense}{self.computed:,} points in the largest loop, {self.counting:,} count; {self.held:,} bytes{large} "
+            f"beside {self.needed:,} read and made{where}"
+        )
+
+
+MANY_TIMES = 8
+FEW_POINTS = 10**6
+LARGE = 10**9
+TOO_MANY_TIMES = 10
+SMALL = 10**7
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """What a tensor was lowered to.
 
@@ -128,6 +179,7 @@ class Choice:
         estimates: what the forms cost that could have been taken; those for one block, where the tensor is in tiles.
         tiles: gives what the pass costs that makes the tensor; None where it is computed in whole.
         rewrites: names of the rewrites that changed its body, in the order in which they did.
+        verdict: what it computes and holds beside what it has to; None where it is made in tiles, or by a function.
     """
 
     tensor: str
@@ -137,6 +189,7 @@ class Choice:
     estimates: tuple[Estimate, ...] = ()
     tiles: Callable[[], TilePass] | None = None
     rewrites: tuple[str, ...] = ()
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)

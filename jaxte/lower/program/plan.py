@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxte.lang.errors import LoweringError
@@ -28,6 +29,7 @@ from jaxte.lower.program.padded_once import (
     paddings,
 )
 from jaxte.lower.program.shared_products import with_shared_products
+from jaxte.lower.program.verdicts import verdict_of
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.gather import gather_value
@@ -153,13 +155,17 @@ class _Lowering:
             body.written = shared
             if tensor in planned.refused:
                 body.refuse(TILES, planned.refused[tensor])
-            statements += lower_tensor(body, tensor)
+            own = lower_tensor(body, tensor)
+            statements += own
             if tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], platform)
             for sliced in body.sliced:
                 keep_apart(statements, sliced, idents[sliced], platform)
             idents[original.get(tensor, tensor)] = target
-            choices.append(choice_of(tensor.name, body))
+            choice = choice_of(tensor.name, body)
+            if not tile_of:
+                choice = replace(choice, verdict=verdict_of(tensor, own, body.estimates))
+            choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         return Written(statements, idents, choices)
 

@@ -70,8 +70,6 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     groups = _groups(inner, scope)
-    if not body.in_tiles:
-        groups = _with_computed(groups, scope)
     if body.in_tiles and len(groups) == 1:
         dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
         if dim is not None:
@@ -158,19 +156,6 @@ def _groups(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
         else:
             home[1].append(factor)
     return [members for _, members in groups]
-
-
-def _with_computed(groups: list[list[Factor]], scope: Scope) -> list[list[Factor]]:
-    """All factors as one operand where one of them is computed at every point of the product.
-
-    A product of matrices would have it laid out first; what is computed and added up in one loop is held nowhere.
-    """
-    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
-    every = set().union(*dims)
-    for own, members in zip(dims, groups, strict=True):
-        if own == every and len(groups) > 1 and not _is_plain(members):
-            return [[f for group in groups for f in group]]
-    return groups
 
 
 def _operands(
