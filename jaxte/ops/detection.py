@@ -14,7 +14,7 @@ from jaxte.bridge.extern import extern
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import operator, pointwise, static_int
 from jaxte.ops.joining import concatenate
 from jaxte.ops.reshape import reshape
 from jaxte.ops.shape import expand_dims
@@ -77,13 +77,19 @@ def multibox_prior(
     halves = [(s * h / w * math.sqrt(ratio) / 2, s / math.sqrt(ratio) / 2) for s, ratio in shapes]
     kind = data.dtype if data.dtype in ("float16", "bfloat16", "float64") else "float32"
 
-    def body(row: Expr, column: Expr, k: Expr, side: Expr) -> Expr:
-        wide, high = (_listed([half[a] for half in halves], k, kind) for a in (0, 1))
+    def centre(row: Expr, column: Expr, side: Expr) -> Expr:
         x = (f.cast(column, kind) + offset_x) * step_x
         y = (f.cast(row, kind) + offset_y) * step_y
-        value = f.select(
-            side < 2, f.select(side < 1, x - wide, y - high), f.select(side < 3, x + wide, y + high)
-        )
+        return f.select(side % 2 == 0, x, y)
+
+    def reach(k: Expr, side: Expr) -> Expr:
+        wide, high = (_listed([half[a] for half in halves], k, kind) for a in (0, 1))
+        return f.select(side < 2, f.select(side < 1, -wide, -high), f.select(side < 3, wide, high))
+
+    centres, reaches = compute((h, w, 4), centre, "centre"), compute((len(halves), 4), reach, "reach")
+
+    def body(row: Expr, column: Expr, k: Expr, side: Expr) -> Expr:
+        value = centres[row, column, side] + reaches[k, side]
         return f.minimum(f.maximum(value, 0.0), 1.0) if clip else value
 
     return reshape(compute((h, w, len(halves), 4), body, name), (1, -1, 4))
@@ -100,6 +106,8 @@ def _pair(values: Sequence[float], what: str) -> tuple[float, float]:
 def _listed(values: Sequence[float], at: Expr, kind: str) -> Expr:
     """The value at a position of a list of numbers."""
     found = f.const(values[-1], kind)
+    if len(set(values)) == 1:
+        return found
     for n in reversed(range(len(values) - 1)):
         found = f.select(at < n + 1, f.const(values[n], kind), found)
     return found
@@ -147,23 +155,22 @@ def multibox_transform_loc(
     score = compute((batch, count), lambda n, a: r.max(cls_prob[n, k, a], axis=k), "score")
     best = compute((batch, count), lambda n, a: r.argmax(cls_prob[n, j, a], axis=j), "best")
 
+    loc = reshape(loc_pred, (batch, count, 4))
+
     def centre(n: Expr, a: Expr, axis: Expr) -> Expr:
         low, high = anchor[0, a, axis], anchor[0, a, axis + 2]
         scale = _listed(variances[:2], axis, loc_pred.dtype)
-        return loc_pred[n, 4 * a + axis] * scale * (high - low) + (low + high) / 2
+        return loc[n, a, axis] * scale * (high - low) + (low + high) / 2
 
     def half(n: Expr, a: Expr, axis: Expr) -> Expr:
         scale = _listed(variances[2:], axis, loc_pred.dtype)
-        return (
-            f.exp(loc_pred[n, 4 * a + axis + 2] * scale) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
-        )
-
-    def held(value: Expr) -> Expr:
-        return f.clip(value, 0.0, 1.0) if clip else value
+        return f.exp(loc[n, a, axis + 2] * scale) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
 
     middle, extent = compute((batch, count, 2), centre, "centre"), compute((batch, count, 2), half, "half")
-    first = compute(middle.shape, lambda *i: held(middle[i] - extent[i]), "first")
-    last = compute(middle.shape, lambda *i: held(middle[i] + extent[i]), "last")
+    first = compute(middle.shape, lambda *i: middle[i] - extent[i], "first")
+    last = compute(middle.shape, lambda *i: middle[i] + extent[i], "last")
+    if clip:
+        first, last = (pointwise("held", lambda e: f.clip(e, 0.0, 1.0), end) for end in (first, last))
 
     def label(n: Expr, a: Expr, _: Expr) -> Expr:
         return f.select(score[n, a] > threshold, f.cast(best[n, a], loc_pred.dtype), -1.0)

@@ -9,9 +9,10 @@ from typing import Any
 from jaxte.lang import dtypes
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
-from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.expr import Expr
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.windows import channel_and_spatial, per_axis
+from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 
@@ -140,6 +141,7 @@ class _Positions:
 
 def _along(x: Tensor, axis: int, at: _Positions, method: str, name: str) -> Tensor:
     """``x`` resized along one axis."""
+    kind = dtypes.to_inexact((x.dtype, False))[0]
 
     def read(i: Sequence[Expr], tap: int) -> Expr:
         place = at.floor(i[axis]) + tap
@@ -148,28 +150,36 @@ def _along(x: Tensor, axis: int, at: _Positions, method: str, name: str) -> Tens
         place = f.minimum(place, at.old - 1) if high + tap >= at.old else place
         return x[(*i[:axis], place, *i[axis + 1 :])]
 
-    kind = dtypes.to_inexact((x.dtype, False))[0]
-
     def body(*i: Expr) -> Expr:
         if method == "nearest":
             return read(i, 0)
         share = at.fraction(i[axis], kind)
-        if method == "bilinear":
-            return (1 - share) * read(i, 0) + share * read(i, 1)
-        weights = _cubic(at, i[axis], share)
-        total = sum(weights[1:], weights[0])
-        return sum((w * read(i, t - 1) for t, w in enumerate(weights)), as_expr(0)) / total
+        return (1 - share) * read(i, 0) + share * read(i, 1)
+
+    def weighted(*i: Expr) -> Expr:
+        place = at.floor(i[axis]) + tap - 1
+        element = x[(*i[:axis], place, *i[axis + 1 :])]
+        return r.sum(weights[i[axis], tap] * element, axis=tap, where=(place >= 0) & (place < at.old))
 
     shape = [at.new if a == axis else e for a, e in enumerate(x.shape)]
-    return compute(shape, body, name)
+    if method != "bicubic":
+        return compute(shape, body, name)
+    tap, weights = r.reduce_axis((0, 4), "tap"), _cubic_weights(at, kind)
+    return compute(shape, weighted, name)
 
 
-def _cubic(at: _Positions, i: Expr, share: Any) -> list[Any]:
-    """Keys' weights of the four elements around a place; 0 for those that do not exist."""
+def _cubic_weights(at: _Positions, kind: str) -> Tensor:
+    """Keys' weights of the four elements around each place, (new, 4): they add up to 1 over those that exist."""
     near = [lambda d: (1.5 * d - 2.5) * d * d + 1, lambda d: ((-0.5 * d + 2.5) * d - 4) * d + 2]
-    distances = [(1, 1 + share), (0, share), (0, 1 - share), (1, 2 - share)]
-    weights = []
-    for tap, (kind, distance) in zip((-1, 0, 1, 2), distances, strict=True):
-        place = at.floor(i) + tap
-        weights.append(f.select((place >= 0) & (place < at.old), near[kind](distance), 0.0))
-    return weights
+
+    def body(i: Expr, tap: Expr) -> Expr:
+        share = at.fraction(i, kind)
+        found = [near[1](1 + share), near[0](share), near[0](1 - share), near[1](2 - share)]
+        inside = [(at.floor(i) + t >= 0) & (at.floor(i) + t < at.old) for t in (-1, 0, 1, 2)]
+        kept = [f.select(c, w, 0.0) for c, w in zip(inside, found, strict=True)]
+        own = kept[3]
+        for t in (2, 1, 0):
+            own = f.select(tap < t + 1, kept[t], own)
+        return own / (kept[0] + kept[1] + kept[2] + kept[3])
+
+    return compute((at.new, 4), body, "weights")
