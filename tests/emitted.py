@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,10 +11,13 @@ import numpy as np
 from jax import lax
 
 from jaxte.autodiff.lattice import LatticeSum
-from jaxte.lang.expr import Call, Expr, Read, Reduce
+from jaxte.lang.expr import Call, Expr, Read, Reduce, Var
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import APART
+from jaxte.lower.printing.printer import Printer
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
@@ -34,6 +37,29 @@ def operands(spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> dict[str, Any]:
         found[name] = jnp.asarray(interpret(tensor, {t: a for t, a in arrays.items() if among(t, needed)}))
         assert found[name].shape == tuple(map(int, operand.shape))
     return found
+
+
+def nodes(spec: Any, names: Sequence[str] = NAMES) -> list[Node]:
+    """The operands of ``spec`` as arrays that have names."""
+    return [Name(n, tuple(o.shape), (o.dtype, False)) for n, o in zip(names, spec.operands, strict=False)]
+
+
+def text_of(node: Node, **sizes: Var) -> str:
+    """The text of a node; ``sizes`` are the symbolic sizes in it."""
+    return Printer({size: name for name, size in sizes.items()}).text(node)
+
+
+class Steps:
+    """Statements under way: gives nodes names, and has the lines."""
+
+    def __init__(self, **sizes: Var) -> None:
+        self.printer = Printer({size: name for name, size in sizes.items()})
+        self.lines: list[str] = []
+
+    def __call__(self, node: Node, target: str = "") -> Name:
+        target = target or f"Y_{len(self.lines) + 2}"
+        self.lines.append(f"{target} = {self.printer.text(node)}")
+        return Name(target, node.shape, node.kind)
 
 
 def run(source: str | list[str], spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> np.ndarray:

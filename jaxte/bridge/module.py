@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.lower.arrays.data import Call
-from jaxte.lower.code.vocabulary import Program, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,12 @@ def _identifiers(program: Program) -> Iterator[str]:
 
 
 def _renamed(program: Program, table: Mapping[str, str]) -> Program:
-    def call(statement: Statement) -> Statement:
-        own = statement.source
-        if not isinstance(own, Call):
+    def call(statement: AnyStatement) -> AnyStatement:
+        if isinstance(statement, Function):
+            return replace(statement, statements=tuple(map(call, statement.statements)))
+        if not isinstance(statement, Statement) or not isinstance(statement.source, Call):
             return statement
+        own = statement.source
         return replace(statement, source=replace(own, function=table.get(own.function, own.function)))
 
     return replace(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Reducer, Symbol
+from jaxte.lang.operators import ADD, AND, MAXIMUM, MINIMUM, MULTIPLY, OR, Op
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.leaves import number
+from jaxte.lower.arrays.leaves import Number, number
+from jaxte.lower.arrays.loops import Folded
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.arrays.operations import Apply, Cast
+from jaxte.lower.arrays.operations import Apply, Cast, Padded, View
+from jaxte.lower.arrays.steps import Pad
 
 
 def node_of(expr: Expr, symbols: Mapping[Symbol, Node]) -> Node:
@@ -32,3 +36,27 @@ def node_of(expr: Expr, symbols: Mapping[Symbol, Node]) -> Node:
 def identity_of(reducer: Reducer, position: int = 0) -> Node:
     """What changes nothing, as a Python number."""
     return node_of(reducer.identity[position], {})
+
+
+OPS: dict[str, Op] = {  # what two values of a reduction are combined by
+    "sum": ADD,
+    "prod": MULTIPLY,
+    "max": MAXIMUM,
+    "min": MINIMUM,
+    "any": OR,
+    "all": AND,
+}
+
+
+def combined(reducer: Reducer, parts: Sequence[Node]) -> Node:
+    """``parts`` combined, one after the other, by a reducer of one value."""
+    if reducer.name not in OPS:
+        return Folded(reducer, tuple(parts))
+    return functools.reduce(lambda a, b: Apply(OPS[reducer.name], (a, b)), parts)
+
+
+def filled(array: Node, widths: Sequence[tuple[Expr, Expr]], fill: Node) -> Node:
+    """``array`` with ``fill`` around it."""
+    if isinstance(fill, Number) and not fill.value:
+        return View(array, Pad(tuple(widths)))
+    return Padded(array, tuple(widths), fill)

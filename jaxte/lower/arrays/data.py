@@ -138,3 +138,37 @@ class Output(Node):
 
 def fits(part: Node, whole: Node) -> bool:
     return same_shape(part.shape, whole.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Sorting(Node):
+    """Positions in order ("sort"), or where each of them stands then ("argsort")."""
+
+    function: str
+    array: Node
+
+    @property
+    def shape(self) -> Shape:
+        return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Take(Node):
+    """The elements at ``positions`` along ``axis``."""
+
+    array: Node
+    positions: Node
+    axis: int
+
+    @property
+    def shape(self) -> Shape:
+        own = self.array.shape
+        return (*own[: self.axis], *self.positions.shape, *own[self.axis + 1 :])
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import ONE, Const, Expr, as_expr
+from jaxte.lang.expr import ONE, Const, Expr, Reducer, as_expr
 from jaxte.lang.identity import identical
 from jaxte.sets.affine import from_linear, linear, normal
 
@@ -102,6 +102,23 @@ def _nodes_in(value: Any) -> Iterator[Node]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _nodes_in(item)
+
+
+def extents_in(node: Node) -> Iterator[Expr]:
+    """The index expressions and extents in the fields of ``node`` itself."""
+    for f in fields(node):
+        yield from _exprs_in(getattr(node, f.name))
+
+
+def _exprs_in(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _exprs_in(item)
+    elif is_dataclass(value) and not isinstance(value, (Node, Reducer)):
+        for f in fields(value):
+            yield from _exprs_in(getattr(value, f.name))
 
 
 def nodes_below(*roots: Node) -> Iterator[Node]:

@@ -9,8 +9,9 @@ from jaxte.lang import dtypes
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Expr, Reducer
 from jaxte.lang.operators import COMPARISONS, SELECT, Op
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape, plus, same, same_shape
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape, plus, same, same_shape, times
 from jaxte.lower.arrays.steps import Step, shape_after
+from jaxte.sets.affine import normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,40 +65,6 @@ class Spread(Node):
     @property
     def kind(self) -> Kind:
         return self.array.kind
-
-
-@dataclass(frozen=True, eq=False)
-class Joined(Node):
-    """Arrays one after the other along ``axis``."""
-
-    parts: tuple[Node, ...]
-    axis: int
-
-    @cached_property
-    def shape(self) -> Shape:
-        first, axis = self.parts[0].shape, self.axis
-        return (*first[:axis], plus(*(p.shape[axis] for p in self.parts)), *first[axis + 1 :])
-
-    @property
-    def kind(self) -> Kind:
-        return dtypes.promote(p.kind for p in self.parts)
-
-
-@dataclass(frozen=True, eq=False)
-class Stacked(Node):
-    """Arrays of one shape side by side along a dimension of their own."""
-
-    parts: tuple[Node, ...]
-    axis: int
-
-    @cached_property
-    def shape(self) -> Shape:
-        first = self.parts[0].shape
-        return (*first[: self.axis], plus(len(self.parts)), *first[self.axis :])
-
-    @property
-    def kind(self) -> Kind:
-        return dtypes.promote(p.kind for p in self.parts)
 
 
 # --- elementwise
@@ -184,7 +151,8 @@ class Reduced(Node):
 
     @cached_property
     def shape(self) -> Shape:
-        gone = range(self.array.ndim) if self.axes is None else self.axes
+        ndim = self.array.ndim
+        gone = range(ndim) if self.axes is None else [n % ndim for n in self.axes]
         extents = enumerate(self.array.shape)
         if self.keep:
             return tuple(ONE if n in gone else e for n, e in extents)
@@ -273,6 +241,194 @@ class Kept(Node):
     @property
     def shape(self) -> Shape:
         return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier(Node):
+    """A discrete Fourier transform: ``function`` is "fft" or, of real numbers, "rfft", or one of their inverses, of ``points`` in ``axes``."""
+
+    function: str
+    array: Node
+    points: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @cached_property
+    def shape(self) -> Shape:
+        found = list(self.array.shape)
+        for axis, count in zip(self.axes, self.points, strict=True):
+            found[axis] = plus(count)
+        if self.function == "rfft":
+            found[self.axes[-1]] = plus(self.points[-1] // 2 + 1)
+        return tuple(found)
+
+    @property
+    def kind(self) -> Kind:
+        own = self.array.dtype
+        if self.function == "irfft":
+            return dtypes.real_dtype(own), False
+        return {"float32": "complex64", "float64": "complex128"}.get(own, own), False
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution(Node):
+    """``lax.conv_general_dilated``; strides, padding and dilations are in the order of the kernel's spatial dimensions."""
+
+    lhs: Node
+    rhs: Node
+    strides: tuple[int, ...]
+    padding: tuple[tuple[Expr, Expr], ...]
+    lhs_dilation: tuple[int, ...]
+    rhs_dilation: tuple[int, ...]
+    dimensions: tuple[str, str, str]
+    groups: Expr = ONE
+
+    @cached_property
+    def shape(self) -> Shape:
+        lhs, rhs, out = self.dimensions
+        found = {"N": self.lhs.shape[lhs.index("N")], "C": self.rhs.shape[rhs.index("O")]}
+        for n, letter in enumerate(c for c in rhs if c not in "OI"):
+            x, k = self.lhs.shape[lhs.index(letter)], self.rhs.shape[rhs.index(letter)]
+            room = plus(times(plus(self.lhs_dilation[n]), plus(x, -1)), 1, *self.padding[n])
+            reach = plus(times(plus(self.rhs_dilation[n]), plus(k, -1)), 1)
+            found[letter] = normal((room - reach) // self.strides[n] + 1)
+        return tuple(found[letter] for letter in out)
+
+    @property
+    def kind(self) -> Kind:
+        return self.lhs.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Tensordot(Node):
+    """The product over the last dimension of ``lhs`` and the first one of ``rhs``."""
+
+    lhs: Node
+    rhs: Node
+
+    @property
+    def shape(self) -> Shape:
+        return (*self.lhs.shape[:-1], *self.rhs.shape[1:])
+
+    @property
+    def kind(self) -> Kind:
+        return dtypes.promote((self.lhs.kind, self.rhs.kind))
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceWindow(Node):
+    """Reductions over windows, by "sum", "prod", "max", "min", "any" or "all"; there is one window for each dimension."""
+
+    function: str
+    array: Node
+    start: Node
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[tuple[Expr, Expr], ...]
+    spacing: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    @cached_property
+    def shape(self) -> Shape:
+        found = []
+        for n, extent in enumerate(self.array.shape):
+            room = plus(times(plus(self.spacing[n]), plus(extent, -1)), 1, *self.padding[n])
+            reach = self.dilation[n] * (self.sizes[n] - 1) + 1
+            found.append(normal((room - reach) // self.strides[n] + 1))
+        return tuple(found)
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative(Node):
+    """A cumulative reduction along ``axis``: "sum", "prod", "max" or "min"."""
+
+    function: str
+    array: Node
+    axis: int
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes(Node):
+    """``lax.associative_scan`` of arrays by any associative combiner: one array, or a tuple of them."""
+
+    reducer: Reducer
+    arrays: tuple[Node, ...]
+    axis: int
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        if len(self.arrays) > 1:
+            raise ArrayError("a scan of several arrays is a tuple")
+        return self.arrays[0].shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.arrays[0].kind
+
+
+@dataclass(frozen=True, eq=False)
+class Flip(Node):
+    """An array the other way round in ``axes``."""
+
+    array: Node
+    axes: tuple[int, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return self.array.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class MapOver(Node):
+    """``function``, which the program defines, of each element along the first dimension, one after the other."""
+
+    function: str
+    array: Node
+    extents: Shape
+    own_kind: Kind
+
+    @property
+    def shape(self) -> Shape:
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Padded(Node):
+    """``fill`` before and after each dimension."""
+
+    array: Node
+    widths: tuple[tuple[Expr, Expr], ...]
+    fill: Node
+
+    @cached_property
+    def shape(self) -> Shape:
+        own = zip(self.array.shape, self.widths, strict=True)
+        return tuple(plus(extent, *pair) for extent, pair in own)
 
     @property
     def kind(self) -> Kind:

@@ -9,13 +9,14 @@ from jaxte.lang.expr import ONE, Axis
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import COMPARISONS, SELECT, Op
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Typed
+from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Broadcast, Cast, Stacked
+from jaxte.lower.arrays.operations import Apply, Broadcast, Cast
 from jaxte.lower.arrays.steps import Step
 from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps, broadcast
-from jaxte.lower.code.vocabulary import Statement, Value
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.intervals import simplify
 from jaxte.lower.views.scope import Scope
@@ -33,7 +34,7 @@ class Statements:
         self.target = target
         self.names = names
         self.printer = printer
-        self.statements: list[Statement] = []
+        self.statements: list[AnyStatement] = []
         self.written: dict[Node, str] = {}  # names of nodes; the bodies of one function share them
         self.wide = False  # whether the tensor is of 64-bit floats, or reads such
 
@@ -53,6 +54,14 @@ class Statements:
             self._define(self.names.new(wanted), value.code)
         return self.named(value)
 
+    def shared(self, node: Node) -> Name:
+        """The name of ``node``, which is computed once."""
+        if isinstance(node, Name):
+            return node
+        if node not in self.written:
+            self._define(self.names.numbered(self.target), node)
+        return Name(self.written[node], node.shape, node.kind)
+
     def named_tuple(self, node: Node) -> Name:
         """The name of a tuple of arrays."""
         if node not in self.written:
@@ -65,6 +74,13 @@ class Statements:
 
     def assign(self, target: str, code: Node) -> None:
         self.statements.append(Statement(self.label, target, code))
+
+    def step(self, node: Node, target: str = "") -> Name:
+        """The name of ``node``, in a statement of its own: ``target``, or a new one."""
+        target = target or self.names.numbered(self.target)
+        found = Name(target) if isinstance(node, Sums) else Name(target, node.shape, node.kind)
+        self.assign(found.identifier, node)
+        return found
 
     def text(self, value: Value) -> str:
         """The text of ``value``."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lang.scalars import CALL
 from jaxte.lower.arrays.leaves import Text
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array, as_atom
 from jaxte.lower.code.vocabulary import Statement, Value
@@ -17,7 +18,13 @@ _SHORT = 40
 
 def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, Scope], Value, list[str]]:
     """The texts of arrays: names, or short expressions that bind like calls."""
-    texts: list[str] = []
+    nodes = yield from operands_of(body, arrays)
+    return [body.printer.text(node) for node in nodes]
+
+
+def operands_of(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
+    """The nodes of arrays: names, or short ones that bind like calls."""
+    found: list[Node] = []
     for array in arrays:
         direct, body.direct = body.direct, True
         value = yield array.body, Scope(array.axes)
@@ -26,8 +33,8 @@ def operands_text(body: Body, arrays: Sequence[Array]) -> Generator[tuple[Expr, 
         entire = Value(body.full(value, array.axes), array.axes, value.kind)
         text, strength = body.printer.write(entire.code)
         short = len(text) <= _SHORT and strength == CALL
-        texts.append(text if short else body.text(body.named(entire)))
-    return texts
+        found.append(entire.code if short else body.named(entire).code)
+    return found
 
 
 def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str:
@@ -38,8 +45,10 @@ def assigned(body: Body, lines: Callable[[Callable[[], str]], list[str]]) -> str
     return target
 
 
-def whole(text: str, axes: tuple[Axis, ...], node: Reduce) -> Value:
+def whole(text: str | Node, axes: tuple[Axis, ...], node: Reduce) -> Value:
     """An expression over all of ``axes``, which may need parentheses."""
+    if isinstance(text, Node):
+        return Value(text, axes, (node.dtype, False))
     strength = CALL if as_atom(text) == text else 0
     return Value(
         Text(text, strength, tuple(a.hi for a in axes), (node.dtype, False)), axes, (node.dtype, False)

@@ -1,20 +1,27 @@
-"""Expressions with dimensions of known extents, each of which has a letter: what sources made of reshapes are written with."""
+"""Arrays of known extents with a letter for each dimension: what forms made of reshapes are written with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis
-from jaxte.lower.code.spec import Array, as_atom, tuple_text
-from jaxte.lower.printing.numbers import dtype_text
+from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
+from jaxte.lower.arrays import operations
+from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Spread
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Reshape, Transpose
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Array
+
+NO_WIDTH: tuple[Expr, Expr] = (ZERO, ZERO)
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """An expression and its dimensions: a letter and an extent for each."""
+    """A node and its dimensions: a letter and an extent for each."""
 
-    text: str
+    node: Node
     letters: str
     extents: tuple[int, ...]
 
@@ -23,88 +30,88 @@ class Shaped:
         own = (*self.extents[:at], *extents, *self.extents[at + taken :])
         named = self.letters[:at] + letters + self.letters[at + taken :]
         if own == self.extents:
-            return Shaped(self.text, named, own)
-        return Shaped(f"{as_atom(self.text)}.reshape({', '.join(map(str, own))})", named, own)
+            return Shaped(self.node, named, own)
+        return Shaped(apply_steps(self.node, [Reshape(tuple(map(as_expr, own)))]), named, own)
 
     def padded(self, at: int, before: int, behind: int) -> Shaped:
         """Zeros before and behind dimension ``at``; elements are cut off where a number is negative."""
-        cut = self.sliced(at, max(0, -before), self.extents[at] - max(0, -behind))
-        before, behind = max(0, before), max(0, behind)
-        if not before and not behind:
-            return cut
-        widths = ["(0, 0)"] * len(self.extents)
-        widths[at] = f"({before}, {behind})"
-        extents = (*cut.extents[:at], before + cut.extents[at] + behind, *cut.extents[at + 1 :])
-        return Shaped(f"jnp.pad({cut.text}, {widths_text(widths)})", cut.letters, extents)
+        return self.padded_by({at: (before, behind)})
+
+    def padded_by(self, widths: Mapping[int, tuple[int, int]]) -> Shaped:
+        """The same in several dimensions, in one pad."""
+        cut, entries, extents = self, [NO_WIDTH] * len(self.extents), list(self.extents)
+        for at, (before, behind) in widths.items():
+            cut = cut.sliced(at, max(0, -before), cut.extents[at] - max(0, -behind))
+            entries[at] = as_expr(max(0, before)), as_expr(max(0, behind))
+            extents[at] += before + behind
+        return Shaped(apply_steps(cut.node, [Pad(tuple(entries))]), self.letters, tuple(extents))
 
     def spread(self, at: int, before: int, behind: int, step: int, dtype: str) -> Shaped:
         """The same with the elements of dimension ``at`` ``step`` apart, and zeros between them."""
         if step == 1:
             return self.padded(at, before, behind)
-        widths = ["(0, 0, 0)"] * len(self.extents)
-        widths[at] = f"({before}, {behind}, {step - 1})"
+        widths: list[tuple[Expr, Expr, int]] = [(*NO_WIDTH, 0)] * len(self.extents)
+        widths[at] = as_expr(before), as_expr(behind), step - 1
         length = before + step * (self.extents[at] - 1) + 1 + behind
         extents = (*self.extents[:at], length, *self.extents[at + 1 :])
-        zero = f"{dtype_text(dtype)}(0)"
-        return Shaped(f"lax.pad({self.text}, {zero}, {tuple_text(widths)})", self.letters, extents)
+        return Shaped(Spread(self.node, Typed(Number(0), dtype), tuple(widths)), self.letters, extents)
 
     def every(self, at: int, start: int, step: int, count: int) -> Shaped:
         """``count`` elements of dimension ``at``, from ``start`` on and ``step`` apart."""
         stop = start + step * (count - 1) + 1
-        if step == 1:
-            return self.sliced(at, start, stop)
-        extents = (*self.extents[:at], count, *self.extents[at + 1 :])
-        entry = f"{start or ''}:{stop if stop < self.extents[at] else ''}:{step}"
-        return Shaped(self._indexed(at, entry), self.letters, extents)
+        return self.sliced(at, start, stop) if step == 1 else self._range(at, start, stop, step, count)
 
     def sliced(self, at: int, start: int, stop: int) -> Shaped:
         if (start, stop) == (0, self.extents[at]):
             return self
-        entry = f"{start or ''}:{stop if stop < self.extents[at] else ''}"
-        extents = (*self.extents[:at], stop - start, *self.extents[at + 1 :])
-        return Shaped(self._indexed(at, entry), self.letters, extents)
+        return self._range(at, start, stop, 1, stop - start)
 
-    def at(self, at: int, name: str) -> Shaped:
-        """Without dimension ``at``: its element at the position that ``name`` has."""
+    def _range(self, at: int, start: int, stop: int, step: int, count: int) -> Shaped:
+        first = as_expr(start) if start else None
+        last = as_expr(stop) if stop < self.extents[at] else None
+        return self._indexed(at, Range(first, last, step), count)
+
+    def at(self, at: int, position: Expr) -> Shaped:
+        """Without dimension ``at``: its element at ``position``."""
         extents = (*self.extents[:at], *self.extents[at + 1 :])
-        return Shaped(self._indexed(at, name), self.letters[:at] + self.letters[at + 1 :], extents)
+        node = apply_steps(self.node, [Index((*(ALL,) * at, position))])
+        return Shaped(node, self.letters[:at] + self.letters[at + 1 :], extents)
 
-    def moving(self, at: int, start: str, step: int, count: int) -> Shaped:
-        """``count`` elements of dimension ``at``, ``step`` apart, from the position on that the text ``start`` is."""
-        entry = f"{start}:{start} + {step * (count - 1) + 1}{f':{step}' if step > 1 else ''}"
-        return Shaped(
-            self._indexed(at, entry), self.letters, (*self.extents[:at], count, *self.extents[at + 1 :])
-        )
+    def moving(self, at: int, start: Expr, step: int, count: int) -> Shaped:
+        """``count`` elements of dimension ``at``, ``step`` apart, from the position ``start`` on."""
+        return self._indexed(at, moving(start, step * (count - 1) + 1, step), count)
 
     def reversed(self, at: int) -> Shaped:
-        return Shaped(self._indexed(at, "::-1"), self.letters, self.extents)
+        return self._indexed(at, Range(step=-1), self.extents[at])
 
     def arranged(self, letters: str) -> Shaped:
         if letters == self.letters:
             return self
         order = tuple(self.letters.index(letter) for letter in letters)
-        return Shaped(f"jnp.transpose({self.text}, {order})", letters, tuple(self.extents[n] for n in order))
+        extents = tuple(self.extents[n] for n in order)
+        return Shaped(apply_steps(self.node, [Transpose(order)]), letters, extents)
 
-    def _indexed(self, at: int, entry: str) -> str:
-        return f"{as_atom(self.text)}[{', '.join([*[':'] * at, entry])}]"
-
-
-def widths_text(widths: Sequence[str]) -> str:
-    """The pairs of ``jnp.pad``: one of them as it is."""
-    return widths[0] if len(widths) == 1 else tuple_text(widths)
+    def _indexed(self, at: int, entry: Range, count: int) -> Shaped:
+        extents = (*self.extents[:at], count, *self.extents[at + 1 :])
+        return Shaped(apply_steps(self.node, [Index((*(ALL,) * at, entry))]), self.letters, extents)
 
 
-def shaped(array: Array, roles: Sequence[str | Axis], text: str, letters: dict[Axis, str]) -> Shaped:
-    """The operand ``text`` whose dimensions have ``roles``: a letter, or an axis that has one in ``letters``."""
+def moving(start: Expr, reach: Expr | int, step: int = 1) -> Range:
+    """The slice from ``start`` on, of ``reach`` positions, every ``step``-th of them."""
+    return Range(start, start + reach, step)
+
+
+def shaped(array: Array, roles: Sequence[str | Axis], node: Node, letters: dict[Axis, str]) -> Shaped:
+    """The operand ``node`` whose dimensions have ``roles``: a letter, or an axis that has one in ``letters``."""
     named = "".join(letters[r] if isinstance(r, Axis) else r for r in roles)
-    return Shaped(text, named, tuple(int(a.hi) for a in array.axes))
+    return Shaped(node, named, tuple(int(a.hi) for a in array.axes))
 
 
 def einsum(first: Shaped, second: Shaped, out: str) -> Shaped:
     """Their product, summed over the dimensions that are not in ``out``."""
     known = dict(zip(first.letters + second.letters, first.extents + second.extents, strict=True))
-    text = f'jnp.einsum("{first.letters},{second.letters}->{out}", {first.text}, {second.text})'
-    return Shaped(text, out, tuple(known[letter] for letter in out))
+    node = operations.Einsum(f"{first.letters},{second.letters}->{out}", (first.node, second.node))
+    return Shaped(node, out, tuple(known[letter] for letter in out))
 
 
 def letters_of(axes: Sequence[Axis], reserved: str) -> dict[Axis, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from jaxte.lang.expr import ONE, ZERO, Axis
+from jaxte.lang.expr import ONE, ZERO, Axis, Expr
 from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Reduced, View
+from jaxte.lower.arrays.operations import Apply, Broadcast, Reduced, View
 from jaxte.lower.arrays.steps import (
     ALL,
     NEW,
@@ -45,6 +46,17 @@ def _does_nothing(step: Step) -> bool:
         case Repeat(_, times):
             return times is ONE
     return False
+
+
+def finished(
+    node: Node, shape: Sequence[Expr] | None, extents: Sequence[Expr] | None, scale: Node | None
+) -> Node:
+    """``node`` in another shape, repeated to ``extents``, times ``scale``, as far as these are given."""
+    if shape is not None:
+        node = apply_steps(node, [Reshape(tuple(shape))])
+    if extents is not None:
+        node = Broadcast(node, tuple(extents))
+    return node if scale is None else Apply(MULTIPLY, (scale, node))
 
 
 def broadcast(value: Value, dims: Sequence[Axis]) -> Node:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.dtypes import Kind
-from jaxte.lang.expr import Axis
+from jaxte.lang.expr import Axis, Reducer
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Step
 from jaxte.lower.printing.printer import Printer
@@ -51,6 +51,46 @@ class Statement:
     target: str
     source: Node | None = None
     body: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function ``name`` of arrays called ``params``: ``statements``, and the result."""
+
+    scope: str
+    name: str
+    params: tuple[str, ...]
+    statements: tuple[AnyStatement, ...]
+    result: Node
+
+    @property
+    def target(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixFunction:
+    """The function ``name`` of an array, or a tuple of ``reducer.arity``: cumulative reductions along ``axis`` in blocks.
+
+    ``step`` makes the next "total" of "total" and "part"; ``position`` is the value that is asked for.
+    """
+
+    scope: str
+    name: str
+    reducer: Reducer
+    position: int
+    ndim: int
+    axis: int
+    reverse: bool
+    step: Node
+    identities: tuple[Node, ...]
+
+    @property
+    def target(self) -> str:
+        return self.name
+
+
+AnyStatement = Statement | Function | PrefixFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +252,7 @@ class Program:
     name: str
     params: tuple[tuple[str, Tensor], ...]
     sizes: tuple[tuple[str, str], ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[AnyStatement, ...]
     results: tuple[str, ...]
     formulas: tuple[str, ...]
     choices: tuple[Choice, ...]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import keyword
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
 
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Var
+from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.scalars import CALL, SIGN
 from jaxte.lang.text import text as shown
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays import data, leaves, operations
-from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays import data, leaves, loops, operations
+from jaxte.lower.arrays.node import Node, extents_in, nodes_below
 from jaxte.lower.arrays.steps import (
     ALL,
     Entry,
@@ -38,6 +40,7 @@ class Printer:
     def __init__(self, names: Mapping[Var, str]) -> None:
         self._names = names
         self._written: dict[Node, Written] = {}
+        self._variables: dict[Axis, str] = {}  # of the loops around what is written now
 
     def text(self, item: Node | Expr) -> str:
         """The text of a node, or of an extent."""
@@ -45,6 +48,8 @@ class Printer:
 
     def write(self, node: Node) -> Written:
         """The text of a node, and how strongly it binds."""
+        if self._variables:  # what is in a loop is written with its variables
+            return self._node(node)
         if node not in self._written:
             self._written[node] = self._node(node)
         return self._written[node]
@@ -64,7 +69,7 @@ class Printer:
                 case Var():
                     memo[node] = self._size_name(node), CALL
                 case Axis():
-                    memo[node] = node.name, CALL
+                    memo[node] = self._variables[node], CALL
                 case Call(op, args) if op.name in ("maximum", "minimum"):
                     memo[node] = f"{op.name[:3]}({', '.join(memo[a][0] for a in args)})", CALL
                 case Call(op, args):
@@ -142,9 +147,8 @@ class Printer:
             case Reshape(shape):
                 return f"{self.atom(own)}.reshape({', '.join(map(self.text, shape)) or '()'})", CALL
             case Transpose(order):
-                if order == (1, 0):
-                    return f"{self.atom(own)}.T", CALL
-                return _call("jnp.transpose", self.text(own), str(order))
+                moved = "T" if order == (1, 0) else f"transpose({', '.join(map(str, order))})"
+                return f"{self.atom(own)}.{moved}", CALL
             case Repeat(axis, times):
                 return _call("jnp.repeat", self.text(own), self.text(times), axis=str(axis))
             case Tile(axis, times, ndim):
@@ -180,18 +184,78 @@ class Printer:
     @_node.register
     def _(self, node: operations.Spread) -> Written:
         widths = [f"({self.text(a)}, {self.text(b)}, {n})" for a, b, n in node.widths]
-        return _call("lax.pad", self.text(node.array), self.text(node.fill), f"[{', '.join(widths)}]")
+        return _call("lax.pad", self.text(node.array), self.text(node.fill), tuple_text(widths))
 
     @_node.register
-    def _(self, node: operations.Joined) -> Written:
-        return _call("jnp.concatenate", self._listed(node.parts), axis=str(node.axis))
+    def _(self, node: loops.Joined) -> Written:
+        return _call("jnp.concatenate", self._listed(node.parts), axis=str(node.axis) if node.axis else "")
 
     @_node.register
-    def _(self, node: operations.Stacked) -> Written:
+    def _(self, node: loops.Stacked) -> Written:
         return _call("jnp.stack", self._listed(node.parts), axis=str(node.axis))
 
     def _listed(self, parts: Sequence[Node]) -> str:
+        if len(parts) == 1 and isinstance(parts[0], loops.Items):
+            return self.text(parts[0])
         return f"[{', '.join(map(self.text, parts))}]"
+
+    @_node.register
+    def _(self, node: loops.Each) -> Written:
+        before = self._variables
+        taken = self._names_in(node)
+        for own in node.loops:
+            for axis in (
+                own.axes
+                if isinstance(own, loops.Choices)
+                else [own.axis]
+                if isinstance(own, loops.Loop)
+                else []
+            ):
+                self._variables = {**self._variables, axis: _free_name(axis.name, taken)}
+                taken.add(self._variables[axis])
+        ranges = " ".join(map(self._loop, node.loops))
+        written = f"{self.text(node.element)} {ranges}"
+        self._variables = before
+        return written, 0
+
+    def _names_in(self, node: Node) -> set[str]:
+        """The names that the text of ``node`` mentions, but for variables of loops."""
+        found = set(self._variables.values())
+        for below in nodes_below(node):
+            if isinstance(below, leaves.Name):
+                found.add(below.identifier)
+            found |= {
+                self._size_name(n) for e in extents_in(below) for n in postorder(e) if isinstance(n, Var)
+            }
+        return found
+
+    def _loop(self, own: loops.Loop | loops.Choices | loops.Parts) -> str:
+        match own:
+            case loops.Loop(axis, step, backwards):
+                bounds = str(axis.hi) if step == 1 else f"0, {axis.hi}, {step}"
+                turns = f"range({bounds})"
+                return f"for {self._variables[axis]} in {f'reversed({turns})' if backwards else turns}"
+            case loops.Choices(axes, rows):
+                listed = tuple_text(tuple_text(map(str, row)) for row in rows)
+                return f"for {', '.join(self._variables[a] for a in axes)} in {listed}"
+            case loops.Parts(names, arrays, places, count):
+                split = [
+                    _call("jnp.split", self.text(a), str(count), axis=str(n) if n else "")[0]
+                    for a, n in zip(arrays, places, strict=True)
+                ]
+                return f"for {', '.join(map(self.text, names))} in zip({', '.join(split)})"
+
+    @_node.register
+    def _(self, node: loops.Total) -> Written:
+        return f"sum({self.text(node.parts)})", CALL
+
+    @_node.register
+    def _(self, node: loops.Folded) -> Written:
+        return _call("functools.reduce", combiner_source(node.reducer), self._listed(node.parts))
+
+    @_node.register
+    def _(self, node: loops.Tuple) -> Written:
+        return tuple_text(map(self.text, node.items)), CALL
 
     @_node.register
     def _(self, node: operations.Apply) -> Written:
@@ -228,6 +292,97 @@ class Printer:
         operands, starts = ([self.text(n) for n in own] for own in (node.arrays, node.starts))
         listed = [own[0] if len(own) == 1 else tuple_text(own) for own in (operands, starts)]
         return _call("lax.reduce", *listed, combiner_source(node.reducer), tuple_text(map(str, node.axes)))
+
+    @_node.register
+    def _(self, node: operations.Fourier) -> Written:
+        array, points, axes = self.text(node.array), node.points, node.axes
+        if len(points) > 1:
+            return _call(f"jnp.fft.{node.function}n", array, str(points), str(axes))
+        axis = "" if axes[0] == len(node.array.shape) - 1 else str(axes[0])
+        return _call(f"jnp.fft.{node.function}", array, str(points[0]), axis=axis)
+
+    @_node.register
+    def _(self, node: operations.Convolution) -> Written:
+        named = {"window_strides": str(node.strides), "padding": tuple_text(map(self.shape, node.padding))}
+        for name, own in (("lhs_dilation", node.lhs_dilation), ("rhs_dilation", node.rhs_dilation)):
+            named[name] = str(own) if any(n != 1 for n in own) else ""
+        named["dimension_numbers"] = tuple_text(f'"{d}"' for d in node.dimensions)
+        named["feature_group_count"] = "" if node.groups is ONE else self.text(node.groups)
+        return _call("lax.conv_general_dilated", self.text(node.lhs), self.text(node.rhs), **named)
+
+    @_node.register
+    def _(self, node: operations.Tensordot) -> Written:
+        return _call("jnp.tensordot", self.text(node.lhs), self.text(node.rhs), "1")
+
+    @_node.register
+    def _(self, node: operations.Padded) -> Written:
+        pairs = [f"({self.text(a)}, {self.text(b)})" for a, b in node.widths]
+        widths = pairs[0] if len(pairs) == 1 else tuple_text(pairs)
+        return _call("jnp.pad", self.text(node.array), widths, constant_values=self.text(node.fill))
+
+    @_node.register
+    def _(self, node: operations.ReduceWindow) -> Written:
+        named = {"window_dimensions": str(node.sizes), "window_strides": str(node.strides)}
+        named["padding"] = tuple_text(map(self.shape, node.padding))
+        for name, own in (("base_dilation", node.spacing), ("window_dilation", node.dilation)):
+            named[name] = str(own) if any(n != 1 for n in own) else ""
+        given = self.text(node.array), self.text(node.start), _WINDOWS[node.function]
+        return _call("lax.reduce_window", *given, **named)
+
+    @_node.register
+    def _(self, node: operations.Cumulative) -> Written:
+        module = "jnp" if node.function in ("sum", "prod") and not node.reverse else "lax"
+        reverse = "True" if node.reverse else ""
+        function = f"{module}.cum{node.function}"
+        return _call(function, self.text(node.array), axis=str(node.axis), reverse=reverse)
+
+    @_node.register
+    def _(self, node: operations.Prefixes) -> Written:
+        reverse = "True" if node.reverse else ""
+        # Backwards, lax.associative_scan passes later elements first; compositions of maps do not commute.
+        own = node.reducer
+        own = replace(own, lhs=own.rhs, rhs=own.lhs) if node.reverse else own
+        arrays = self._one_or_all(node.arrays)
+        return _call(
+            "lax.associative_scan", combiner_source(own), arrays, axis=str(node.axis), reverse=reverse
+        )
+
+    def _one_or_all(self, nodes: Sequence[Node]) -> str:
+        return self.text(nodes[0]) if len(nodes) == 1 else tuple_text(map(self.text, nodes))
+
+    @_node.register
+    def _(self, node: loops.Scanned) -> Written:
+        reverse = "True" if node.reverse else ""
+        arrays = self._one_or_all(node.starts), self._one_or_all(node.elements)
+        return _call("lax.scan", node.function, *arrays, reverse=reverse, unroll=str(node.unroll))[
+            0
+        ] + "[1]", CALL
+
+    @_node.register
+    def _(self, node: data.Sorting) -> Written:
+        return _call(f"jnp.{node.function}", self.text(node.array))
+
+    @_node.register
+    def _(self, node: data.Take) -> Written:
+        return _call("jnp.take", self.text(node.array), self.text(node.positions), axis=str(node.axis))
+
+    @_node.register
+    def _(self, node: operations.Flip) -> Written:
+        return _call("jnp.flip", self.text(node.array), axis=str(node.axes))
+
+    @_node.register
+    def _(self, node: operations.MapOver) -> Written:
+        return _call("lax.map", node.function, self.text(node.array))
+
+    @_node.register
+    def _(self, node: loops.Sums) -> Written:
+        start = f"[{dtype_text(node.parts.dtype)}(0)] * {node.count}"
+        add = "lambda a, b: [x + y for x, y in zip(a, b)]"
+        return _call("lax.reduce", f"[{self.text(node.parts)}]", start, add, str(node.axes))
+
+    @_node.register
+    def _(self, node: loops.Items) -> Written:
+        return self.write(node.values)
 
     @_node.register
     def _(self, node: operations.Item) -> Written:
@@ -278,6 +433,21 @@ class Printer:
         return f"{outputs}[{node.position}] if isinstance({outputs}, (tuple, list)) else {outputs}", 0
 
 
+def _free_name(wanted: str, taken: Collection[str]) -> str:
+    """``wanted``, or the first letter that is not taken."""
+    return next(name for name in (wanted, *_LETTERS) if name not in taken and name not in _RESERVED)
+
+
+_RESERVED = {*keyword.kwlist, "functools", "jax", "jnp", "lax", "range", "reversed", "sum", "zip"}
+_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
+_WINDOWS = {
+    "sum": "lax.add",
+    "prod": "lax.mul",
+    "max": "lax.max",
+    "min": "lax.min",
+    "any": "lax.bitwise_or",
+    "all": "lax.bitwise_and",
+}
 _KEPT = {"barrier": "lax.optimization_barrier", "apart": "_apart", "constant": "lax.stop_gradient"}
 
 

@@ -26,7 +26,7 @@ from jaxte.lower.arrays.leaves import Name, Text
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.operations import Combined, Einsum, Kept, View
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
-from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.views.condition_box import box_of, positive
@@ -83,7 +83,7 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
 
 
-def keep_apart(statements: list[Statement], tensor: Tensor, target: str, platform: str) -> None:
+def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, platform: str) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
     if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
         for n in range(len(statements) - 1, -1, -1):
@@ -206,12 +206,16 @@ def _is_cheap(body: Expr) -> bool:
     return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
 
 
-def behind_barrier(statement: Statement, platform: str) -> Statement:
+def behind_barrier(statement: AnyStatement, platform: str) -> AnyStatement:
     """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself.
 
     On the CPU by a call: XLA drops barriers there before it fuses loops.
     """
-    if statement.source is None or isinstance(statement.source, Name) or _is_made_alone(statement.source):
+    if (
+        not isinstance(statement, Statement)
+        or isinstance(statement.source, Name)
+        or _is_made_alone(statement.source)
+    ):
         return statement
     return replace(statement, source=Kept(statement.source, "apart" if platform == "cpu" else "barrier"))
 

@@ -16,7 +16,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
 from jaxte.lower.code.lines import lines_of
-from jaxte.lower.code.vocabulary import Choice, Program, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
@@ -128,7 +128,7 @@ class _Lowering:
     def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
         """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
         idents = dict(given)
-        statements: list[Statement] = []
+        statements: list[AnyStatement] = []
         choices: list[Choice] = []
         shared: dict[Node, str] = {}
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
@@ -175,7 +175,7 @@ def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringErr
     return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
 
 
-def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
+def lower_tensor(body: Body, tensor: Compute) -> list[AnyStatement]:
     """The statements that compute ``tensor``; the last one assigns it."""
     scope = Scope(tensor.axes)
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
@@ -200,8 +200,8 @@ def lower_tensor(body: Body, tensor: Compute) -> list[Statement]:
     else:
         code = body.full(value, tensor.axes)
     last = body.statements[-1] if body.statements else None
-    own = isinstance(code, Name) and last is not None and last.target == code.identifier
-    if own and last is not None and last.source is not None:  # the last line is the tensor itself
+    own = isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier
+    if own and isinstance(last, Statement) and last.source is not None:  # the last line is the tensor itself
         body.statements.pop()
         code = last.source
         if code in body.written:
@@ -300,9 +300,9 @@ def _extern(
     names: Names,
     groups: dict[object, str],
     functions: list[tuple[str, Callable[..., Any]]],
-) -> list[Statement]:
+) -> list[AnyStatement]:
     """A call of the function once for all its outputs, then the output that ``tensor`` is."""
-    statements: list[Statement] = []
+    statements: list[AnyStatement] = []
     scope = identifier(tensor.name)
     if tensor.group not in groups:
         function = names.new(f"{tensor.name}_fn")

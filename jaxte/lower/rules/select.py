@@ -14,8 +14,9 @@ from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Broadcast, Joined, Spread, Stacked
+from jaxte.lower.arrays.operations import Broadcast, Spread
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.python_text import broadcast

@@ -11,7 +11,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import Choice, Statement, Value
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Statement, Value
 from jaxte.lower.printing.numbers import tuple_text
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.tiles.blocks import Slice, Window
@@ -21,7 +21,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Compute, Tensor
 
 MakeBody = Callable[[str, str, str, Mapping[Tensor, str]], Body]
-Lower = Callable[[Body, Compute], list[Statement]]
+Lower = Callable[[Body, Compute], list[AnyStatement]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Written:
         choices: what became of them.
     """
 
-    statements: list[Statement]
+    statements: list[AnyStatement]
     names: dict[Tensor, str]
     choices: list[Choice]
 
@@ -101,7 +101,7 @@ class _Text:
         self.known = known
         self.writer = writer
         self.scope = scope
-        self.statements: list[Statement] = []
+        self.statements: list[AnyStatement] = []
         self.parameters: list[str] = []
         self.start = ""
         self.so_far: dict[Tensor, str] = {}
@@ -215,14 +215,14 @@ class _Text:
         """The carried tensor before the first tile."""
         constant = carried(update)
         body = self.writer.make_body(self.scope, self.scope, constant.name, self.known)
-        last = self.writer.lower(body, constant)[-1].source
-        assert last is not None
-        return self.writer.printer.text(last)
+        last = self.writer.lower(body, constant)[-1]
+        assert isinstance(last, Statement) and last.source is not None
+        return self.writer.printer.text(last.source)
 
-    def shaped(self, targets: Mapping[Tensor, str]) -> list[Statement]:
+    def shaped(self, targets: Mapping[Tensor, str]) -> list[AnyStatement]:
         """The statements that give what the loop returns its shape."""
         blocks = self.blocks
-        found: list[Statement] = []
+        found: list[AnyStatement] = []
         for member, position in self.tiles.members:
             target, shape = targets[member], [int(a.hi) for a in member.axes]
             text, rest = target, blocks.extent % blocks.size

@@ -23,7 +23,7 @@ from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.reductions import sum as te_sum
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, placeholder, var
-from tests.emitted import NAMES, check, feeds, run, split_guard, sum_of
+from tests.emitted import check, feeds, nodes, run, split_guard, sum_of, text_of
 
 
 def recognised(tensor: Compute) -> ConvolutionSpec:
@@ -41,7 +41,7 @@ def refused(tensor: Compute) -> str:
 
 
 def source_of(spec: ConvolutionSpec) -> str:
-    return convolution_source(spec, NAMES[: len(spec.operands)])
+    return text_of(convolution_source(spec, nodes(spec)))
 
 
 def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray], tolerance: float = 1e-4) -> str:

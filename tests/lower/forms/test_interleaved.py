@@ -41,7 +41,7 @@ CASES: dict[str, tuple[tuple[int, ...], Callable[..., Any], str]] = {
     "numbers between are padding": (
         (3, 8),
         lambda i, j: te.select(j % 2 == 0, A[i, j // 2], 0),
-        "Y = lax.pad(A, jnp.float32(0), [(0, 0, 0), (0, 1, 1)])\n",
+        "Y = lax.pad(A, jnp.float32(0), ((0, 0, 0), (0, 1, 1)))\n",
     ),
     "whole arrays are masked": (
         (3, 4),

@@ -18,7 +18,7 @@ from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
-from tests.emitted import NAMES, check, feeds
+from tests.emitted import check, feeds, nodes, text_of
 
 X = placeholder((3, 7), name="X")
 j = reduce_axis((0, 7), "j")
@@ -28,7 +28,7 @@ def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray]) -> str:
     assert isinstance(tensor.body, Reduce)
     spec = recognise_scan(tensor.axes, tensor.body)
     assert not isinstance(spec, Refusal), spec.reason
-    source = scan_source(spec, NAMES[: len(spec.operands)])
+    source = text_of(scan_source(spec, nodes(spec)))
     check(tensor, source, spec, arrays)
     return source
 
@@ -143,7 +143,8 @@ def test_symbolic_sizes():
     Y = compute((n,), lambda i: r.sum(V[own], own, where=own < i))
     spec = recognise_scan(Y.axes, Y.body)
     assert not isinstance(spec, Refusal)
-    assert scan_source(spec, ["V"], text) == "jnp.cumsum(jnp.pad(V, ((1, 0),)), axis=0)"
+    source = text_of(scan_source(spec, nodes(spec, ["V"])), n=n)
+    assert source == "jnp.cumsum(jnp.pad(V, (1, 0)), axis=0)"
 
 
 def test_refusals_say_why():

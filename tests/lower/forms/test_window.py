@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from jaxte.autodiff.reverse import differentiate
 from jaxte.lang import functions as f
 from jaxte.lang.expr import Expr, Reduce
-from jaxte.lang.text import text
-from jaxte.lower.code.spec import Refusal, write_extent
+from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowSpec, recognise_window
 from jaxte.lower.forms.window.text import (
     DOUBLING,
@@ -29,7 +27,7 @@ from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
-from tests.emitted import NAMES, check, feeds, split_guard
+from tests.emitted import NAMES, Steps, check, feeds, nodes, split_guard
 
 X = placeholder((2, 12, 11), name="X")
 V = placeholder((100,), name="V")
@@ -51,11 +49,10 @@ def verify(tensor: Compute, arrays: dict[Tensor, np.ndarray], form: str = SLICES
     return source
 
 
-def written(
-    spec: WindowSpec, names: Sequence[str], form: str = SLICES, write: Any = write_extent
-) -> list[str]:
-    fresh = itertools.chain(["Y"], (f"Y_{n}" for n in itertools.count(2)))
-    return window_source(spec, names, lambda: next(fresh), form, write)
+def written(spec: WindowSpec, names: Sequence[str], form: str = SLICES, **sizes: Any) -> list[str]:
+    steps = Steps(**sizes)
+    window_source(spec, nodes(spec, names), "Y", steps, form)
+    return steps.lines
 
 
 def pool(reducer: Callable[..., Any], size: int, stride: int, pad: int = 0) -> Compute:
@@ -242,7 +239,7 @@ def test_symbolic_sizes():
     Y = compute((n,), lambda i: r.sum(W[i + k], k))
     spec = recognise_window(Y.axes, Y.body)
     assert isinstance(spec, WindowSpec)
-    assert written(spec, ["A"], SLICES, text) == ["Y = A[:n] + A[1:n + 1] + A[2:n + 2]"]
+    assert written(spec, ["A"], SLICES, n=n) == ["Y = A[:n] + A[1:n + 1] + A[2:n + 2]"]
 
 
 def test_dtypes(rng):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.tensor import Compute, placeholder
-from tests.emitted import NAMES, check, feeds
+from tests.emitted import Steps, check, feeds, nodes, text_of
 
 small = st.integers(-2, 3)
 Index = Callable[[Expr, Expr], Expr]
@@ -66,16 +65,16 @@ def verify(tensor: Compute, recognise: Callable[..., Any], source: Callable[...,
     spec = recognise(tensor.axes, tensor.body)
     if isinstance(spec, (Refusal, UnrollSpec)):
         return
-    names = NAMES[: len(spec.operands)]
     rng = np.random.default_rng(0)
     leaves: Sequence[Any] = tensor.inputs
     arrays = feeds(rng, *leaves)
     if recognise is not recognise_window:
-        check(tensor, source(spec, names), spec, arrays, 1e-3)
+        check(tensor, text_of(source(spec, nodes(spec))), spec, arrays, 1e-3)
         return
     for form in (SLICES, SEPARABLE, DOUBLING, REDUCE_WINDOW):
-        fresh = itertools.chain(["Y"], (f"Y_{n}" for n in itertools.count(2)))
-        check(tensor, source(spec, names, lambda: next(fresh), form), spec, arrays, 1e-3)  # noqa: B023
+        steps = Steps()
+        source(spec, nodes(spec), "Y", steps, form)
+        check(tensor, steps.lines, spec, arrays, 1e-3)
 
 
 @given(indices(), indices(), conditions(), st.integers(1, 7), st.integers(1, 4))

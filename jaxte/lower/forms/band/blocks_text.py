@@ -16,18 +16,22 @@ Where there are several bands, one of them is skewed. In the others the product 
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
-from jaxte.lang.expr import Axis
-from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, widths_text
-from jaxte.lower.code.spec import as_atom, as_factor, tuple_text
+from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.operators import MULTIPLY
+from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply
+from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of
+from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.forms.band.remainders import added_remainders, by_remainders, columns_in_all
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, Band, BandSpec, Dims, Part
 
-Assign = Callable[[str], str]
+Assign = Callable[[Node], Node]
 _LARGEST, _SMALLEST = 64, 16
 _WORTH_COPIES = (
     1.25  # how many more entries a single block may have than several, for which columns are copied
@@ -85,7 +89,7 @@ def blocks_of(band: Band) -> Blocks:
 
 
 class _Writer:
-    def __init__(self, spec: BandSpec, skewed: int, texts: Sequence[str], assign: Assign) -> None:
+    def __init__(self, spec: BandSpec, skewed: int, assign: Assign) -> None:
         self.spec = spec
         self.band = spec.bands[skewed]
         self.blocks = blocks_of(self.band)
@@ -107,18 +111,15 @@ class _Writer:
         self.block, self.remainder = "n" if b.count > 1 else "", "s" if b.step > 1 else ""
         self.counts = (b.count,) if b.count > 1 else ()
         self.steps = (b.step,) if b.step > 1 else ()
-        taken = {
-            node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
-        }
-        names = (name for name in _LOOPS if name not in taken)
-        self.loops = {n: next(names) for n in self.outer}
-        self.each = next(names)  # remainder
+        names = iter(_LOOPS)
+        self.loops = {n: loop(next(names), spec.bands[n].window) for n in self.outer}
+        self.each = loop(next(names), b.step)  # remainder
 
     def named(self, shaped: Shaped) -> Shaped:
-        return Shaped(self.assign(shaped.text), shaped.letters, shaped.extents)
+        return Shaped(self.assign(shaped.node), shaped.letters, shaped.extents)
 
-    def operand(self, dims: Dims, text: str) -> Shaped:
-        return Shaped(text, self.roles(dims.roles), tuple(int(a.hi) for a in dims.array.axes))
+    def operand(self, dims: Dims, node: Node) -> Shaped:
+        return Shaped(node, self.roles(dims.roles), tuple(int(a.hi) for a in dims.array.axes))
 
     def roles(self, roles: Sequence[Part | Axis]) -> str:
         """One letter for each role: rows i, columns j, diagonals w in the band that is skewed."""
@@ -139,7 +140,7 @@ class _Writer:
         for n in self.outer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
             widths[own] = outer.before, outer.reach - outer.before - y.extents[own]
-        y = _padded(y, widths)
+        y = y.padded_by(widths)
         if b.step > 1:
             y = y if b.stride == 1 else self.named(y)
             y = by_remainders(y, at, b.stride, b.step, self.each)
@@ -149,13 +150,12 @@ class _Writer:
         if b.spans == 1:
             return y
         y = self.named(y)
-        parts = [y.sliced(at, m, m + b.count).text for m in range(b.spans)]
-        written = ", ".join(parts)
+        parts = tuple(y.sliced(at, m, m + b.count).node for m in range(b.spans))
         if b.spans > 3:
-            moving = ", ".join([*[":"] * at, f"m:m + {b.count}"])
-            written = f"{y.text}[{moving}] for m in range({b.spans})"
+            span = loop("m", b.spans)
+            parts = (Each(y.moving(at, span.axis, 1, b.count).node, (span,)),)
         extents = (*y.extents[:at], b.count, b.width, *y.extents[at + 2 :])
-        return Shaped(f"jnp.concatenate([{written}], axis={at + 1})", y.letters, extents)
+        return Shaped(Joined(parts, at + 1), y.letters, extents)
 
     def skewed(self, p: Shaped) -> Shaped:
         """Diagonals as columns: rows of W elements as a parallelogram among zeros."""
@@ -191,12 +191,12 @@ class _Writer:
         at, b, band = y.letters.index(self.block or "j"), self.blocks, self.band
         if b.spans > 1:
             y = self.named(y.reshaped(at + 1, 1, "mj", (b.spans, b.across)))
-            here = ", ".join([*[":"] * (at + 1), "m"])
-            widths = ["(0, 0)"] * (len(y.extents) - 1)
-            widths[at] = f"(m, {b.spans - 1} - m)"
-            total = f"sum(jnp.pad({y.text}[{here}], {tuple_text(widths)}) for m in range({b.spans}))"
+            span = loop("m", b.spans)
+            widths: list[tuple[Expr, Expr]] = [NO_WIDTH] * (len(y.extents) - 1)
+            widths[at] = span.axis, as_expr(b.spans - 1) - span.axis
+            part = apply_steps(y.at(at + 1, span.axis).node, [Pad(tuple(widths))])
             extents = (*y.extents[:at], b.count + b.spans - 1, *y.extents[at + 2 :])
-            y = Shaped(total, y.letters.replace("m", ""), extents)
+            y = Shaped(Total(Each(part, (span,))), y.letters.replace("m", ""), extents)
         y = y.reshaped(at, len(self.counts) + 1, "j", (b.across * (b.count + b.spans - 1),))
         if b.step > 1:
             y = y if b.stride == 1 else self.named(y)
@@ -205,40 +205,39 @@ class _Writer:
         for n in self.outer:
             own, outer = y.letters.index(self.letters[Part(COLUMN, n)]), self.spec.bands[n]
             widths_of[own] = -outer.before, outer.columns + outer.before - y.extents[own]
-        return _padded(y, widths_of)
+        return y.padded_by(widths_of)
 
     # --- the bands that are not skewed: one diagonal after the other
 
     def diagonal(self, x: Shaped) -> Shaped:
         """``x`` at a diagonal of each outer band."""
         for n in self.outer:
-            x = x.at(x.letters.index(self.letters[Part(DIAGONAL, n)]), self.loops[n])
+            x = x.at(x.letters.index(self.letters[Part(DIAGONAL, n)]), self.loops[n].axis)
         return x
 
     def columns_of(self, y: Shaped) -> Shaped:
         """``y`` at the columns of the rows on a diagonal of each outer band."""
         for n in self.outer:
             band, at = self.spec.bands[n], y.letters.index(self.letters[Part(COLUMN, n)])
-            y = y.moving(at, _first_column(band, self.loops[n]), band.stride, band.rows)
+            y = y.moving(at, _first_column(band, self.loops[n].axis), band.stride, band.rows)
         return y
 
     def placed(self, y: Shaped) -> Shaped:
         """Rows on a diagonal of each outer band as columns among zeros; in a transposed product no stride is left there."""
         if not self.outer:
             return y
-        widths, extents = ["(0, 0)"] * len(y.extents), list(y.extents)
+        widths: list[tuple[Expr, Expr]] = [NO_WIDTH] * len(y.extents)
+        extents = list(y.extents)
         for n in self.outer:
             band, at = self.spec.bands[n], y.letters.index(self.letters[Part(COLUMN, n)])
-            here = _first_column(band, self.loops[n])
-            widths[at], extents[at] = f"({here}, {band.reach - band.rows} - {here})", band.reach
-        return Shaped(f"jnp.pad({y.text}, {tuple_text(widths)})", y.letters, tuple(extents))
-
-    def ranges(self) -> str:
-        return " ".join(f"for {self.loops[n]} in range({self.spec.bands[n].window})" for n in self.outer)
+            here = _first_column(band, self.loops[n].axis)
+            widths[at], extents[at] = (here, as_expr(band.reach - band.rows) - here), band.reach
+        return Shaped(apply_steps(y.node, [Pad(tuple(widths))]), y.letters, tuple(extents))
 
     def total(self, x: Shaped) -> Shaped:
         """The sum of ``x`` over all diagonals of the outer bands."""
-        return Shaped(f"sum({x.text} {self.ranges()})", x.letters, x.extents) if self.outer else x
+        loops = tuple(self.loops[n] for n in self.outer)
+        return Shaped(Total(Each(x.node, loops)), x.letters, x.extents) if loops else x
 
     def stacked(self, x: Shaped, out: str) -> Shaped:
         """``x`` over all of ``out``, with the diagonals of the outer bands as dimensions."""
@@ -246,38 +245,25 @@ class _Writer:
         x = x.arranged("".join(letter for letter in out if letter not in new))
         for letter in sorted(new, key=out.index):
             at = sum(other in x.letters for other in out[: out.index(letter)])
-            count, loop = self.spec.bands[new[letter]].window, self.loops[new[letter]]
-            text = f"jnp.stack([{x.text} for {loop} in range({count})], axis={at})"
+            turns = self.loops[new[letter]]
+            node = Stacked((Each(x.node, (turns,)),), at)
             letters = x.letters[:at] + letter + x.letters[at:]
-            x = Shaped(text, letters, (*x.extents[:at], count, *x.extents[at:]))
+            x = Shaped(node, letters, (*x.extents[:at], turns.count, *x.extents[at:]))
         return x
 
 
-def _padded(x: Shaped, widths: Mapping[int, tuple[int, int]]) -> Shaped:
-    """Zeros before and behind several dimensions, in one pad; elements are cut off where a number is negative."""
-    entries = ["(0, 0)"] * len(x.extents)
-    extents = list(x.extents)
-    for at, (before, behind) in widths.items():
-        x = x.sliced(at, max(0, -before), x.extents[at] - max(0, -behind))
-        entries[at] = f"({max(0, before)}, {max(0, behind)})"
-        extents[at] += before + behind
-    if all(entry == "(0, 0)" for entry in entries):
-        return x
-    return Shaped(f"jnp.pad({x.text}, {widths_text(entries)})", x.letters, tuple(extents))
+def _first_column(band: Band, diagonal: Axis) -> Expr:
+    """The first row's column on ``diagonal``."""
+    number = diagonal if band.step > 0 else as_expr(band.window - 1) - diagonal
+    return abs(band.step) * number
 
 
-def _first_column(band: Band, name: str) -> str:
-    """The text of the first row's column on diagonal ``name``."""
-    number = name if band.step > 0 else f"({band.window - 1} - {name})"
-    return number if abs(band.step) == 1 else f"{abs(band.step)} * {number}"
+def band_source(spec: BandSpec, operands: Sequence[Node], assign: Assign, skewed: int = 0) -> Node:
+    """``spec`` on the nodes of ``spec.operands``, by blocks of the band with the number ``skewed``.
 
-
-def band_source(spec: BandSpec, operands: Sequence[str], assign: Assign, skewed: int = 0) -> str:
-    """The expression of ``spec`` on the texts of ``spec.operands``, by blocks of the band with the number ``skewed``.
-
-    ``assign`` gives an expression a name.
+    ``assign`` gives a node a name.
     """
-    w = _Writer(spec, skewed, operands, assign)
+    w = _Writer(spec, skewed, assign)
     first, second = w.operand(spec.first, operands[0]), w.operand(spec.second, operands[1])
     out, n, s = w.roles(spec.out), w.block, w.remainder
     keep = w.named if w.outer else lambda x: x
@@ -294,4 +280,4 @@ def band_source(spec: BandSpec, operands: Sequence[str], assign: Assign, skewed:
         inner, columns = w.named(w.skewed(first)), w.named(w.in_columns(second))
         dense = einsum(w.diagonal(inner), w.columns_of(columns), out.replace("i", f"{n}i{s}"))
         result = w.out_rows(w.named(w.total(dense)))
-    return result.text if spec.scale is None else f"{as_factor(operands[2])} * {as_atom(result.text)}"
+    return result.node if spec.scale is None else Apply(MULTIPLY, (operands[2], result.node))

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from jaxte.lang.expr import Axis, Reduce
-from jaxte.lower.arrays.leaves import Text
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_text, whole
+from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.blocks_text import band_source, blocks_of
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
@@ -22,27 +23,23 @@ SLICES = "shifted products"
 def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
     """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
 
-    def assign(text: str) -> str:
-        if text.isidentifier():
-            return text
-        if Text(text) not in body.written:
-            body.written[Text(text)] = body.names.numbered(body.target)
-            body.assign(body.written[Text(text)], Text(text))
-        return body.written[Text(text)]
-
-    def candidate(form: str, work: Work, source: Callable[[Sequence[str]], str]) -> Candidate:
+    def candidate(form: str, work: Work, source: Callable[[Sequence[Node]], Node]) -> Candidate:
         def write() -> Search:
-            texts = yield from operands_text(body, spec.operands)
+            operands = yield from operands_of(body, spec.operands)
             body.note(form)
-            return whole(source(texts), axes, node)
+            return Value(source(operands), axes, (node.dtype, False))
 
         return Candidate(form, work, write)
 
     skewed = skewed_band(spec)
-    yield candidate(BLOCKS, band_work(spec), lambda texts: band_source(spec, texts, assign, skewed))
+    yield candidate(
+        BLOCKS, band_work(spec), lambda operands: band_source(spec, operands, body.shared, skewed)
+    )
     refusal = refusal_of_slices(spec)
     if refusal is None:
-        yield candidate(SLICES, slices_work(spec), lambda texts: slices_source(spec, texts, assign))
+        yield candidate(
+            SLICES, slices_work(spec), lambda operands: slices_source(spec, operands, body.shared)
+        )
     elif refusal.reason:
         body.refuse(SLICES, refusal.reason)
 

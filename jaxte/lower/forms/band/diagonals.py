@@ -16,16 +16,21 @@ and no slices. Numbers of 16 bits would be rounded at each diagonal.
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Mapping, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Read
+from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.identity import identical, place_of
+from jaxte.lang.operators import MULTIPLY
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.loops import Each, Loop, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply
+from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Step, Transpose
 from jaxte.lower.code.identifiers import identifier
-from jaxte.lower.code.lettered_array import widths_text
-from jaxte.lower.code.spec import Refusal, as_factor
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import LONGEST_UNROLLED
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.blocks_text import Assign
@@ -35,8 +40,6 @@ FEWEST_SLICES = 5  # fewer are written out one by one
 MOST_SLICES = 128  # XLA makes slow code of loops over more
 _NEAR = 32768  # bytes of the first cache, from which columns are read again for the next row
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other
-_LOOPS = ("k", "p", "q", "r", "s", "t", "u", "v", "w", "z", *(f"diagonal_{n}" for n in range(9)))
-_TAKEN = frozenset({"jnp", "lax", "jax", "sum", "range"})
 
 
 def refusal_of_slices(spec: BandSpec) -> Refusal | None:
@@ -82,67 +85,59 @@ def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:
     return prod(sizes[role] for role in spec.out[last + 1 :])
 
 
-def slices_source(spec: BandSpec, operands: Sequence[str], assign: Assign) -> str:
-    """The expression of ``spec`` on the texts of ``spec.operands``; ``assign`` gives an expression a name."""
+def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign) -> Node:
+    """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
     found = [
-        _operand(spec, dims, text, assign)
-        for dims, text in zip((spec.first, spec.second), operands, strict=False)
+        _operand(spec, dims, node, assign)
+        for dims, node in zip((spec.first, spec.second), operands, strict=False)
     ]
-    loops = _loops(spec, [text for text, _ in found])
-    factors = [_factor(spec, text, roles, loops) for text, roles in found]
-    ranges = " ".join(f"for {loop} in range({b.window})" for loop, b in zip(loops, spec.bands, strict=True))
-    total = f"sum({factors[0]} * {factors[1]} {ranges})"
-    return total if spec.scale is None else f"{as_factor(operands[2])} * {total}"
+    loops = _loops(spec)
+    first, second = (_factor(spec, node, roles, loops) for node, roles in found)
+    total = Total(Each(Apply(MULTIPLY, (first, second)), loops))
+    return total if spec.scale is None else Apply(MULTIPLY, (operands[2], total))
 
 
-def _loops(spec: BandSpec, operands: Sequence[str]) -> list[str]:
-    """A name for the diagonals of each band: that of their axis, unless one of ``operands``, which are names, is that."""
-    taken = {*operands, *_TAKEN, *keyword.kwlist}
-    found: list[str] = []
-    for number in range(len(spec.bands)):
-        own = spec.first.array.axes[place_of(Part(DIAGONAL, number), spec.first.roles)].name
-        found.append(next(n for n in (identifier(own), *_LOOPS) if n not in taken))
-        taken.add(found[-1])
-    return found
+def _loops(spec: BandSpec) -> tuple[Loop, ...]:
+    """The diagonals of each band, called as their axis is."""
+    own = [
+        spec.first.array.axes[place_of(Part(DIAGONAL, number), spec.first.roles)]
+        for number in range(len(spec.bands))
+    ]
+    return tuple(loop(identifier(a.name), b.window) for a, b in zip(own, spec.bands, strict=True))
 
 
-def _operand(spec: BandSpec, dims: Dims, text: str, assign: Assign) -> tuple[str, tuple[Part | Axis, ...]]:
+def _operand(spec: BandSpec, dims: Dims, node: Node, assign: Assign) -> tuple[Node, tuple[Part | Axis, ...]]:
     """An operand that is long enough for each slice, and its roles; those of the result are in the result's order."""
     of_result = [(r, n) for n, r in enumerate(dims.roles) if not _is_diagonal(r)]
     ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), spec.out)))
-    order = [n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles)]
-    if order != sorted(order):
-        text = f"jnp.transpose({text}, {tuple(order)})"
+    order = tuple(n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles))
     roles = tuple(dims.roles[n] for n in order)
-    widths = [_zeros_around(spec, role) for role in roles]
-    if any(map(any, widths)):
-        text = f"jnp.pad({text}, {widths_text([str(pair) for pair in widths])})"
-    return text if text.isidentifier() else assign(text), roles
+    widths = tuple((as_expr(a), as_expr(b)) for a, b in (_zeros_around(spec, role) for role in roles))
+    steps: list[Step] = [] if list(order) == sorted(order) else [Transpose(order)]
+    node = apply_steps(node, [*steps, Pad(widths)])
+    return node if isinstance(node, Name) else assign(node), roles
 
 
-def _factor(spec: BandSpec, text: str, roles: Sequence[Part | Axis], loops: Sequence[str]) -> str:
+def _factor(spec: BandSpec, node: Node, roles: Sequence[Part | Axis], loops: Sequence[Loop]) -> Node:
     """An operand at one position of each loop, with the dimensions of the result."""
-    entries: list[str] = []
+    entries: list[Entry] = []
     left = list(roles)  # of the operand, in the order of the result
     for role in spec.out:
         while left and _is_diagonal(left[0]):
-            entries.append(_loop(left.pop(0), loops))
-        entries.append(
-            _entry(spec, left.pop(0), loops)
-            if left and identical(_of_result(spec, left[0]), role)
-            else "None"
-        )
-    entries += [_loop(role, loops) for role in left]
-    while entries and entries[-1] == ":":
+            entries.append(_turn(left.pop(0), loops))
+        there = left and identical(_of_result(spec, left[0]), role)
+        entries.append(_entry(spec, left.pop(0), loops) if there else NEW)
+    entries += [_turn(role, loops) for role in left]
+    while entries and entries[-1] is ALL:
         entries.pop()
-    return f"{text}[{', '.join(entries)}]" if entries else text
+    return apply_steps(node, [Index(tuple(entries))])
 
 
-def _entry(spec: BandSpec, role: Part | Axis, loops: Sequence[str]) -> str:
+def _entry(spec: BandSpec, role: Part | Axis, loops: Sequence[Loop]) -> Range:
     """The slice of a dimension that is met on a diagonal."""
     if not isinstance(role, Part) or (role.role == ROW and spec.kind != TRANSPOSED):
-        return ":"
-    band, loop = spec.bands[role.band], loops[role.band]
+        return ALL
+    band, turn = spec.bands[role.band], loops[role.band].axis
     before, _ = _zeros_around(spec, role)
     last = abs(band.step) * (band.window - 1)
     if role.role == COLUMN:
@@ -151,21 +146,19 @@ def _entry(spec: BandSpec, role: Part | Axis, loops: Sequence[str]) -> str:
     else:
         start = before + band.before - (0 if band.step > 0 else last)
         factor, length, stride = -band.step, band.columns, 1
-    ends = [_position(start + n, factor, loop) for n in (0, length)]
-    return ":".join(ends if stride == 1 else [*ends, str(stride)])
+    first, stop = (_position(start + n, factor, turn) for n in (0, length))
+    return Range(first, stop, stride)
 
 
-def _position(constant: int, factor: int, name: str) -> str:
-    """The text of ``constant + factor * name``, which is nowhere negative."""
-    term = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
-    if factor < 0:
-        return f"{constant} - {term}"
-    return f"{term} + {constant}" if constant else term
+def _position(constant: int, factor: int, turn: Axis) -> Expr:
+    """``constant + factor * turn``, which is nowhere negative."""
+    term = abs(factor) * turn
+    return as_expr(constant) - term if factor < 0 else term + constant
 
 
-def _loop(role: Part | Axis, loops: Sequence[str]) -> str:
+def _turn(role: Part | Axis, loops: Sequence[Loop]) -> Axis:
     assert isinstance(role, Part)
-    return loops[role.band]
+    return loops[role.band].axis
 
 
 def _is_diagonal(role: Part | Axis) -> bool:

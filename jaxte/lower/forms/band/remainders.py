@@ -7,9 +7,11 @@ by a stride ``g``, there is a slice for each remainder.
 
 from __future__ import annotations
 
-from jaxte.lower.code.lettered_array import Shaped
-from jaxte.lower.code.spec import tuple_text
-from jaxte.lower.printing.numbers import dtype_text
+from jaxte.lang.expr import Expr, as_expr
+from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total
+from jaxte.lower.arrays.operations import Spread
+from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped
 
 
 def columns_in_all(count: int, stride: int, step: int) -> int:
@@ -17,29 +19,26 @@ def columns_in_all(count: int, stride: int, step: int) -> int:
     return stride * (step - 1) + step * (count - 1) + 1
 
 
-def by_remainders(y: Shaped, at: int, stride: int, step: int, loop: str) -> Shaped:
-    """The columns in dimension ``at`` of ``y`` as those of each remainder, which come next; ``loop`` is a free name."""
+def by_remainders(y: Shaped, at: int, stride: int, step: int, loop: Loop) -> Shaped:
+    """The columns in dimension ``at`` of ``y`` as those of each remainder, which come next."""
     count = (y.extents[at] - stride * (step - 1) - 1) // step + 1
     if stride == 1:
         return y.reshaped(at, 1, "js", (count, step))
-    start = f"{stride} * {loop}"
-    entry = f"{start}:{start} + {step * (count - 1) + 1}:{step}"
-    taken = f"{y.text}[{', '.join([*[':'] * at, entry])}]"
-    text = f"jnp.stack([{taken} for {loop} in range({step})], axis={at + 1})"
+    taken = y.moving(at, stride * loop.axis, step, count)
     letters = f"{y.letters[: at + 1]}s{y.letters[at + 1 :]}"
-    return Shaped(text, letters, (*y.extents[:at], count, step, *y.extents[at + 1 :]))
+    extents = (*y.extents[:at], count, step, *y.extents[at + 1 :])
+    return Shaped(Stacked((Each(taken.node, (loop,)),), at + 1), letters, extents)
 
 
-def added_remainders(y: Shaped, at: int, stride: int, loop: str, dtype: str) -> Shaped:
+def added_remainders(y: Shaped, at: int, stride: int, loop: Loop, dtype: str) -> Shaped:
     """All columns in dimension ``at``, of those of each remainder in the next one: the other way round."""
     count, step = y.extents[at : at + 2]
     length = columns_in_all(count, stride, step)
     if stride == 1:
         return y.reshaped(at, 2, "j", (length,))
-    widths = ["(0, 0, 0)"] * (len(y.extents) - 1)
-    widths[at] = f"({stride} * {loop}, {stride} * ({step - 1} - {loop}), {step - 1})"
-    taken = f"{y.text}[{', '.join([*[':'] * (at + 1), loop])}]"
-    placed = f"lax.pad({taken}, {dtype_text(dtype)}(0), {tuple_text(widths)})"
-    letters = y.letters[: at + 1] + y.letters[at + 2 :]
+    taken, turn = y.at(at + 1, loop.axis), loop.axis
+    widths: list[tuple[Expr, Expr, int]] = [(*NO_WIDTH, 0)] * len(taken.extents)
+    widths[at] = stride * turn, stride * (as_expr(step - 1) - turn), step - 1
+    placed = Spread(taken.node, Typed(Number(0), dtype), tuple(widths))
     extents = (*y.extents[:at], length, *y.extents[at + 2 :])
-    return Shaped(f"sum({placed} for {loop} in range({step}))", letters, extents)
+    return Shaped(Total(Each(placed, (loop,))), taken.letters, extents)

@@ -9,13 +9,11 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, Axis, Reduce, as_expr
-from jaxte.lower.arrays.leaves import Text
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.statements import name_of
-from jaxte.lower.body.write_form import assigned, operands_text, whole
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Statement, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
 from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
@@ -24,7 +22,7 @@ from jaxte.lower.forms.conv.per_group import groups_of, groups_source
 from jaxte.lower.forms.conv.per_image import (
     Image,
     held_bytes,
-    image_lines,
+    image_function,
     image_of,
     image_work,
     images_source,
@@ -54,14 +52,14 @@ def convolution_candidates(
     spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
 
     def write() -> Search:
-        texts = yield from operands_text(body, spec.operands)
+        operands = yield from operands_of(body, spec.operands)
         body.note("convolution")
-        return whole(convolution_source(spec, texts, body.printer.text), axes, node)
+        return Value(convolution_source(spec, operands), axes, (node.dtype, False))
 
     def write_groups() -> Search:
-        texts = yield from operands_text(body, spec.operands)
+        operands = yield from operands_of(body, spec.operands)
         body.note(PER_GROUP)
-        return whole(groups_source(spec, texts, body.printer.text), axes, node)
+        return Value(groups_source(spec, operands), axes, (node.dtype, False))
 
     if spec.groups is ONE or GROUPED not in body.policy.without:
         yield Candidate("convolution", convolution_work(spec, axes), write)
@@ -74,9 +72,9 @@ def convolution_candidates(
     else:
 
         def write_classes(classes: tuple[Classes, ...] = classes) -> Search:
-            texts = yield from operands_text(body, spec.operands)
+            operands = yield from operands_of(body, spec.operands)
             body.note(CLASSES)
-            return whole(classes_source(spec, classes, texts, body.printer.text), axes, node)
+            return Value(classes_source(spec, classes, operands), axes, (node.dtype, False))
 
         yield Candidate(CLASSES, classes_work(spec, axes, classes), write_classes)
     groups = groups_of(spec)
@@ -92,10 +90,9 @@ def convolution_candidates(
         return
 
     def write_sums(sums: TapSumsSpec = sums) -> Search:
-        texts = yield from operands_text(body, sums.operands)
+        operands = yield from operands_of(body, sums.operands)
         body.note(ONE_PASS)
-        target = assigned(body, lambda names: tap_sums_source(sums, texts, names(), body.printer.text))
-        return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
+        return Value(tap_sums_source(sums, operands, body.step), axes, (node.dtype, False))
 
     yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
 
@@ -116,13 +113,11 @@ def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
     for form, work in works.items():
 
         def write(form: str = form) -> Search:
-            texts = yield from operands_text(body, spec.operands)
+            operands = yield from operands_of(body, spec.operands)
             body.note(form)
             grouped = form != FOLDED
-            target = assigned(
-                body, lambda names: folded_source(spec, folds, texts, names, body.printer.text, grouped)
-            )
-            return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
+            value = folded_source(spec, folds, operands, body.step, grouped)
+            return Value(value, axes, (node.dtype, False))
 
         yield Candidate(form, work + copies, write)
 
@@ -141,14 +136,13 @@ def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Red
     caution = f"copies of one image take {work.temporaries:,.0f} bytes, all images {held:,}" if more else ""
 
     def write(image: Image = image) -> Search:
-        texts = yield from operands_text(body, spec.operands)
+        operands = yield from operands_of(body, spec.operands)
         body.note(IMAGES)
-        kernel, function = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
-        source = kernel_source(spec, image, texts[1], body.printer.text)
-        body.statements.append(Statement(body.label, kernel, Text(source)))
-        lines = image_lines(image, kernel, f"jnp.{spec.lhs.dtype}(0)")
-        body.statements.append(Statement(body.label, f"{function}(image)", None, lines))
-        return whole(images_source(spec, image, function, texts, body.printer.text), axes, node)
+        kernel, name = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
+        matrix = body.step(kernel_source(spec, image, operands[1]), kernel)
+        function = image_function(spec, image, matrix, body.label, name)
+        body.statements.append(function)
+        return Value(images_source(spec, image, function, operands), axes, (node.dtype, False))
 
     yield Candidate(IMAGES, work, write, caution)
 

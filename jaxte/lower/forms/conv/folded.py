@@ -14,16 +14,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Const, Expr
-from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, subscripted, tuple_text, write_extent
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.loops import Each, Stacked, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Spread
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
+from jaxte.lower.code.lettered_array import NO_WIDTH, moving
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.per_group import per_group_source
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, spatial_letters
+from jaxte.lower.forms.conv.spec import (
+    ConvolutionSpec,
+    call_source,
+    finished_source,
+    rearranged,
+    spatial_letters,
+)
 from jaxte.sets.affine import normal
 
 RANK = 2  # the dimensions that are left
 _MOST_TAPS = 32  # positions that are written as slices of their own
 
-Names = Callable[[], str]
+Assign = Callable[..., Name]  # of a node, and the name that it is to have
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,65 +122,56 @@ def _without(shape: Sequence[Expr], dims: str, letter: str, times: dict[str, int
 def folded_source(
     spec: ConvolutionSpec,
     folds: Sequence[Fold],
-    operands: Sequence[str],
-    names: Names,
-    write: Write = write_extent,
+    operands: Sequence[Node],
+    step: Assign,
     grouped: bool = False,
-) -> list[str]:
-    """The statements ``name = ...`` of ``spec`` on the texts of ``spec.operands``; the last one assigns the result.
+) -> Node:
+    """``spec`` on the nodes of ``spec.operands``.
 
     Args:
         spec: the convolution of all dimensions.
         folds: those that are laid out, from :func:`folds_of`.
-        operands: texts of the operands.
-        names: gives a new name whenever it is called.
-        write: the text of an extent.
+        operands: nodes of the operands.
+        step: gives a node a name, by default a new one.
         grouped: whether what is left is one convolution for each group.
     """
-    lines: list[str] = []
     whole = spec
-    lhs, rhs = (
-        reshaped(text, shape, write)
-        for text, shape in zip(operands[:2], (spec.lhs_shape, spec.rhs_shape), strict=True)
-    )
+    shapes = (spec.lhs_shape, spec.rhs_shape)
+    lhs, rhs = (rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
     for fold in folds:
-        target = names()
-        lines += [f"{target} = {line}" for line in _laid_out(spec, fold, lhs, target, write)]
-        lhs, rhs = target, _folded_kernel(spec, fold, rhs, write)
+        lhs = _laid_out(spec, fold, lhs, step)
+        rhs = _folded_kernel(spec, fold, rhs)
         spec = fold.spec
     left = replace(spec, lhs_shape=None, rhs_shape=None)
-    call = per_group_source if grouped else call_source
-    target = names()
-    lines.append(f"{target} = {call(left, (lhs, rhs), write)}")
+    result: Node = step((per_group_source if grouped else call_source)(left, (lhs, rhs)))
     before = [whole, *(fold.spec for fold in folds[:-1])]
     for spec, fold in zip(reversed(before), reversed(folds), strict=True):
-        target = _unfolded(spec, fold, target, write)
-    return [*lines, f"{names()} = {finished_source(whole, target, operands, write)}"]
+        result = _unfolded(spec, fold, result)
+    return step(finished_source(whole, result, operands))
 
 
-def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: str, target: str, write: Write) -> list[str]:
-    """Values of ``target``, one after the other: lhs with zeros around it, its slices stacked, and outputs and taps merged."""
+def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: Node, step: Assign) -> Node:
+    """lhs with zeros around it, its slices stacked, and outputs and taps merged, one after the other under one name."""
     dims = spec.dimension_numbers[0]
     at = dims.index(fold.letter)
-    found = []
+    target = ""
     padded = _padded(spec, fold, lhs, at)
-    if padded != lhs or not lhs.isidentifier():
-        found.append(padded)
-        lhs = target
+    if padded is not lhs or not isinstance(lhs, Name):
+        lhs = named = step(padded)
+        target = named.identifier
     by_tap = fold.taps <= fold.outputs
-    count, step = (fold.taps, fold.dilation) if by_tap else (fold.outputs, fold.stride)
+    count, move = (fold.taps, fold.dilation) if by_tap else (fold.outputs, fold.stride)
     length, pace = (fold.outputs, fold.stride) if by_tap else (fold.taps, fold.dilation)
-    every = f":{pace}" if pace > 1 else ""
     reach = pace * (length - 1) + 1
     place = {d: n for n, d in enumerate(dims)}
     if count == 1:
-        target = subscripted(lhs, at, f":{reach}{every}")
+        lhs = apply_steps(lhs, [Index((*(ALL,) * at, Range(None, as_expr(reach), pace)))])
         with_them = {"N" if by_tap else "C": at}
     else:
-        name = "i" if lhs != "i" else "j"
-        start = name if step == 1 else f"{step} * {name}"
-        slices = f"[{subscripted(lhs, at, f'{start}:{start} + {reach}{every}')} for {name} in range({count})]"
-        found.append(f"jnp.stack({slices}, axis={at})")
+        turns = loop("i", count)
+        part = apply_steps(lhs, [Index((*(ALL,) * at, moving(move * turns.axis, reach, pace)))])
+        lhs = named = step(Stacked((Each(part, (turns,)),), at), target)
+        target = named.identifier
         place = {
             d: n + (n > at) for d, n in place.items()
         }  # the slices come before what is left of the dimension
@@ -175,44 +179,36 @@ def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: str, target: str, write: W
     order = [
         p for d in dims if d != fold.letter for p in (place[d], *([with_them[d]] if d in with_them else []))
     ]
-    found.append(_moved(target, order, fold.spec.lhs_shape, write))
-    return found
+    return step(rearranged(rearranged(lhs, None, order), fold.spec.lhs_shape, None), target)
 
 
-def _padded(spec: ConvolutionSpec, fold: Fold, lhs: str, at: int) -> str:
-    ndim = len(spec.dimension_numbers[0])
+def _padded(spec: ConvolutionSpec, fold: Fold, lhs: Node, at: int) -> Node:
     if fold.padding == (0, 0) and fold.spacing == 1:
         return lhs
+    before, behind = map(as_expr, fold.padding)
+    ndim = len(spec.dimension_numbers[0])
     if fold.spacing == 1 and min(fold.padding) >= 0:
-        widths = [str(fold.padding) if n == at else "(0, 0)" for n in range(ndim)]
-        return f"jnp.pad({lhs}, {tuple_text(widths)})"
-    entries = [(*fold.padding, fold.spacing - 1) if n == at else (0, 0, 0) for n in range(ndim)]
-    return f"lax.pad({lhs}, jnp.{spec.lhs.dtype}(0), {tuple_text(map(str, entries))})"
+        return apply_steps(lhs, [Pad(tuple((before, behind) if n == at else NO_WIDTH for n in range(ndim)))])
+    entries = [(before, behind, fold.spacing - 1) if n == at else (*NO_WIDTH, 0) for n in range(ndim)]
+    return Spread(lhs, Typed(Number(0), spec.lhs.dtype), tuple(entries))
 
 
-def _folded_kernel(spec: ConvolutionSpec, fold: Fold, rhs: str, write: Write) -> str:
+def _folded_kernel(spec: ConvolutionSpec, fold: Fold, rhs: Node) -> Node:
     """The kernel with the taps of the dimension merged into its input features."""
     dims = spec.dimension_numbers[1]
     at = dims.index(fold.letter)
     order = [p for n, d in enumerate(dims) if n != at for p in ([n, at] if d == "I" else [n])]
-    return _moved(rhs, order, fold.spec.rhs_shape or (), write)
+    return rearranged(rearranged(rhs, None, order), fold.spec.rhs_shape or (), None)
 
 
-def _moved(text: str, order: Sequence[int], shape: Sequence[Expr] | None, write: Write) -> str:
-    if list(order) != sorted(order):
-        text = f"{as_atom(text)}.transpose({', '.join(map(str, order))})"
-    return reshaped(text, shape, write)
-
-
-def _unfolded(spec: ConvolutionSpec, fold: Fold, result: str, write: Write) -> str:
+def _unfolded(spec: ConvolutionSpec, fold: Fold, result: Node) -> Node:
     """The result with the outputs of the dimension, which are among its batch, at their own place."""
     out, left = spec.dimension_numbers[2], fold.spec.dimension_numbers[2]
     dims = [d for own in left for d in ((own, fold.letter) if own == "N" else (own,))]
     lhs_dims, rhs_dims, _ = spec.dimension_numbers
     extents = {"N": lhs_shape(spec)[lhs_dims.index("N")], "C": rhs_shape(spec)[rhs_dims.index("O")]}
     extents |= {letter: _outputs(spec, n) for n, letter in enumerate(spatial_letters(spec))}
-    result = reshaped(result, [extents[d] for d in dims], write)
-    return _moved(result, [dims.index(d) for d in out], None, write)
+    return rearranged(result, [extents[d] for d in dims], [dims.index(d) for d in out])
 
 
 def _outputs(spec: ConvolutionSpec, number: int) -> Expr:

@@ -15,20 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.walk import free_axes
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Fourier
+from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import (
     Array,
     OfTwo,
     Refusal,
-    Write,
     array,
-    as_atom,
-    as_factor,
-    reshaped,
-    tuple_text,
-    write_extent,
 )
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
 from jaxte.lower.forms.conv.toeplitz import order_of_reads
@@ -182,10 +180,8 @@ def points_of(windows: Sequence[Window]) -> int:
     return total
 
 
-def fourier_source(
-    spec: FourierSpec, operands: Sequence[str], names: Callable[[], str], write: Write = write_extent
-) -> list[str]:
-    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``."""
+def fourier_source(spec: FourierSpec, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
     roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
     letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], _POSITIONS)
     u = shaped(spec.lhs, spec.lhs_roles, operands[0], letters)
@@ -196,46 +192,30 @@ def fourier_source(
         v = v.spread(v.letters.index(letter), 0, 0, own.beta, spec.rhs.dtype)
     out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
     kind = "fft" if spec.lhs.dtype.startswith("complex") else "rfft"
-    lines: list[str] = []
     transforms = []
     for operand in (u, v):
         transform = _transformed(operand, spec, kind)
-        target = names()
-        lines.append(f"{target} = {transform.text}")
-        transforms.append(Shaped(target, transform.letters, transform.extents))
+        transforms.append(Shaped(assign(transform.node), transform.letters, transform.extents))
     result = _transformed(einsum(transforms[0], transforms[1], out), spec, f"i{kind}")
-    text = reshaped(f"{result.text}[{_entries(result, spec)}]", spec.shape, write)
-    if spec.broadcast is not None:
-        text = f"jnp.broadcast_to({text}, {tuple_text(map(write, spec.broadcast))})"
-    if spec.scale is not None:
-        text = f"{as_factor(operands[2])} * {as_atom(text)}"
-    return [*lines, f"{names()} = {text}"]
+    taken = apply_steps(result.node, [Index(_entries(result, spec))])
+    return assign(finished(taken, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
 
 
-def _entries(result: Shaped, spec: FourierSpec) -> str:
-    """The subscript of what is read of the result."""
-    entries = [":"] * len(result.letters)
+def _entries(result: Shaped, spec: FourierSpec) -> tuple[Range, ...]:
+    """The slice of the result that is read."""
+    entries = [ALL] * len(result.letters)
     for letter, own in zip(_POSITIONS, spec.along, strict=False):
         stop = own.start + own.gamma * (own.count - 1) + 1
-        step = f":{own.gamma}" if own.gamma > 1 else ""
-        entries[result.letters.index(letter)] = f"{own.start or ''}:{stop}{step}"
-    while entries[-1] == ":":
-        entries.pop()
-    return ", ".join(entries)
+        first = as_expr(own.start) if own.start else None
+        entries[result.letters.index(letter)] = Range(first, as_expr(stop), own.gamma)
+    return tuple(entries)
 
 
 def _transformed(u: Shaped, spec: FourierSpec, function: str) -> Shaped:
     """A transform of ``u``; the last dimension of those of real numbers is the half that there is."""
-    places = [u.letters.index(letter) for letter, _ in zip(_POSITIONS, spec.along, strict=False)]
-    points = [own.points for own in spec.along]
+    places = tuple(u.letters.index(letter) for letter, _ in zip(_POSITIONS, spec.along, strict=False))
+    points = tuple(own.points for own in spec.along)
     extents = list(u.extents)
     for place, count in zip(places, points, strict=True):
         extents[place] = count
-    if len(points) > 1:
-        call = (
-            f"jnp.fft.{function}n({u.text}, {tuple_text(map(str, points))}, {tuple_text(map(str, places))})"
-        )
-    else:
-        axis = "" if places[0] == len(extents) - 1 else f", axis={places[0]}"
-        call = f"jnp.fft.{function}({u.text}, {points[0]}{axis})"
-    return Shaped(call, u.letters, tuple(extents))
+    return Shaped(Fourier(function, u.node, points, places), u.letters, tuple(extents))

@@ -8,8 +8,7 @@ from math import log2
 from jaxte.lang.expr import Axis, Reduce
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.statements import name_of
-from jaxte.lower.body.write_form import assigned, operands_text
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, points
@@ -31,10 +30,9 @@ def fourier_candidates(
 
     def write(windows: list[Window] = windows) -> Search:
         spec = fourier_spec(found.match, windows, axes, node.dtype, found.outer, found.guards)
-        texts = yield from operands_text(body, spec.operands)
+        operands = yield from operands_of(body, spec.operands)
         body.note(FORM)
-        target = assigned(body, lambda names: fourier_source(spec, texts, names, body.printer.text))
-        return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
+        return Value(fourier_source(spec, operands, body.step), axes, (node.dtype, False))
 
     yield Candidate(FORM, _work(found, windows, node), write, CAUTION)
 

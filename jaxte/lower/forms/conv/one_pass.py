@@ -12,17 +12,23 @@ be as exact as those of a convolution.
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import free_axes
-from jaxte.lower.code.spec import Array, OfTwo, Refusal, Write, array, as_factor, tuple_text, write_extent
-from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented
+from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, Kept, Reduced, Spread
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
+from jaxte.lower.code.lettered_array import moving
+from jaxte.lower.code.python_text import apply_steps, finished
+from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
+from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import normal
 
@@ -121,66 +127,43 @@ def _order_of_reads(match: Match) -> list[Axis]:
     return [axis for form in match.lhs.forms for axis in form.axes]
 
 
-def tap_sums_source(
-    spec: TapSumsSpec, operands: Sequence[str], target: str, write: Write = write_extent
-) -> list[str]:
-    """Statements that assign the result of ``spec`` on the texts of ``spec.operands`` to ``target``."""
-    lines: list[str] = []
-    padded = operands[0]
+def tap_sums_source(spec: TapSumsSpec, operands: Sequence[Node], step: Callable[..., Name]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``; ``step`` gives a node a name, by default a new one."""
+    padded, target = operands[0], ""
     if any(not identical(w, (ZERO, ZERO)) for w in spec.padding):
-        lines.append(f"{target} = lax.optimization_barrier({_padded(spec, operands[0], write)})")
-        padded = target
-    elif not padded.isidentifier():
-        lines.append(f"{target} = {padded}")
-        padded = target
+        padded = named = step(Kept(_padded(spec, operands[0])))
+        target = named.identifier
+    elif not isinstance(padded, Name):
+        padded = named = step(padded)
+        target = named.identifier
     ndim = len(spec.lhs.axes)
-    names = _loop_names(spec, [padded, operands[1]], write)
-    leading = ndim - len(spec.windows)
-    entries = [":"] * leading
-    for name, (_, move, _, step, count) in zip(names, spec.windows, strict=True):
-        start = name if move == 1 else f"{move} * {name}"
-        reach = write(normal(step * (count - 1) + 1))
-        entries.append(f"{start}:{start} + {as_factor(reach)}" + (f":{step}" if step > 1 else ""))
-    loops = " ".join(
-        f"for {name} in {f'reversed(range({size}))' if flipped else f'range({size})'}"
-        for name, (size, _, flipped, _, _) in zip(names, spec.windows, strict=True)
-    )
-    summed = [n for n in range(ndim - 1) if n not in spec.kept]
-    products = f"[{padded}[{', '.join(entries)}] * {as_factor(operands[1])} {loops}]"
-    start = f"[jnp.{spec.lhs.dtype}(0)] * {spec.sums}"
-    add = "lambda a, b: [x + y for x, y in zip(a, b)]"
-    lines.append(f"{target} = lax.reduce({products}, {start}, {add}, {tuple_text(map(str, summed))})")
-    lines.append(f"{target} = {_finished(spec, target, operands, write)}")
-    return lines
+    turns: list[Loop] = []
+    entries: list[Entry] = [ALL] * (ndim - len(spec.windows))
+    for name, (size, move, flipped, every, count) in zip("ijklmn", spec.windows, strict=False):
+        turns.append(loop(name, size, backwards=flipped))
+        entries.append(moving(move * turns[-1].axis, normal(every * (count - 1) + 1), every))
+    summed = tuple(n for n in range(ndim - 1) if n not in spec.kept)
+    met = apply_steps(padded, [Index(tuple(entries))])
+    sums = Sums(Each(Apply(MULTIPLY, (met, operands[1])), tuple(turns)), summed)
+    values = step(sums, target)
+    items = Items(values, sums.count, sums.item_shape, sums.parts.kind)
+    return step(_finished(spec, items, operands), values.identifier)
 
 
-def _padded(spec: TapSumsSpec, text: str, write: Write) -> str:
+def _padded(spec: TapSumsSpec, node: Node) -> Node:
     if all(isinstance(w, Const) and int(w) >= 0 for pair in spec.padding for w in pair):
-        return f"jnp.pad({text}, {tuple_text(tuple_text(map(write, pair)) for pair in spec.padding)})"
-    entries = [tuple_text([*map(write, pair), "0"]) for pair in spec.padding]
-    return f"lax.pad({text}, jnp.{spec.lhs.dtype}(0), {tuple_text(entries)})"
+        return apply_steps(node, [Pad(spec.padding)])
+    widths = tuple((*pair, 0) for pair in spec.padding)
+    return Spread(node, Typed(Number(0), spec.lhs.dtype), widths)
 
 
-def _loop_names(spec: TapSumsSpec, texts: Sequence[str], write: Write) -> list[str]:
-    """Names for the loops over output positions that nothing inside of them mentions."""
-    inside = [*texts, *(write(w[4]) for w in spec.windows)]
-    taken = {word for text in inside for word in re.findall(r"\w+", text)}
-    fresh = (f"{letter}{number or ''}" for number in itertools.count() for letter in "ijklmn")
-    return list(itertools.islice((n for n in fresh if n not in taken), len(spec.windows)))
-
-
-def _finished(spec: TapSumsSpec, text: str, operands: Sequence[str], write: Write) -> str:
+def _finished(spec: TapSumsSpec, sums: Items, operands: Sequence[Node]) -> Node:
     """The sums, each over the grouped axes and the last dimension, as one array over the output axes."""
-    result = f"jnp.sum(jnp.stack({text}, axis={len(spec.kept)}), axis=-1)"
+    stacked = Stacked((sums,), len(spec.kept))
+    result: Node = Reduced("sum", stacked, (-1,))
     kept = [spec.lhs.axes[n].hi for n in spec.kept]
     positions = [Const(size) for size, *_ in spec.windows]
     shape: Sequence[Expr] = (*kept, *positions) if spec.shape is None else spec.shape
-    if len(positions) > 1 or spec.shape is not None:
-        result += f".reshape({', '.join(map(write, shape))})"
-    if spec.order is not None:
-        result += f".transpose({', '.join(map(str, spec.order))})"
-    if spec.final_shape is not None:
-        result += f".reshape({', '.join(map(write, spec.final_shape))})"
-    if spec.broadcast is not None:
-        result = f"jnp.broadcast_to({result}, {tuple_text(map(write, spec.broadcast))})"
-    return result if spec.scale is None else f"{as_factor(operands[2])} * {result}"
+    given = len(positions) > 1 or spec.shape is not None
+    result = rearranged(result, shape if given else None, spec.order)
+    return finished(result, spec.final_shape, spec.broadcast, operands[2] if spec.scale else None)

@@ -7,14 +7,16 @@ dense one, most of all where the kernel is as large as an image, as in the gradi
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jaxte.lang.expr import ONE, Const
-from jaxte.lower.code.spec import Refusal, Write, reshaped, write_extent
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source
+from jaxte.lang.expr import ONE, Const, Expr
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.loops import Each, Joined, Parts
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, rearranged
+from jaxte.sets.affine import normal
 
 MOST_GROUPS = 64
 
@@ -29,29 +31,27 @@ def groups_of(spec: ConvolutionSpec) -> int | Refusal:
     return count if count <= MOST_GROUPS else Refusal(f"{count} groups are more than {MOST_GROUPS}")
 
 
-def groups_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
-    """The Python expression of ``spec`` on the texts of ``spec.operands``."""
-    return finished_source(spec, per_group_source(spec, operands, write), operands, write)
+def groups_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``."""
+    return finished_source(spec, per_group_source(spec, operands), operands)
 
 
-def per_group_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
+def per_group_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:
     """The convolutions alone, side by side."""
     count = int(spec.groups)
     lhs, rhs, out = spec.dimension_numbers
-    texts = [
-        reshaped(text, shape, write)
-        for text, shape in zip(operands[:2], (spec.lhs_shape, spec.rhs_shape), strict=True)
-    ]
-    taken = {word for text in texts for word in re.findall(r"\w+", text)}
-    names = list(itertools.islice((n for n in "abcdefgh" if n not in taken), 2))
+    shapes = (spec.lhs_shape, spec.rhs_shape)
+    arrays = tuple(rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
+    places = lhs.index("C"), rhs.index("O")
+    names = tuple(
+        Name(name, _part(array.shape, place, count), array.kind)
+        for name, array, place in zip("ab", arrays, places, strict=True)
+    )
     dense = replace(spec, groups=ONE, lhs_shape=None, rhs_shape=None)
-    parts = [
-        f"jnp.split({text}, {count}{_axis(dims.index(letter))})"
-        for text, dims, letter in zip(texts, (lhs, rhs), "CO", strict=True)
-    ]
-    loop = f"for {', '.join(names)} in zip({', '.join(parts)})"
-    return f"jnp.concatenate([{call_source(dense, names, write)} {loop}]{_axis(out.index('C'))})"
+    groups = Parts(names, arrays, places, count)
+    return Joined((Each(call_source(dense, names), (groups,)),), out.index("C"))
 
 
-def _axis(axis: int) -> str:
-    return f", axis={axis}" if axis else ""
+def _part(shape: Sequence[Expr], axis: int, count: int) -> tuple[Expr, ...]:
+    """The shape of a part of an array that is split into ``count`` along ``axis``."""
+    return tuple(normal(e // count) if n == axis else e for n, e in enumerate(shape))

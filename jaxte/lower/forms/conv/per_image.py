@@ -19,10 +19,18 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, Axis, Const
-from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
+from jaxte.lang.expr import ONE, Axis, Const, as_expr
+from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.loops import Each, Joined, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import MapOver, Spread, Tensordot
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
+from jaxte.lower.code.lettered_array import moving
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.cost.work import Work, extent_of, points
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, spatial_letters
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, rearranged, spatial_letters
 from jaxte.sets.affine import normal
 
 _MOST_TAPS = 16  # slices that are written as terms of a sum or parts of a concatenation
@@ -49,14 +57,13 @@ class Line:
     dilation: int
     padding: tuple[int, int]
 
-    def window(self, tap: str) -> str:
-        """The slice of the positions that ``tap``, a name or a number, meets."""
+    def window(self, tap: Axis) -> Range:
+        """The slice of the positions that ``tap`` meets."""
         reach = self.stride * (self.outputs - 1) + 1
-        every = f":{self.stride}" if self.stride > 1 else ""
         if self.taps == 1:
-            return ":" if reach == self.extent and not every else f":{reach}{every}"
-        start = tap if self.dilation == 1 else f"{self.dilation} * {tap}"
-        return f"{start}:{start} + {reach}{every}"
+            whole = reach == self.extent and self.stride == 1
+            return ALL if whole else Range(None, as_expr(reach), self.stride)
+        return moving(self.dilation * tap, reach, self.stride)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,50 +161,58 @@ def _extents(spec: ConvolutionSpec, *letters: str) -> list[int]:
 # --- text
 
 
-def kernel_source(spec: ConvolutionSpec, image: Image, text: str, write: Write = write_extent) -> str:
+def kernel_source(spec: ConvolutionSpec, image: Image, kernel: Node) -> Node:
     """The kernel as a matrix for each column."""
     dims = spec.dimension_numbers[1]
     shape = dict(zip(dims, spec.rhs_shape or spec.rhs.shape, strict=True))
     order = (image.columns.letter, "O", image.rows.letter, "I")
-    moved = _moved(reshaped(text, spec.rhs_shape, write), [dims.index(d) for d in order])
+    moved = rearranged(kernel, spec.rhs_shape, [dims.index(d) for d in order])
     columns = () if image.columns.taps == 1 else (shape[image.columns.letter],)
-    return reshaped(moved, (*columns, shape["O"], normal(shape[image.rows.letter] * shape["I"])), write)
+    return rearranged(moved, (*columns, shape["O"], normal(shape[image.rows.letter] * shape["I"])), None)
 
 
-def image_lines(image: Image, kernel: str, zero: str) -> tuple[str, ...]:
-    """The body of the function of one image."""
-    lines = []
+def image_function(spec: ConvolutionSpec, image: Image, kernel: Node, scope: str, name: str) -> Function:
+    """The function of one image."""
+    lhs = spec.dimension_numbers[0]
+    shape = dict(zip(lhs, spec.lhs_shape or spec.lhs.shape, strict=True))
+    kind = (spec.lhs.dtype, False)
+    own = Name("image", (shape["C"], shape[image.rows.letter], shape[image.columns.letter]), kind)
+    statements: list[Statement] = []
+
+    def assign(target: str, node: Node) -> Name:
+        statements.append(Statement(scope, target, node))
+        return Name(target, node.shape, node.kind)
+
     pads = [(0, 0), image.rows.padding, image.columns.padding]
-    if min(map(min, pads)) < 0:
-        lines.append(f"image = lax.pad(image, {zero}, {tuple_text(str((*pad, 0)) for pad in pads)})")
-    elif any(map(any, pads)):
-        lines.append(f"image = jnp.pad(image, {tuple_text(map(str, pads))})")
-    window = image.rows.window("i")
-    if image.rows.taps > 1:
-        lines.append(f"rows = jnp.concatenate([image[:, {window}] for i in range({image.rows.taps})])")
-    else:
-        lines.append(f"rows = image[:, {window}]" if window != ":" else "rows = image")
-    lines.append(f"sums = jnp.tensordot({kernel}, rows, 1)")
-    window = image.columns.window("j")
+    if any(map(any, pads)):
+        own = assign("image", _padded(own, pads, spec.lhs.dtype))
+    turns = loop("i", image.rows.taps)
+    rows: Node = apply_steps(own, [Index((ALL, image.rows.window(turns.axis)))])
+    rows = assign("rows", Joined((Each(rows, (turns,)),), 0) if image.rows.taps > 1 else rows)
+    sums = assign("sums", Tensordot(kernel, rows))
+    turns = loop("j", image.columns.taps)
+    window = image.columns.window(turns.axis)
     if image.columns.taps > 1:
-        lines.append(f"return sum(sums[j, :, :, {window}] for j in range({image.columns.taps}))")
-    else:
-        lines.append(f"return sums[:, :, {window}]" if window != ":" else "return sums")
-    return tuple(lines)
+        part = apply_steps(sums, [Index((turns.axis, ALL, ALL, window))])
+        return Function(scope, name, ("image",), tuple(statements), Total(Each(part, (turns,))))
+    return Function(
+        scope, name, ("image",), tuple(statements), apply_steps(sums, [Index((ALL, ALL, window))])
+    )
 
 
-def images_source(
-    spec: ConvolutionSpec, image: Image, function: str, operands: Sequence[str], write: Write = write_extent
-) -> str:
+def _padded(image: Node, pads: Sequence[tuple[int, int]], dtype: str) -> Node:
+    widths = tuple((as_expr(before), as_expr(behind)) for before, behind in pads)
+    if min(map(min, pads)) < 0:
+        return Spread(image, Typed(Number(0), dtype), tuple((*pair, 0) for pair in widths))
+    return apply_steps(image, [Pad(widths)])
+
+
+def images_source(spec: ConvolutionSpec, image: Image, function: Function, operands: Sequence[Node]) -> Node:
     """``function`` of every image, brought to the output axes."""
     lhs, _, out = spec.dimension_numbers
     dims = ("N", "C", image.rows.letter, image.columns.letter)
-    images = _moved(reshaped(operands[0], spec.lhs_shape, write), [lhs.index(d) for d in dims])
-    result = _moved(f"lax.map({function}, {images})", [dims.index(d) for d in out])
-    return finished_source(spec, result, operands, write)
-
-
-def _moved(text: str, order: Sequence[int]) -> str:
-    return (
-        text if list(order) == sorted(order) else f"{as_atom(text)}.transpose({', '.join(map(str, order))})"
-    )
+    images = rearranged(operands[0], spec.lhs_shape, [lhs.index(d) for d in dims])
+    assert function.result is not None
+    shape = (images.shape[0], *function.result.shape)
+    result = MapOver(function.name, images, shape, function.result.kind)
+    return finished_source(spec, rearranged(result, None, [dims.index(d) for d in out]), operands)

@@ -17,9 +17,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-from jaxte.lang.expr import Const, as_expr
-from jaxte.lower.code.spec import Refusal, Write, as_atom, reshaped, tuple_text, write_extent
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, spatial_letters
+from jaxte.lang.expr import ZERO, Axis, Const, Expr, as_expr
+from jaxte.lower.arrays.loops import Choices, Each, Stacked
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import ALL, Index, Range
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.spec import (
+    ConvolutionSpec,
+    call_source,
+    finished_source,
+    rearranged,
+    spatial_letters,
+)
 
 MOST_CLASSES = 64
 _LOOPS = "ijklmn"
@@ -32,6 +42,10 @@ class Class:
     first: int
     count: int
     padding: tuple[int, int]
+
+    @property
+    def row(self) -> tuple[int, int, int]:
+        return self.first, *self.padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +104,22 @@ def _classes(sizes: tuple[int, int], padding: tuple[int, int], steps: tuple[int,
     return Classes(tuple(found), step, stride, dilation, length, each)
 
 
-def classes_source(
-    spec: ConvolutionSpec, classes: Sequence[Classes], operands: Sequence[str], write: Write = write_extent
-) -> str:
-    """The Python expression of ``spec`` on the texts of ``spec.operands``."""
+def classes_source(spec: ConvolutionSpec, classes: Sequence[Classes], operands: Sequence[Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``."""
     _, rhs, out = spec.dimension_numbers
     shapes = (spec.lhs_shape, spec.rhs_shape)
-    texts = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
-    letters = spatial_letters(spec)
-    entries, pads, loops = [":"] * len(rhs), [""] * len(letters), {}
-    names = iter(name for name in _LOOPS if name not in texts)
-    for n, (letter, own) in enumerate(zip(letters, classes, strict=True)):
-        at = rhs.index(letter)
-        if len(own.classes) == 1:
-            (only,) = own.classes
-            entries[at] = _every(str(only.first or ""), own.step)
-            pads[n] = tuple_text(map(str, only.padding))
-            continue
-        name = next(names)
-        pads[n] = f"{name}_pad"
-        entries[at] = _every(name, own.step)
-        values = [f"({c.first}, {tuple_text(map(str, c.padding))})" for c in own.classes]
-        loops[letter] = f"for {name}, {name}_pad in ({', '.join(values)})"
-    kernel = texts[1] if set(entries) == {":"} else f"{as_atom(texts[1])}[{', '.join(entries)}]"
+    lhs, kernel = (rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
+    entries: list[Range] = [ALL] * len(rhs)
+    pads: list[tuple[Expr, Expr]] = []
+    loops: dict[str, Choices] = {}
+    names = iter(_LOOPS)
+    for letter, own in zip(spatial_letters(spec), classes, strict=True):
+        turns = None if len(own.classes) == 1 else _turns(own, next(names))
+        first, before, behind = turns.axes if turns is not None else map(as_expr, own.classes[0].row)
+        entries[rhs.index(letter)] = Range(None if first is ZERO else first, None, own.step)
+        pads.append((before, behind))
+        if turns is not None:
+            loops[letter] = turns
     dense = replace(
         spec,
         lhs_shape=None,
@@ -121,32 +128,35 @@ def classes_source(
         lhs_dilation=(1,) * len(classes),
         rhs_dilation=tuple(own.dilation for own in classes),
     )
-    result = call_source(dense, (texts[0], kernel), write, pads)
+    result = call_source(dense, (lhs, apply_steps(kernel, [Index(tuple(entries))])), pads)
     for letter in sorted(
         loops, key=lambda letter: -out.index(letter)
     ):  # the last dimension is the innermost list
-        result = f"jnp.stack([{result} {loops[letter]}], axis={out.index(letter) + 1})"
-    return finished_source(spec, _joined(spec, classes, letters, result, write), operands, write)
+        result = Stacked((Each(result, (loops[letter],)),), out.index(letter) + 1)
+    return finished_source(spec, _joined(spec, classes, result), operands)
 
 
-def _joined(
-    spec: ConvolutionSpec, classes: Sequence[Classes], letters: Sequence[str], result: str, write: Write
-) -> str:
+def _turns(own: Classes, name: str) -> Choices:
+    """The first tap of each class, and the zeros before and behind lhs."""
+    rows = tuple(c.row for c in own.classes)
+    names = (name, f"{name}_before", f"{name}_behind")
+    axes = tuple(
+        Axis(called, min(column), max(column) + 1)
+        for called, column in zip(names, zip(*rows, strict=True), strict=True)
+    )
+    return Choices(axes, rows)
+
+
+def _joined(spec: ConvolutionSpec, classes: Sequence[Classes], result: Node) -> Node:
     """Each dimension with its classes as one, cut to its length."""
     lhs, rhs, out = spec.dimension_numbers
-    by_letter = dict(zip(letters, classes, strict=True))
+    by_letter = dict(zip(spatial_letters(spec), classes, strict=True))
     batch = (spec.lhs_shape or spec.lhs.shape)[lhs.index("N")]
     features = (spec.rhs_shape or spec.rhs.shape)[rhs.index("O")]
     extents = {"N": batch, "C": features}
-    whole = {letter: as_expr(own.each * len(own.classes)) for letter, own in by_letter.items()}
-    result = reshaped(result, [(extents | whole)[letter] for letter in out], write)
+    extents |= {letter: as_expr(own.each * len(own.classes)) for letter, own in by_letter.items()}
+    result = rearranged(result, [extents[letter] for letter in out], None)
     if all(own.each * len(own.classes) == own.length for own in classes):
         return result
-    cut = [":" if letter in "NC" else f":{by_letter[letter].length}" for letter in out]
-    while cut[-1] == ":":
-        cut.pop()
-    return f"{result}[{', '.join(cut)}]"
-
-
-def _every(first: str, step: int) -> str:
-    return f"{first}::{step}" if step > 1 else f"{first}:"
+    cut = [ALL if letter in "NC" else Range(None, as_expr(by_letter[letter].length)) for letter in out]
+    return apply_steps(result, [Index(tuple(cut))])

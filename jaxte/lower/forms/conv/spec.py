@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
 from jaxte.lang.walk import free_axes
-from jaxte.lower.code.spec import Array, OfTwo, Write, array, as_factor, reshaped, tuple_text, write_extent
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Convolution, Flip
+from jaxte.lower.arrays.steps import Reshape, Step, Transpose
+from jaxte.lower.code.python_text import apply_steps, finished
+from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
 from jaxte.lower.match.index_terms import Form, rewrite_forms
 from jaxte.lower.match.product import Factor, multiplied
@@ -16,6 +20,7 @@ from jaxte.lower.match.two_operands import Layout, Operand, lay_out, normalised,
 from jaxte.sets.affine import normal
 
 _UNKNOWN_SIZE = 1024  # what a symbolic extent counts as when two operands are compared
+_T = TypeVar("_T")
 _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -256,49 +261,46 @@ def finish(
     return expanded, order, ones if split else None, broadcast
 
 
-def convolution_source(spec: ConvolutionSpec, operands: Sequence[str], write: Write = write_extent) -> str:
-    """The Python expression of ``spec`` on the texts of ``spec.operands``."""
-    return finished_source(spec, call_source(spec, operands, write), operands, write)
+def convolution_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``."""
+    return finished_source(spec, call_source(spec, operands), operands)
 
 
-def finished_source(spec: ConvolutionSpec, result: str, operands: Sequence[str], write: Write) -> str:
-    """The text ``result`` of the convolution itself, brought to the output axes."""
+def finished_source(spec: ConvolutionSpec, result: Node, operands: Sequence[Node]) -> Node:
+    """``result``, the convolution itself, brought to the output axes."""
     if spec.flipped:
-        result = f"jnp.flip({result}, axis={tuple_text(map(str, spec.flipped))})"
-    if spec.shape is not None:
-        result += f".reshape({', '.join(map(write, spec.shape))})"
-    if spec.order is not None:
-        result += f".transpose({', '.join(map(str, spec.order))})"
-    if spec.final_shape is not None:
-        result += f".reshape({', '.join(map(write, spec.final_shape))})"
-    if spec.broadcast is not None:
-        result = f"jnp.broadcast_to({result}, {tuple_text(map(write, spec.broadcast))})"
-    return result if spec.scale is None else f"{as_factor(operands[2])} * {result}"
+        result = Flip(result, tuple(spec.flipped))
+    result = rearranged(result, spec.shape, spec.order)
+    return finished(result, spec.final_shape, spec.broadcast, operands[2] if spec.scale else None)
+
+
+def rearranged(node: Node, shape: Sequence[Expr] | None, order: Sequence[int] | None) -> Node:
+    """``node`` in another shape and then in another order, as far as these are given."""
+    steps: list[Step] = [] if shape is None else [Reshape(tuple(shape))]
+    if order is not None and list(order) != sorted(order):
+        steps.append(Transpose(tuple(order)))
+    return apply_steps(node, steps)
 
 
 def call_source(
-    spec: ConvolutionSpec, operands: Sequence[str], write: Write, pads: Sequence[str] | None = None
-) -> str:
-    """The call of ``lax.conv_general_dilated`` alone, with other texts for the padding of its dimensions if they are given."""
-    pads = pads or [tuple_text(map(write, pair)) for pair in spec.padding]
+    spec: ConvolutionSpec, operands: Sequence[Node], pads: Sequence[tuple[Expr, Expr]] | None = None
+) -> Node:
+    """The convolution alone, with other zeros around its dimensions if they are given."""
     letters, kernel = spatial_letters(spec), spec.dimension_numbers[1]
     order = sorted(
         range(len(letters)), key=lambda n: kernel.index(letters[n])
     )  # lax has them as the kernel does
 
-    def listed(values: Sequence[object]) -> str:
-        return tuple_text(str(values[n]) for n in order)
+    def listed(values: Sequence[_T]) -> tuple[_T, ...]:
+        return tuple(values[n] for n in order)
 
     shapes = (spec.lhs_shape, spec.rhs_shape)
-    arguments = [reshaped(text, shape, write) for text, shape in zip(operands[:2], shapes, strict=True)]
-    arguments += [f"window_strides={listed(spec.strides)}", f"padding={listed(pads)}"]
-    for name, values in (("lhs_dilation", spec.lhs_dilation), ("rhs_dilation", spec.rhs_dilation)):
-        if any(value != 1 for value in values):
-            arguments.append(f"{name}={listed(values)}")
-    arguments.append(f"dimension_numbers={tuple_text(json.dumps(d) for d in spec.dimension_numbers)}")
-    if spec.groups is not ONE:
-        arguments.append(f"feature_group_count={write(spec.groups)}")
-    return f"lax.conv_general_dilated({', '.join(arguments)})"
+    lhs, rhs = (rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
+    padding = spec.padding if pads is None else tuple(pads)
+    dilations = listed(spec.lhs_dilation), listed(spec.rhs_dilation)
+    return Convolution(
+        lhs, rhs, listed(spec.strides), listed(padding), *dilations, spec.dimension_numbers, spec.groups
+    )
 
 
 def spatial_letters(spec: ConvolutionSpec) -> list[str]:

@@ -10,8 +10,7 @@ from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.identity import among
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.statements import name_of
-from jaxte.lower.body.write_form import assigned, operands_text
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
@@ -34,10 +33,9 @@ def toeplitz_candidates(
 
     def candidate(form: str, spec: ToeplitzSpec) -> Candidate:
         def write() -> Search:
-            texts = yield from operands_text(body, spec.operands)
+            operands = yield from operands_of(body, spec.operands)
             body.note(form)
-            target = assigned(body, lambda names: toeplitz_source(spec, texts, names, body.printer.text))
-            return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
+            return Value(toeplitz_source(spec, operands, body.step), axes, (node.dtype, False))
 
         return Candidate(form, toeplitz_work(spec), write)
 

@@ -13,50 +13,43 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from jaxte.lang.expr import Axis
-from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped, widths_text
-from jaxte.lower.code.spec import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
+from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lower.arrays.loops import Each, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
+from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec
 
 _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
 
 
-def toeplitz_source(
-    spec: ToeplitzSpec, operands: Sequence[str], names: Callable[[], str], write: Write = write_extent
-) -> list[str]:
-    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``."""
+def toeplitz_source(spec: ToeplitzSpec, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
     roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
     letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], "txkp")
-    texts = [
-        shaped(array, own, text, letters)
-        for array, own, text in zip(
+    arrays = [
+        shaped(array, own, node, letters)
+        for array, own, node in zip(
             (spec.lhs, spec.rhs), (spec.lhs_roles, spec.rhs_roles), operands[:2], strict=True
         )
     ]
     out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
-    lines: list[str] = []
 
-    def assign(shaped: Shaped) -> Shaped:
-        target = names()
-        lines.append(f"{target} = {shaped.text}")
-        return Shaped(target, shaped.letters, shaped.extents)
+    def named(shaped: Shaped) -> Shaped:
+        return Shaped(assign(shaped.node), shaped.letters, shaped.extents)
 
     if spec.kind == OUT:
         inner = "".join(letter for letter in out if letter != "t") + spec.rows.name + spec.columns.name
-        texts = [
-            _spread(own, spec, array.dtype) for own, array in zip(texts, (spec.lhs, spec.rhs), strict=True)
+        arrays = [
+            _spread(own, spec, array.dtype) for own, array in zip(arrays, (spec.lhs, spec.rhs), strict=True)
         ]
-        result = _diagonals(spec, einsum(texts[0], texts[1], inner), assign).arranged(out)
+        result = _diagonals(spec, einsum(arrays[0], arrays[1], inner), named).arranged(out)
     else:
         at = 0 if spec.kind == LHS else 1
-        texts[at] = assign(_matrix(spec, texts[at], (spec.lhs, spec.rhs)[at].dtype))
-        result = einsum(texts[0], texts[1], out)
-    text = reshaped(result.text, spec.shape, write)
-    if spec.broadcast is not None:
-        text = f"jnp.broadcast_to({text}, {tuple_text(map(write, spec.broadcast))})"
-    if spec.scale is not None:
-        text = f"{as_factor(operands[2])} * {as_atom(text)}"
-    return [*lines, f"{names()} = {text}"]
+        arrays[at] = named(_matrix(spec, arrays[at], (spec.lhs, spec.rhs)[at].dtype))
+        result = einsum(arrays[0], arrays[1], out)
+    return assign(finished(result.node, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
 
 
 def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
@@ -68,7 +61,7 @@ def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
     behind = length - spec.before - spec.spread * (u.extents[at] - 1) - 1
     u = u.spread(at, spec.before, behind, spec.spread, dtype)
     extents = (*u.extents[:at], rows.extent * length)
-    u = Shaped(f"jnp.tile({u.text}, {rows.extent})", u.letters, extents)
+    u = Shaped(apply_steps(u.node, [Tile(at, as_expr(rows.extent), at + 1)]), u.letters, extents)
     if step > 0:
         u = u.padded(at, 0, rows.extent * step)
     else:
@@ -105,7 +98,7 @@ def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]
     end = spec.before + spec.spread * (spec.positions - 1) + 1
     m = m.padded(at, max(0, -spec.before), max(0, end - m.extents[at]))
     m = m.every(at, max(0, spec.before), spec.spread, spec.positions)
-    return Shaped(m.text, m.letters[:at] + "t", m.extents)
+    return Shaped(m.node, m.letters[:at] + "t", m.extents)
 
 
 def group(rows: int) -> int:
@@ -119,24 +112,21 @@ def group(rows: int) -> int:
 def _moved_slices(m: Shaped, at: int, step: int) -> Shaped:
     """The same as ``_moved`` of rows with as many zeros on both sides as they are moved by at most."""
     size = m.extents[at]
-    row = "i" if m.text != "i" else "j"
+    row = loop("i", size)
     most = step * (size - 1)
     length = m.extents[at + 1] - most
-    moved = row if step == 1 else f"{step} * {row}"
-    entry = f"{most} - {moved}:{most + length} - {moved}"
-    text = f"sum({m.text}[{', '.join([*[':'] * at, row, entry])}] for {row} in range({size}))"
-    return Shaped(text, m.letters[:at] + m.letters[at + 1 :], (*m.extents[:at], length))
+    moved = step * row.axis
+    entry = Range(as_expr(most) - moved, as_expr(most + length) - moved)
+    part = apply_steps(m.node, [Index((*(ALL,) * at, row.axis, entry))])
+    return Shaped(Total(Each(part, (row,))), m.letters[:at] + m.letters[at + 1 :], (*m.extents[:at], length))
 
 
 def _moved(m: Shaped, at: int, step: int) -> Shaped:
     """The rows in dimension ``at``, moved by ``step`` each along the next dimension, which is the last, and added."""
     size = m.extents[at]
-    row = "i" if m.text != "i" else "j"
-    widths = ["(0, 0)"] * (len(m.extents) - 1)
-    factor = f"{step} * " if step > 1 else ""
-    rest = f"{size - 1} - {row}" if step == 1 else f"{step} * ({size - 1} - {row})"
-    widths[-1] = f"({factor}{row}, {rest})"
-    entry = f"{as_atom(m.text)}[{', '.join([*[':'] * at, row])}]"
-    text = f"sum(jnp.pad({entry}, {widths_text(widths)}) for {row} in range({size}))"
+    row = loop("i", size)
+    widths: list[tuple[Expr, Expr]] = [NO_WIDTH] * (len(m.extents) - 1)
+    widths[-1] = step * row.axis, step * (as_expr(size - 1) - row.axis)
+    part = apply_steps(m.at(at, row.axis).node, [Pad(tuple(widths))])
     extents = (*m.extents[:at], m.extents[at + 1] + step * (size - 1))
-    return Shaped(text, m.letters[:at] + m.letters[at + 1 :], extents)
+    return Shaped(Total(Each(part, (row,))), m.letters[:at] + m.letters[at + 1 :], extents)

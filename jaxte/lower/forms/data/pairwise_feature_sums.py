@@ -6,17 +6,23 @@ elementwise code, as gathers are, so that both are one loop and only a few colum
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from jaxte.lang.expr import TRUE, Axis, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
+from jaxte.lang.operators import ADD
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.data import Gather
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Range
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import assigned, operands_text, whole
+from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import array
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import gathered_rows
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.views.intervals import known
@@ -40,10 +46,9 @@ def halves_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Itera
     def write() -> Search:
         body.note(HALVES)
         body.survey(rows.body)
-        (text,) = yield from operands_text(body, [rows])
+        (summed,) = yield from operands_of(body, [rows])
         count = known(features.hi) or 0
-        total = assigned(body, lambda name: _added(text, count, ":, " * len(axes), name))
-        return whole(total, axes, node)
+        return Value(_added(summed, count, len(axes), body.step), axes, (node.dtype, False))
 
     yield Candidate(HALVES, Work(tap=points(axes) * points(node.axes), kernel=2), write)
 
@@ -82,12 +87,15 @@ def _names(positions: Sequence[Node | None]) -> list[str]:
     return [p.identifier if isinstance(p, Name) else "" for p in positions if p is not None]
 
 
-def _added(rows: str, count: int, before: str, name: Callable[[], str]) -> list[str]:
-    """Statements that add the ``count`` columns of ``rows``, in whose index ``before`` stands before the column."""
-    lines: list[str] = []
+def _added(rows: Node, count: int, at: int, step: Callable[[Node], Node]) -> Node:
+    """The ``count`` columns of ``rows``, which are its dimension ``at``, added in statements."""
     while count % 2 == 0 and count > 2:
-        new, count = name(), count // 2
-        lines.append(f"{new} = {rows}[{before}:{count}] + {rows}[{before}{count}:]")
-        rows = new
-    columns = [f"{rows}[{before}{n}]" for n in range(count)]
-    return [*lines, f"{name()} = {' + '.join(columns)}"]
+        count //= 2
+        first, second = (_part(rows, at, r) for r in (Range(None, as_expr(count)), Range(as_expr(count))))
+        rows = step(Apply(ADD, (first, second)))
+    columns = [_part(rows, at, as_expr(n)) for n in range(count)]
+    return step(functools.reduce(lambda a, b: Apply(ADD, (a, b)), columns))
+
+
+def _part(rows: Node, at: int, entry: Entry) -> Node:
+    return apply_steps(rows, [Index((*(ALL,) * at, entry))])

@@ -1,7 +1,4 @@
-"""Reads and reductions at positions that are data: gathers and scatters.
-
-A read ``X[I[i], j]`` is a gather: element ``j`` of row ``I[i]``. Positions outside of ``X``, negative ones among them,
-read NaN (0 for integers).
+"""Reductions at positions that are data: scatters.
 
 ``out[a, j] = sum over i where I[i] == a of body(i, j)`` visits each ``i`` once and adds its value to row ``I[i]``: a
 scatter-add, if ``a`` occurs in that equation only. Several equations ``I[i] == a``, ``J[i] == b`` scatter to several
@@ -53,28 +50,10 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class GatherSpec:
-    """``base`` read at positions that are data; the result has one dimension for each of ``axes``.
-
-    ``positions`` has an entry for each dimension of ``base``; the arrays in ``indices`` vary over a block of
-    ``block`` dimensions.
-    """
-
-    base: Array
-    indices: tuple[Array, ...]
-    positions: tuple[Position, ...]
-    block: int
-    axes: tuple[Axis, ...]
-    reason: str
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        return (self.base, *self.indices)
-
-
-@dataclass(frozen=True, slots=True)
 class ScatterSpec:
-    """Identities of ``shape`` with ``values`` accumulated at positions that are data; see :class:`GatherSpec`.
+    """Identities of ``shape`` with ``values`` accumulated at positions that are data.
+
+    ``positions`` has an entry for each dimension; the arrays in ``indices`` vary over a block of ``block`` dimensions.
 
     ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
 
@@ -111,52 +90,6 @@ class ScatterSpec:
     @property
     def operands(self) -> tuple[Array, ...]:
         return (self.values, *self.indices, *(a for a in (self.scale, self.guard) if a is not None))
-
-
-def recognise_gather(read: Read) -> GatherSpec | Refusal:
-    """The gather that a read at data-dependent positions is."""
-    data = [index for index in read.indices if reads_of(index)]
-    if not data:
-        return Refusal("no index is data")
-    # Axes that positions vary over make up the block; an affine index of another single axis stays a dimension.
-    block = list(dict.fromkeys(a for index in data for a in free_axes(index)))
-    affine = [index for index in read.indices if not reads_of(index)]
-    for n, index in enumerate(affine):
-        held = list(free_axes(index))
-        shared = [other for m, other in enumerate(affine) if m != n and depends_on(other, held)]
-        if len(held) > 1 or shared:
-            block += [a for a in held if not among(a, block)]
-    base_axes: list[Axis] = []
-    view: list[Expr] = []
-    indices: list[Array] = []
-    positions: list[Position] = []
-    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        own = tuple(free_axes(index))
-        if not reads_of(index) and not own:
-            view.append(index)
-            continue
-        if not any(among(a, block) for a in own) and own:
-            base_axes.append(own[0])
-            view.append(index)
-            positions.append(Position())
-            continue
-        whole = Axis("a", 0, extent)
-        base_axes.append(whole)
-        view.append(whole)
-        if among(index, own):
-            positions.append(Position(dims=(place_of(own[0], block),), count=own[0].extent))
-            continue
-        positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in _ordered(own, block))))
-        indices.append(array(_ordered(own, block), index))
-    placed = _result_dims(positions, base_axes, block)
-    return GatherSpec(
-        array(base_axes, Read(read.tensor, view)),
-        tuple(indices),
-        tuple(positions),
-        len(block),
-        tuple(placed),
-        f"gather: {text(read)} is indexed by data",
-    )
 
 
 def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -13,10 +13,10 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Expr, Reduce
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_text, whole
-from jaxte.lower.code.spec import Write
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec
@@ -24,7 +24,7 @@ from jaxte.lower.forms.data.text import one_hot_source, scatter_source, sorted_s
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.views.scope import Scope
 
-Source = Callable[[ScatterSpec, Sequence[str], Write], str]
+Source = Callable[[ScatterSpec, Sequence[Node]], Node]
 
 
 def scatter_candidates(
@@ -56,22 +56,22 @@ def _candidate(
     source: Source,
 ) -> Candidate:
     def write() -> Search:
-        texts = yield from scatter_operands(body, spec)
+        operands = yield from scatter_operands(body, spec)
         body.note(form)
         if "scatter" in form:
             body.reason = spec.reason
-        return whole(source(spec, texts, body.printer.text), axes, node)
+        return Value(source(spec, operands), axes, (node.dtype, False))
 
     return Candidate(form, work, write)
 
 
-def scatter_operands(body: Body, spec: ScatterSpec) -> Generator[tuple[Expr, Scope], Value, list[str]]:
-    """The texts of the operands of ``spec``; what falls outside of the output may be anything."""
+def scatter_operands(body: Body, spec: ScatterSpec) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
+    """The nodes of the operands of ``spec``; what falls outside of the output may be anything."""
     body.survey(spec.values.body)
     # Single elements are as well filled in, as others do that read them: then there is one gather for all.
     rows = len(spec.values.axes) > spec.block
     hits = guarded_reads(spec.values.body, spec.hits if rows else ())
     guarded, body.guarded = body.guarded, body.guarded | hits
-    texts = yield from operands_text(body, spec.operands)
+    operands = yield from operands_of(body, spec.operands)
     body.guarded = guarded
-    return texts
+    return operands

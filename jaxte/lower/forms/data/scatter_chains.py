@@ -12,9 +12,8 @@ from dataclasses import replace
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
-from jaxte.lang.scalars import CALL
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.lower.arrays.leaves import Text
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Search, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array
@@ -45,11 +44,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     if not links:
         return None
     array = yield from _array(body, links)
-    total = Value(
-        Text(in_order(links[0][2], array), CALL, tuple(a.hi for a in axes), (node.dtype, False)),
-        axes,
-        (node.dtype, False),
-    )
+    total = Value(in_order(links[0][2], array), axes, (node.dtype, False))
     taken = [term for term, *_ in links]
     for expr, negative in [term for term in terms if not among(term, taken)]:
         value = yield expr, scope
@@ -125,13 +120,13 @@ def _is_added(body: Body, link: Link, axes: tuple[Axis, ...]) -> bool:
     return added
 
 
-def _array(body: Body, links: Sequence[Link]) -> Generator[tuple[Expr, Scope], Value, str]:
+def _array(body: Body, links: Sequence[Link]) -> Generator[tuple[Expr, Scope], Value, Node]:
     """The name of the array that all of ``links`` are added to, its dimensions as they are accumulated."""
-    array = ""
-    for _, node, spec in links:
-        texts = yield from scatter_operands(body, spec)
-        code = Text(accumulated(spec, texts, spec.flags, body.printer.text, array))
-        array = body.text(body.named(Value(code, (), (node.dtype, False))))
+    array: Node | None = None
+    for _, _, spec in links:
+        operands = yield from scatter_operands(body, spec)
+        array = body.shared(accumulated(spec, operands, spec.flags, array))
         body.note(_ADDED)
         body.reason = spec.reason
+    assert array is not None
     return array

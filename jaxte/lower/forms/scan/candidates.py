@@ -15,12 +15,13 @@ from collections.abc import Iterator, Sequence
 from math import log2, prod
 
 from jaxte.lang.expr import Axis, Reduce
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_text, whole
-from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of
-from jaxte.lower.forms.scan.blocks import block_lines, has_blocks, in_blocks
+from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.scan.text import (
     Run,
@@ -29,7 +30,7 @@ from jaxte.lower.forms.scan.text import (
     has_cumulative,
     scan_source,
     sequential,
-    step_lines,
+    step_function,
 )
 
 _WIDE_STEP = 30  # steps over few elements in the time of one over a vector, which starts a loop of its own
@@ -39,21 +40,21 @@ _NARROW = 16  # values side by side that share a line of the cache when the axis
 def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
     """The ways to run through the axes of ``spec``, the library's own first."""
 
-    def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
-        step = body.names.new(f"{body.target}_step")
-        body.statements.append(Statement(body.label, f"{step}(total, x)", None, step_lines(spec, scan)))
-        return sequential(spec, scan, values, step, body.printer.text)
+    def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
+        step = step_function(spec, scan, values, body.label, body.names.new(f"{body.target}_step"))
+        body.statements.append(step)
+        return sequential(spec, scan, values, step.name)
 
-    def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+    def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
         name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
-        body.statements.append(Statement(body.label, f"{name}(x)", None, block_lines(spec, scan, name)))
-        return in_blocks(values, name)
+        body.statements.append(prefix_function(spec, scan, values, body.label, name))
+        return in_blocks(spec, values, name)
 
     def candidate(form: str, run: Run) -> Candidate:
         def write() -> Search:
-            texts = yield from operands_text(body, spec.operands)
+            operands = yield from operands_of(body, spec.operands)
             body.note(form)
-            return whole(scan_source(spec, texts, body.printer.text, run), axes, node)
+            return Value(scan_source(spec, operands, run), axes, (node.dtype, False))
 
         return Candidate(form, _work(spec, form), write)
 

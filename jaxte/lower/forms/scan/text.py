@@ -1,59 +1,51 @@
-"""The text of cumulative reductions."""
+"""Cumulative reductions as nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from jaxte.lang.expr import ZERO, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
-from jaxte.lower.code.spec import Write, as_factor, reshaped, subscripted, tuple_text, write_extent
+from jaxte.lang.operators import SELECT
+from jaxte.lower.arrays.combiners import OPS, filled, identity_of, node_of
+from jaxte.lower.arrays.leaves import Full, Name, Typed
+from jaxte.lower.arrays.loops import Scanned, Tuple
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, Cumulative, Item, Prefixes
+from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
+from jaxte.lower.code.python_text import apply_steps, finished
+from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
-from jaxte.lower.printing.combiner import (
-    combined_values,
-    combiner_source,
-    identity_text,
-    needed_values,
-    symbol_names,
-)
-from jaxte.lower.printing.numbers import dtype_text
+from jaxte.lower.printing.combiner import needed_values
 from jaxte.sets.affine import normal
 
-Run = Callable[[ScanSpec, Scan, Sequence[str]], str]
-CUMULATIVE = {"sum": "cumsum", "prod": "cumprod", "max": "cummax", "min": "cummin"}
+Run = Callable[[ScanSpec, Scan, Sequence[Node]], Node]
+CUMULATIVE = ("sum", "prod", "max", "min")  # that JAX has a cumulative function for
 _UNROLLED = 4  # steps of a loop that are written one after the other
-_OPERATORS = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
+_REVERSED = Range(step=-1)
 
 
-def scan_source(
-    spec: ScanSpec, operands: Sequence[str], write: Write = write_extent, run: Run | None = None
-) -> str:
-    """The Python expression of ``spec`` on the texts of ``spec.operands``.
+def scan_source(spec: ScanSpec, operands: Sequence[Node], run: Run | None = None) -> Node:
+    """``spec`` on the nodes of ``spec.operands``.
 
-    ``run`` writes one pass over an axis; the cumulative function of the reducer where there is one, else
+    ``run`` makes one pass over an axis; the cumulative function of the reducer where there is one, else
     ``lax.associative_scan``, if it is not given.
     """
     run = run or cumulative
-    arity, ndim = spec.reducer.arity, len(spec.arrays[0].axes)
+    arity = spec.reducer.arity
     values = list(operands[:arity])
-    result = ""
     for scan in spec.scans:
-        padded = [
-            _padded(value, scan, ndim, identity_text(spec.reducer, n), write)
-            for n, value in enumerate(values)
-        ]
-        result = _taken(run(spec, scan, padded), scan, ndim, write)
-        values = [result]
-    return _finished(spec, result, operands[arity:], write)
+        padded = [_padded(value, scan, identity_of(spec.reducer, n)) for n, value in enumerate(values)]
+        values = [_taken(run(spec, scan, padded), scan)]
+    return _finished(spec, values[0], operands[arity:])
 
 
-def _padded(value: str, scan: Scan, ndim: int, identity: str, write: Write) -> str:
+def _padded(value: Node, scan: Scan, identity: Node) -> Node:
     if identical(scan.pad, (ZERO, ZERO)):
         return value
-    widths = ["(0, 0)"] * ndim
-    widths[scan.axis] = tuple_text(map(write, scan.pad))
-    fill = "" if identity in ("0", "0.0", "False") else f", constant_values={identity}"
-    return f"jnp.pad({value}, {tuple_text(widths)}{fill})"
+    widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(value.shape)
+    widths[scan.axis] = scan.pad
+    return filled(value, widths, identity)
 
 
 def has_cumulative(reducer: Reducer) -> bool:
@@ -63,111 +55,114 @@ def has_cumulative(reducer: Reducer) -> bool:
     return reducer.name in CUMULATIVE
 
 
-def cumulative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+def cumulative(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
     """The cumulative function of the reducer, where it has one."""
     if not has_cumulative(spec.reducer):
         return associative(spec, scan, values)
-    name = CUMULATIVE[spec.reducer.name]
-    backwards = ", reverse=True" if scan.reverse else ""
-    module = "jnp" if name in ("cumsum", "cumprod") and not scan.reverse else "lax"
-    return f"{module}.{name}({values[0]}, axis={scan.axis}{backwards})"
+    return Cumulative(spec.reducer.name, values[0], scan.axis, scan.reverse)
 
 
-def associative(spec: ScanSpec, scan: Scan, values: Sequence[str]) -> str:
+def associative(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
     """``lax.associative_scan``."""
-    backwards = ", reverse=True" if scan.reverse else ""
-    elements = values[0] if len(values) == 1 else tuple_text(values)
-    # Backwards, lax.associative_scan passes later elements first; compositions of maps do not commute.
-    reducer = spec.reducer
-    if scan.reverse:
-        reducer = replace(reducer, lhs=reducer.rhs, rhs=reducer.lhs)
-    result = f"lax.associative_scan({combiner_source(reducer)}, {elements}, axis={scan.axis}{backwards})"
-    return result if len(values) == 1 else f"{result}[{spec.position}]"
+    result = Prefixes(spec.reducer, tuple(values), scan.axis, scan.reverse)
+    own = values[spec.position]
+    return result if len(values) == 1 else Item(result, spec.position, own.shape, own.kind)
 
 
-def step_lines(spec: ScanSpec, scan: Scan) -> tuple[str, ...]:
-    """The body of a function ``(total, x)``, one step of ``lax.scan``."""
-    returned = "total, total" if len(carried_values(spec, scan)) == 1 else "total, total[0]"
-    return (step_text(spec, scan, "x"), f"return {returned}")
+# --- one step after the other
 
 
-def step_text(spec: ScanSpec, scan: Scan, element: str) -> str:
+def step_function(spec: ScanSpec, scan: Scan, values: Sequence[Node], scope: str, name: str) -> Function:
+    """The function ``(total, x)``, one step of ``lax.scan`` along the first dimension of ``values``."""
+    rows = [(_moved(v, scan).shape[1:], v.kind) for v in values]
+    carried = carried_values(spec, scan)
+    total = Name("total", *rows[carried[0]]) if len(carried) == 1 else Name("total")
+    element = Name("x", *rows[0]) if len(values) == 1 else Name("x")
+    new = step_node(spec, scan, total, element, rows)
+    own = total if len(carried) == 1 else Item(total, 0, *rows[carried[0]])
+    return Function(scope, name, ("total", "x"), (Statement(scope, "total", new),), Tuple((total, own)))
+
+
+def step_node(
+    spec: ScanSpec,
+    scan: Scan,
+    total: Name,
+    element: Name,
+    rows: Sequence[tuple[tuple[Expr, ...], tuple[str, bool]]],
+) -> Node:
     """``total`` and one more element, or tuples of them: the new ``total``."""
     reducer = spec.reducer
-    own, other = (element, "total") if scan.reverse else ("total", element)
-    operator = _OPERATORS.get(reducer.name)
-    if operator is not None:
-        return f"total = {own} {operator} {other}"
-    if reducer.name in CUMULATIVE:
-        return f"total = {combiner_source(reducer)}({own}, {other})"
-    names = symbol_names(reducer, own, other)
+    if reducer.name in OPS:
+        own, other = (element, total) if scan.reverse else (total, element)
+        return Apply(OPS[reducer.name], (own, other))
+    carried, new = (reducer.rhs, reducer.lhs) if scan.reverse else (reducer.lhs, reducer.rhs)
     values = carried_values(spec, scan)
-    totals = [f"total[{n}]" for n in range(len(values))] if len(values) > 1 else ["total"]
-    names |= {_carrying(spec, scan)[v]: name for v, name in zip(values, totals, strict=True)}
-    texts = combined_values(reducer, values, names)
-    return f"total = {texts[0] if len(texts) == 1 else tuple_text(texts)}"
+    known = _items(new, range(reducer.arity), element, rows) | _items(carried, values, total, rows)
+    results = [node_of(reducer.results[value], known) for value in values]
+    return results[0] if len(results) == 1 else Tuple(tuple(results))
 
 
-def _carrying(spec: ScanSpec, scan: Scan) -> Sequence[Symbol]:
-    """The side of the combiner that holds what the steps before have made."""
-    return spec.reducer.rhs if scan.reverse else spec.reducer.lhs
+def _items(
+    symbols: Sequence[Symbol],
+    values: Sequence[int],
+    of: Name,
+    rows: Sequence[tuple[tuple[Expr, ...], tuple[str, bool]]],
+) -> dict[Symbol, Node]:
+    """What ``symbols`` are: ``of``, or its items, which are those of ``values``."""
+    if len(values) == 1:
+        return {symbols[values[0]]: of}
+    return {symbols[value]: Item(of, n, *rows[value]) for n, value in enumerate(values)}
 
 
 def carried_values(spec: ScanSpec, scan: Scan) -> list[int]:
     """The values that a step hands on, the one that is asked for first."""
-    return needed_values(spec.reducer, spec.position, _carrying(spec, scan))
+    return needed_values(spec.reducer, spec.position, spec.reducer.rhs if scan.reverse else spec.reducer.lhs)
 
 
-def sequential(
-    spec: ScanSpec, scan: Scan, values: Sequence[str], step: str, write: Write = write_extent
-) -> str:
+def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) -> Node:
     """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
-    shape = [write(e) for n, e in enumerate(spec.arrays[0].shape) if n != scan.axis]
-    starts = [
-        _filled(shape, identity_text(spec.reducer, n), spec.arrays[n].dtype)
+    moved = [_moved(value, scan) for value in values]
+    starts = tuple(
+        _filled(moved[n].shape[1:], identity_of(spec.reducer, n), spec.arrays[n].dtype)
         for n in carried_values(spec, scan)
-    ]
-    moved = [value if scan.axis == 0 else f"jnp.moveaxis({value}, {scan.axis}, 0)" for value in values]
-    start = starts[0] if len(starts) == 1 else tuple_text(starts)
-    elements = moved[0] if len(moved) == 1 else tuple_text(moved)
-    backwards = ", reverse=True" if scan.reverse else ""
-    result = f"lax.scan({step}, {start}, {elements}{backwards}, unroll={_UNROLLED})[1]"
-    return result if scan.axis == 0 else f"jnp.moveaxis({result}, 0, {scan.axis})"
+    )
+    own = moved[spec.position]
+    result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, _UNROLLED)
+    order = [n + 1 if n < scan.axis else 0 if n == scan.axis else n for n in range(len(own.shape))]
+    return _in_order(result, order)
 
 
-def _filled(shape: Sequence[str], number: str, dtype: str) -> str:
-    if not shape:
-        return f"{dtype_text(dtype)}({number})"
-    if number in ("0", "0.0"):
-        return f"jnp.zeros({tuple_text(shape)}, {dtype_text(dtype)})"
-    return f"jnp.full({tuple_text(shape)}, {number}, {dtype_text(dtype)})"
+def _moved(value: Node, scan: Scan) -> Node:
+    """``value`` with the axis first."""
+    return _in_order(value, [scan.axis, *(n for n in range(len(value.shape)) if n != scan.axis)])
 
 
-def _taken(value: str, scan: Scan, ndim: int, write: Write) -> str:
+def _in_order(node: Node, order: Sequence[int]) -> Node:
+    return node if list(order) == sorted(order) else apply_steps(node, [Transpose(tuple(order))])
+
+
+def _filled(shape: tuple[Expr, ...], number: Node, dtype: str) -> Node:
+    return Full(shape, number, dtype) if shape else Typed(number, dtype)
+
+
+# --- the result
+
+
+def _taken(value: Node, scan: Scan) -> Node:
     """The part of the cumulative values that is the result."""
-    if scan.start is None and not scan.flip:
-        return value
-    start = "" if scan.start is None or scan.start is ZERO else write(scan.start)
-    stop = "" if scan.start is None else write(_end(scan))
-    entry = f"{start}:{stop}"
-    if scan.flip and scan.start is None:
-        entry = "::-1"
-    result = subscripted(value, scan.axis, entry)
-    return subscripted(result, scan.axis, "::-1") if scan.flip and scan.start is not None else result
+    entries: list[Range] = []
+    if scan.start is not None:
+        start = None if scan.start is ZERO else scan.start
+        entries.append(Range(start, normal(scan.start + scan.length)))
+    if scan.flip:
+        entries.append(_REVERSED)
+    return apply_steps(value, [Index((*(ALL,) * scan.axis, entry)) for entry in entries])
 
 
-def _end(scan: Scan) -> Expr:
-    assert scan.start is not None
-    return normal(scan.start + scan.length)
-
-
-def _finished(spec: ScanSpec, result: str, others: Sequence[str], write: Write) -> str:
+def _finished(spec: ScanSpec, result: Node, others: Sequence[Node]) -> Node:
     remaining = list(others)
-    result = reshaped(result, spec.shape, write)
-    if spec.broadcast is not None:
-        result = f"jnp.broadcast_to({result}, {tuple_text(map(write, spec.broadcast))})"
-    if spec.scale is not None:
-        result = f"{as_factor(remaining.pop(0))} * {result}"
-    if spec.guard is not None:
-        result = f"jnp.where({remaining.pop(0)}, {result}, {identity_text(spec.reducer, spec.position)})"
-    return result
+    scale = None if spec.scale is None else remaining.pop(0)
+    result = finished(result, spec.shape, spec.broadcast, scale)
+    if spec.guard is None:
+        return result
+    return Apply(SELECT, (remaining.pop(0), result, identity_of(spec.reducer, spec.position)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
@@ -10,8 +10,7 @@ from jaxte.lang.expr import ZERO, Axis, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.statements import name_of
-from jaxte.lower.body.write_form import assigned, operands_text
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
@@ -27,8 +26,8 @@ from jaxte.lower.forms.window.text import (
     SEPARABLE,
     SLICES,
     WINDOW_FUNCTIONS,
-    finished,
     is_padded_apart,
+    window_result,
     window_source,
 )
 from jaxte.lower.forms.window.unrolled import unrolled
@@ -47,10 +46,11 @@ def window_candidates(
     """Shifted slices, all at once or one dimension after the other, doubling, and ``lax.reduce_window``."""
 
     def write(form: str) -> Search:
-        texts = yield from operands_text(body, spec.operands)
+        operands = yield from operands_of(body, spec.operands)
         body.note(form)
-        target = assigned(body, lambda names: window_source(spec, texts, names, form, body.printer.text))
-        return Value(name_of(target, axes, (node.dtype, False)), axes, (node.dtype, False))
+        target = body.names.numbered(body.target)
+        value = window_source(spec, operands, target, body.step, form)
+        return Value(value, axes, (node.dtype, False))
 
     sizes = [d.size for d in spec.dims]
     own = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
@@ -83,15 +83,10 @@ def _running(
         body.note(RUNNING)
         value = yield from way.write()
         assert value is not None
-        texts = [] if spec.scale is None else (yield from operands_text(body, [spec.scale]))
-        writer = body.printer.text
-
-        def lines(names: Callable[[], str]) -> list[str]:
-            target = names()
-            result = finished(spec, differences(spec, target, writer), ["", *texts], writer)
-            return [f"{target} = {flattened(spec, body.text(value), writer)}", f"{names()} = {result}"]
-
-        return Value(name_of(assigned(body, lines), axes, (node.dtype, False)), axes, (node.dtype, False))
+        scale = [] if spec.scale is None else (yield from operands_of(body, [spec.scale]))
+        table = body.step(flattened(spec, value.code))
+        result = body.step(window_result(spec, differences(spec, table), [table, *scale]))
+        return Value(result, axes, (node.dtype, False))
 
     caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
     yield Candidate(RUNNING, own + running_work(spec, node), write, caution)

@@ -14,9 +14,13 @@ from __future__ import annotations
 from itertools import product
 
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, as_expr, call, conjunction
-from jaxte.lang.operators import SELECT
+from jaxte.lang.operators import ADD, SELECT, SUBTRACT
 from jaxte.lang.walk import substitute
-from jaxte.lower.code.spec import Array, Refusal, Write, reshaped
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply
+from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape
+from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
 from jaxte.sets.affine import normal
@@ -71,31 +75,32 @@ def _rows_of(d: WindowDim) -> Expr:
     return line if d.dilation == 1 else as_expr(-(-int(line) // d.dilation))
 
 
-def flattened(spec: WindowSpec, name: str, write: Write) -> str:
-    """The cumulative sums ``name`` with one dimension for each of the array."""
+def flattened(spec: WindowSpec, sums: Node) -> Node:
+    """The cumulative sums with one dimension for each of the array."""
     if all(d.dilation == 1 for d in spec.dims):
-        return name
+        return sums
     by_axis = {d.axis: d for d in spec.dims}
     shape = [
         normal(_rows_of(d) * d.dilation) if (d := by_axis.get(n)) else axis.hi
         for n, axis in enumerate(spec.array.axes)
     ]
-    return reshaped(name, shape, write)
+    return apply_steps(sums, [Reshape(tuple(shape))])
 
 
-def differences(spec: WindowSpec, name: str, write: Write) -> str:
-    """The sums over windows on the cumulative sums ``name``."""
-    text = ""
+def differences(spec: WindowSpec, sums: Node) -> Node:
+    """The sums over windows on the cumulative sums."""
+    total: Node | None = None
     for corner in product((True, False), repeat=len(spec.dims)):
-        entries = [":"] * (max(d.axis for d in spec.dims) + 1)
+        entries = [ALL] * (max(d.axis for d in spec.dims) + 1)
         for d, far in zip(spec.dims, corner, strict=True):
-            entries[d.axis] = _slice(d, d.dilation * d.size if far else 0, write)
-        sign = "-" if corner.count(False) % 2 else "+"
-        part = f"{name}[{', '.join(entries)}]"
-        text = f"{text} {sign} {part}" if text else part
-    return text
+            entries[d.axis] = _slice(d, d.dilation * d.size if far else 0)
+        part = apply_steps(sums, [Index(tuple(entries))])
+        op = SUBTRACT if corner.count(False) % 2 else ADD
+        total = part if total is None else Apply(op, (total, part))
+    assert total is not None
+    return total
 
 
-def _slice(d: WindowDim, start: int, write: Write) -> str:
-    stop = write(normal(start + d.stride * (d.length - 1) + 1))
-    return f"{start or ''}:{stop}" + (f":{d.stride}" if d.stride > 1 else "")
+def _slice(d: WindowDim, start: int) -> Range:
+    stop = normal(start + d.stride * (d.length - 1) + 1)
+    return Range(as_expr(start) if start else None, stop, d.stride)

@@ -15,88 +15,70 @@ of ``lax`` keeps XLA on the CPU from that, but a call does that may not be inlin
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from jaxte.lang.expr import ZERO, Const, Expr, Read
+from jaxte.lang.expr import ZERO, Expr, Read, as_expr
 from jaxte.lang.identity import identical
-from jaxte.lower.code.identifiers import APART
-from jaxte.lower.code.spec import Write, as_atom, as_factor, reshaped, tuple_text, write_extent
+from jaxte.lower.arrays.combiners import OPS, combined, filled, identity_of
+from jaxte.lower.arrays.leaves import Name, Typed
+from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Kept, ReduceWindow, Spread, View
+from jaxte.lower.arrays.steps import ALL, Index, Range
+from jaxte.lower.code.lettered_array import moving
+from jaxte.lower.code.python_text import finished
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
-from jaxte.lower.printing.combiner import combined, combiner_source, constant_text
-from jaxte.lower.printing.numbers import dtype_text
 from jaxte.sets.affine import normal
+
+Step = Callable[..., Name]  # of a node, and the name that it is to have
 
 SLICES = "shifted slices"
 SEPARABLE = "separable slices"
 DOUBLING = "doubling slices"
 PADDED_APART = "separable slices without a copy"
 REDUCE_WINDOW = "reduce_window"
-WINDOW_FUNCTIONS = {
-    "sum": "lax.add",
-    "prod": "lax.mul",
-    "max": "lax.max",
-    "min": "lax.min",
-    "any": "lax.bitwise_or",
-    "all": "lax.bitwise_and",
-}
+WINDOW_FUNCTIONS = frozenset(OPS)  # that lax.reduce_window knows
 _IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
 _WRITTEN_OUT = 4  # more slices are written as a loop
 _MOST_PADS = 7  # in one loop: XLA takes it apart by which of them are inside
 
 
-def window_source(
-    spec: WindowSpec,
-    operands: Sequence[str],
-    names: Callable[[], str],
-    form: str,
-    write: Write = write_extent,
-) -> list[str]:
-    """Statements whose last one assigns the result of ``spec`` on the texts of ``spec.operands``.
+def window_source(spec: WindowSpec, operands: Sequence[Node], target: str, step: Step, form: str) -> Name:
+    """``spec`` on the nodes of ``spec.operands``, in statements the last of which assigns it to ``target``.
 
-    ``names`` gives a name that is not taken, each time that it is called.
+    ``step`` gives a node a name, by default a new one.
     """
-    target = names()
     if form == REDUCE_WINDOW:
-        return [f"{target} = {finished(spec, _reduce_window(spec, operands[0], write), operands, write)}"]
-    value, lines = operands[0], []
+        return step(window_result(spec, _reduce_window(spec, operands[0]), operands), target)
+    value, current = operands[0], None
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
+        value = value if current is None else step(_kept(current), target)
         if form == PADDED_APART and dims[0] is spec.dims[0]:
-            lines.append(f"{target} = {APART}({value})")
-            lines.append(f"{target} = {_padded_apart(spec, target, dims[0], write)}")
-            value = target
+            current = _padded_apart(spec, step(Kept(value, "apart"), target), dims[0])
             continue
-        padded = _padded(spec, value, dims, write)
-        computed = value == operands[0] and not isinstance(spec.array.body, Read)
-        if padded is not None or computed or not value.isidentifier():
-            lines.append(f"{target} = {padded or value}")
-            value = target
-        if form == DOUBLING:
-            steps, text = _doubled(spec, value, names, dims[0], write)
-            lines += steps
-        else:
-            text = _slices(spec, value, dims, write)
-        lines.append(f"{target} = {text}")
-        value = target
-    *before, last = [line.partition(" = ") for line in lines]
-    apart = [f"{name} = {_behind_barrier(text)}" for name, _, text in before]
-    return [*apart, f"{target} = {finished(spec, last[2], operands, write)}"]
+        padded = _padded(spec, value, dims)
+        computed = value is operands[0] and not isinstance(spec.array.body, Read)
+        if padded is not None or computed or not isinstance(value, Name):
+            value = step(_kept(padded or value), target)
+        current = _doubled(spec, value, step, dims[0]) if form == DOUBLING else _slices(spec, value, dims)
+    assert current is not None
+    return step(window_result(spec, current, operands), target)
 
 
-def _doubled(
-    spec: WindowSpec, value: str, names: Callable[[], str], d: WindowDim, write: Write
-) -> tuple[list[str], str]:
-    """Statements that make windows of 2, 4, 8, ... positions, and the text of the whole window made of them."""
+def _kept(node: Node) -> Node:
+    return node if isinstance(node, Kept) else Kept(node)
+
+
+def _doubled(spec: WindowSpec, value: Node, step: Step, d: WindowDim) -> Node:
+    """The windows of ``d`` made of windows of 2, 4, 8, ... positions, each of which is a statement."""
     powers = [1 << n for n in range(d.size.bit_length())]
     extent = normal(d.stride * (d.length - 1) + d.dilation * (d.size - 1) + 1)
     made = {1: value}
-    lines: list[str] = []
     for half, size in itertools.pairwise(powers):
-        made[size] = names()
         reach = normal(extent - d.dilation * (size - 1))
-        parts = [_cut(spec, made[half], d.axis, start, reach, write) for start in (0, half * d.dilation)]
-        lines.append(f"{made[size]} = {combined(spec.reducer, parts)}")
+        parts = [_cut(made[half], d.axis, start, reach) for start in (0, half * d.dilation)]
+        made[size] = step(_kept(combined(spec.reducer, parts)))
     pieces = [(powers[-1], 0)]
     if d.size > powers[-1] and spec.reducer.name in _IDEMPOTENT:
         pieces.append((powers[-1], d.size - powers[-1]))
@@ -106,18 +88,19 @@ def _doubled(
             if d.size & size:
                 pieces.append((size, start))
                 start += size
-    ndim = len(spec.array.axes)
-    texts = [f"{made[p]}[{_entries(ndim, {d.axis: _shifted(d, at, write)})}]" for p, at in pieces]
-    return lines, combined(spec.reducer, texts)
+    return combined(spec.reducer, [_at(made[p], {d.axis: _shifted(d, at)}) for p, at in pieces])
 
 
-def _cut(spec: WindowSpec, value: str, axis: int, start: int, reach: Expr, write: Write) -> str:
-    stop = write(normal(reach + start))
-    entry = f"{start}:{stop}" if start else f":{stop}"
-    return f"{value}[{_entries(len(spec.array.axes), {axis: entry})}]"
+def _cut(value: Node, axis: int, start: int, reach: Expr) -> Node:
+    return _at(value, {axis: Range(as_expr(start) if start else None, normal(reach + start))})
 
 
-def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str | None:
+def _at(value: Node, moving: Mapping[int, Range]) -> Node:
+    entries = tuple(moving.get(n, ALL) for n in range(max(moving) + 1))
+    return View(value, Index(entries))
+
+
+def _padded(spec: WindowSpec, value: Node, dims: Sequence[WindowDim]) -> Node | None:
     """The array among identities in the dimensions ``dims``; None where the windows do not leave it."""
     if not any(map(_is_wider, dims)):
         return None
@@ -125,16 +108,11 @@ def _padded(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Writ
     gaps = [0] * len(widths)
     for d in dims:
         widths[d.axis], gaps[d.axis] = d.padding, d.spacing - 1
-    fill = _identity(spec)
-    if any(gaps):
-        entries = [tuple_text([*map(write, w), str(g)]) for w, g in zip(widths, gaps, strict=True)]
-        return f"lax.pad({value}, {dtype_text(spec.array.dtype)}({fill}), {tuple_text(entries)})"
-    shown = "" if fill in ("0", "0.0", "False") else f", constant_values={fill}"
-    return f"jnp.pad({value}, {tuple_text(tuple_text(map(write, w)) for w in widths)}{shown})"
-
-
-def _behind_barrier(text: str) -> str:
-    return text if text.startswith(APART) else f"lax.optimization_barrier({text})"
+    fill = identity_of(spec.reducer)
+    if not any(gaps):
+        return filled(value, widths, fill)
+    spread = tuple((*pair, gap) for pair, gap in zip(widths, gaps, strict=True))
+    return Spread(value, Typed(fill, spec.array.dtype), spread)
 
 
 def is_padded_apart(spec: WindowSpec) -> bool:
@@ -154,71 +132,37 @@ def _is_wider(d: WindowDim) -> bool:
     return not identical(d.padding, (ZERO, ZERO)) or d.spacing > 1
 
 
-def _padded_apart(spec: WindowSpec, value: str, d: WindowDim, write: Write) -> str:
+def _padded_apart(spec: WindowSpec, value: Node, d: WindowDim) -> Node:
     """The shifted arrays of a pass over ``d`` combined, each padded where it lacks elements and cut where it has too many."""
-    (name,) = _loop_names(value, [d], write)
+    (turns,) = _loops([d])
     before, _ = d.padding
     after = normal(_reach(d) - before - spec.array.axes[d.axis].extent)
-    ends = f"({_plus(f'-{name}', before, write)}, {_plus(name, after, write)}, 0)"
-    widths = tuple_text(ends if n == d.axis else "(0, 0, 0)" for n in range(len(spec.array.axes)))
-    element = f"lax.pad({value}, {dtype_text(spec.array.dtype)}({_identity(spec)}), {widths})"
+    own = normal(before - turns.axis), normal(turns.axis + after), 0
+    widths = tuple(own if n == d.axis else (ZERO, ZERO, 0) for n in range(len(spec.array.axes)))
+    element: Node = Spread(value, Typed(identity_of(spec.reducer), spec.array.dtype), widths)
     if d.stride > 1:
-        element += f"[{_entries(len(spec.array.axes), {d.axis: f'::{d.stride}'})}]"
-    return _over(spec, f"{element} for {name} in {_range(d)}")
+        element = _at(element, {d.axis: Range(step=d.stride)})
+    return _over(spec, Each(element, (turns,)))
 
 
-def _plus(text: str, offset: Expr, write: Write) -> str:
-    """The sum of ``text``, a name or its negative, and ``offset``."""
-    number = int(offset) if isinstance(offset, Const) else None
-    if text.startswith("-"):
-        return text if number == 0 else f"{write(offset) if number is None else number} - {text[1:]}"
-    if number is None:
-        return f"{text} + {as_factor(write(offset))}"
-    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
-
-
-def _identity(spec: WindowSpec) -> str:
-    identity = spec.reducer.identity[0]
-    assert isinstance(identity, Const)
-    return constant_text(identity)
-
-
-def _slices(spec: WindowSpec, value: str, dims: Sequence[WindowDim], write: Write) -> str:
+def _slices(spec: WindowSpec, value: Node, dims: Sequence[WindowDim]) -> Node:
     """The shifted slices of ``value``, combined."""
     taps = list(product(*(range(d.size) for d in dims)))
-    ndim = len(spec.array.axes)
     if len(taps) <= _WRITTEN_OUT:
-        parts = [
-            f"{value}[{_entries(ndim, {d.axis: _shifted(d, n, write) for d, n in zip(dims, tap, strict=True)})}]"
-            for tap in taps
-        ]
+        parts = [_at(value, {d.axis: _shifted(d, n) for d, n in zip(dims, tap, strict=True)}) for tap in taps]
         return combined(spec.reducer, parts)
-    names = _loop_names(value, dims, write)
-    entries = {d.axis: _moving(d, name, write) for d, name in zip(dims, names, strict=True)}
-    loops = " ".join(f"for {name} in {_range(d)}" for d, name in zip(dims, names, strict=True))
-    return _over(spec, f"{value}[{_entries(ndim, entries)}] {loops}")
+    turns = _loops(dims)
+    entries = {d.axis: moving(own.axis, _reach(d), d.stride) for d, own in zip(dims, turns, strict=True)}
+    return _over(spec, Each(_at(value, entries), turns))
 
 
-def _over(spec: WindowSpec, elements: str) -> str:
-    """What a comprehension gives, combined."""
-    if spec.reducer.name == "sum":
-        return f"sum({elements})"
-    return f"functools.reduce({combiner_source(spec.reducer)}, [{elements}])"
+def _over(spec: WindowSpec, elements: Each) -> Node:
+    """What a loop makes, combined."""
+    return Total(elements) if spec.reducer.name == "sum" else Folded(spec.reducer, (elements,))
 
 
-def _loop_names(value: str, dims: Sequence[WindowDim], write: Write) -> list[str]:
-    """Names for the loops over ``dims`` that the slices do not mention already."""
-    taken = {value, *(word for d in dims for word in re.findall(r"\w+", write(_reach(d))))}
-    fresh = (f"{letter}{number or ''}" for number in itertools.count() for letter in "ijklmn")
-    return list(itertools.islice((name for name in fresh if name not in taken), len(dims)))
-
-
-def _range(d: WindowDim) -> str:
-    return f"range({d.size})" if d.dilation == 1 else f"range(0, {d.size * d.dilation}, {d.dilation})"
-
-
-def _entries(ndim: int, moving: dict[int, str]) -> str:
-    return ", ".join(moving.get(n, ":") for n in range(max(moving) + 1))
+def _loops(dims: Sequence[WindowDim]) -> tuple[Loop, ...]:
+    return tuple(loop(name, d.size, d.dilation) for name, d in zip("ijklmn", dims, strict=False))
 
 
 def _reach(d: WindowDim) -> Expr:
@@ -226,45 +170,32 @@ def _reach(d: WindowDim) -> Expr:
     return normal(d.stride * (d.length - 1) + 1)
 
 
-def _shifted(d: WindowDim, tap: int, write: Write) -> str:
+def _shifted(d: WindowDim, tap: int) -> Range:
     start = tap * d.dilation
-    stop = write(normal(start + _reach(d)))
-    return f"{start or ''}:{stop}" + (f":{d.stride}" if d.stride > 1 else "")
+    return Range(as_expr(start) if start else None, normal(start + _reach(d)), d.stride)
 
 
-def _moving(d: WindowDim, name: str, write: Write) -> str:
-    return f"{name}:{name} + {as_factor(write(_reach(d)))}" + (f":{d.stride}" if d.stride > 1 else "")
-
-
-def _reduce_window(spec: WindowSpec, value: str, write: Write) -> str:
+def _reduce_window(spec: WindowSpec, value: Node) -> Node:
     by_axis = {d.axis: d for d in spec.dims}
     dims = [by_axis.get(n) for n in range(len(spec.array.axes))]
-    arguments = [
+    return ReduceWindow(
+        spec.reducer.name,
         value,
         _start(spec),
-        WINDOW_FUNCTIONS[spec.reducer.name],
-        f"window_dimensions={tuple_text(str(d.size if d else 1) for d in dims)}",
-        f"window_strides={tuple_text(str(d.stride if d else 1) for d in dims)}",
-        f"padding={tuple_text(tuple_text(map(write, d.padding)) if d else '(0, 0)' for d in dims)}",
-    ]
-    if any(d.spacing > 1 for d in spec.dims):
-        arguments.append(f"base_dilation={tuple_text(str(d.spacing if d else 1) for d in dims)}")
-    if any(d.dilation > 1 for d in spec.dims):
-        arguments.append(f"window_dilation={tuple_text(str(d.dilation if d else 1) for d in dims)}")
-    return f"lax.reduce_window({', '.join(arguments)})"
+        sizes=tuple(d.size if d else 1 for d in dims),
+        strides=tuple(d.stride if d else 1 for d in dims),
+        padding=tuple(d.padding if d else (ZERO, ZERO) for d in dims),
+        spacing=tuple(d.spacing if d else 1 for d in dims),
+        dilation=tuple(d.dilation if d else 1 for d in dims),
+    )
 
 
-def _start(spec: WindowSpec) -> str:
+def _start(spec: WindowSpec) -> Node:
     """The identity, as a plain number where it has the right dtype: JAX then knows the derivative, under jit as well."""
-    if spec.array.dtype in ("float32", "float64"):
-        return _identity(spec)
-    return f"{dtype_text(spec.array.dtype)}({_identity(spec)})"
+    identity = identity_of(spec.reducer)
+    return identity if spec.array.dtype in ("float32", "float64") else Typed(identity, spec.array.dtype)
 
 
-def finished(spec: WindowSpec, result: str, operands: Sequence[str], write: Write) -> str:
-    """The text ``result`` of the reduction itself, brought to the output axes."""
-    if spec.shape is not None:
-        result = reshaped(as_atom(result), spec.shape, write)
-    if spec.broadcast is not None:
-        result = f"jnp.broadcast_to({result}, {tuple_text(map(write, spec.broadcast))})"
-    return result if spec.scale is None else f"{as_factor(operands[1])} * {as_atom(result)}"
+def window_result(spec: WindowSpec, result: Node, operands: Sequence[Node]) -> Node:
+    """``result``, the reduction itself, brought to the output axes."""
+    return finished(result, spec.shape, spec.broadcast, None if spec.scale is None else operands[1])

@@ -1,0 +1,214 @@
+"""Nodes made by loops that are run when the program is traced: a part for each turn, their sums, calls of functions for each element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import prod
+
+from jaxte.lang.dtypes import Kind
+from jaxte.lang.expr import Axis, Reducer
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``axis`` from its first value to its last one, ``step`` apart, or the other way round."""
+
+    axis: Axis
+    step: int = 1
+    backwards: bool = False
+
+    @property
+    def count(self) -> int:
+        return -(-(int(self.axis.hi) - int(self.axis.lo)) // self.step)
+
+
+@cache
+def loop(name: str, count: int, step: int = 1, backwards: bool = False) -> Loop:
+    """The loop of ``count`` turns, whose variable is called ``name`` where that is free."""
+    return Loop(Axis(name, 0, count * step), step, backwards)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """``axes`` at one row of numbers after the other."""
+
+    axes: tuple[Axis, ...]
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """``names`` at the parts of as many arrays, each of which is split into ``count`` along one axis."""
+
+    names: tuple[Node, ...]
+    arrays: tuple[Node, ...]
+    axes: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Each(Node):
+    """``element`` for each turn of ``loops``, the last of which is the innermost: as many parts."""
+
+    element: Node
+    loops: tuple[Loop | Choices | Parts, ...]
+
+    @property
+    def count(self) -> int:
+        return prod(own.count for own in self.loops)
+
+    @property
+    def shape(self) -> Shape:
+        return self.element.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.element.kind
+
+    @cached_property
+    def operands(self) -> tuple[Node, ...]:
+        arrays = [a for own in self.loops if isinstance(own, Parts) for a in own.arrays]
+        return (*arrays, self.element)
+
+
+def count_of(parts: tuple[Node, ...]) -> int:
+    """How many arrays ``parts`` are."""
+    return sum(p.count if isinstance(p, (Each, Items)) else 1 for p in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(Node):
+    """Arrays one after the other along ``axis``."""
+
+    parts: tuple[Node, ...]
+    axis: int
+
+    @cached_property
+    def shape(self) -> Shape:
+        first, axis = self.parts[0].shape, self.axis
+        extents = [p.shape[axis] for p in self.parts for _ in range(count_of((p,)))]
+        return (*first[:axis], plus(*extents), *first[axis + 1 :])
+
+    @property
+    def kind(self) -> Kind:
+        return self.parts[0].kind
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked(Node):
+    """Arrays of one shape side by side along a dimension of their own."""
+
+    parts: tuple[Node, ...]
+    axis: int
+
+    @cached_property
+    def shape(self) -> Shape:
+        first = self.parts[0].shape
+        return (*first[: self.axis], plus(count_of(self.parts)), *first[self.axis :])
+
+    @property
+    def kind(self) -> Kind:
+        return self.parts[0].kind
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Node):
+    """The sum of what a loop makes."""
+
+    parts: Each
+
+    @property
+    def shape(self) -> Shape:
+        return self.parts.shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.parts.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Folded(Node):
+    """Arrays combined one after the other by ``reducer``."""
+
+    reducer: Reducer
+    parts: tuple[Node, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return self.parts[0].shape
+
+    @property
+    def kind(self) -> Kind:
+        return self.parts[0].kind
+
+
+@dataclass(frozen=True, eq=False)
+class Tuple(Node):
+    """Several arrays."""
+
+    items: tuple[Node, ...]
+
+    @property
+    def shape(self) -> Shape:
+        raise ArrayError("a tuple has no shape")
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Node):
+    """What a loop makes, each array summed over ``axes``, all in one pass: a tuple of as many."""
+
+    parts: Each
+    axes: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return self.parts.count
+
+    @property
+    def item_shape(self) -> Shape:
+        return tuple(e for n, e in enumerate(self.parts.shape) if n not in self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Items(Node):
+    """All arrays of a tuple of ``count`` of them, as parts."""
+
+    values: Node
+    count: int
+    extents: Shape
+    own_kind: Kind
+
+    @property
+    def shape(self) -> Shape:
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned(Node):
+    """What ``function``, which the program defines, returns beside what it carries on, for each element along the first dimension."""
+
+    function: str
+    starts: tuple[Node, ...]
+    elements: tuple[Node, ...]
+    extents: Shape
+    own_kind: Kind
+    reverse: bool = False
+    unroll: int = 1
+
+    @property
+    def shape(self) -> Shape:
+        return self.extents
+
+    @property
+    def kind(self) -> Kind:
+        return self.own_kind
