@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.dtypes import Kind
-from jaxte.lang.expr import Expr
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape, same_shape
 
 IN_BOUNDS, CLIP, FILL, DROP = "promise_in_bounds", "clip", "fill", "drop"
@@ -168,6 +168,45 @@ class Take(Node):
     def shape(self) -> Shape:
         own = self.array.shape
         return (*own[: self.axis], *self.positions.shape, *own[self.axis + 1 :])
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicSlice(Node):
+    """The part of ``sizes`` from a position on that is data; None where a dimension is taken in whole.
+
+    ``typed`` says that the positions have the dtype int32 for good, which all of them have to have then.
+    """
+
+    array: Node
+    starts: tuple[Node | None, ...]
+    sizes: tuple[int, ...]
+    typed: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(map(as_expr, self.sizes))
+
+    @property
+    def kind(self) -> Kind:
+        return self.array.kind
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicUpdate(Node):
+    """``array`` with ``part`` written into it along ``axis``, from ``start`` on, which is data."""
+
+    array: Node
+    part: Node
+    start: Node
+    axis: int
+
+    @property
+    def shape(self) -> Shape:
+        return self.array.shape
 
     @property
     def kind(self) -> Kind:

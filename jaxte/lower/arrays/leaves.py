@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from jaxte.lang.dtypes import Kind, scalar_kind
 from jaxte.lang.expr import Const, Expr, Scalar
-from jaxte.lang.scalars import CALL
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus
 from jaxte.sets.affine import normal
 
@@ -29,26 +28,6 @@ class Name(Node):
     def kind(self) -> Kind:
         if not self.own_kind[0]:
             raise ArrayError(f"{self.identifier} has no dtype")
-        return self.own_kind
-
-
-@dataclass(frozen=True, eq=False)
-class Text(Node):
-    """TRANSITIONAL: a Python expression that is no node yet, and how strongly it binds."""
-
-    text: str
-    strength: int = CALL
-    extents: Shape | None = None
-    own_kind: Kind = ("", False)
-
-    @property
-    def shape(self) -> Shape:
-        if self.extents is None:
-            raise ArrayError(f"`{self.text}` has no shape")
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
         return self.own_kind
 
 

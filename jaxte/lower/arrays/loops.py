@@ -212,3 +212,12 @@ class Scanned(Node):
     @property
     def kind(self) -> Kind:
         return self.own_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Carried(Node):
+    """What ``function``, which the program defines, carries on from ``starts`` over ``elements``, and what it returns beside that."""
+
+    function: str
+    starts: tuple[Node, ...]
+    elements: Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.expr import ZERO, Expr
-from jaxte.lower.arrays.node import Shape, plus, times
+from jaxte.lower.arrays.node import Shape, known, plus, times
 from jaxte.sets.affine import normal
 
 
@@ -118,9 +118,15 @@ def _length(entry: Range, extent: Expr) -> Expr:
     if step == 1 and entry.start is None and entry.stop is None:
         return extent
     if step > 0:
-        start = entry.start if entry.start is not None else ZERO
-        stop = entry.stop if entry.stop is not None else extent
+        start = _from_the_end(entry.start if entry.start is not None else ZERO, extent)
+        stop = _from_the_end(entry.stop if entry.stop is not None else extent, extent)
         return normal((stop - start + (step - 1)) // step)
     start = entry.start if entry.start is not None else plus(extent, -1)
     stop = entry.stop if entry.stop is not None else plus(-1)
     return normal((start - stop + (-step - 1)) // -step)
+
+
+def _from_the_end(position: Expr, extent: Expr) -> Expr:
+    """Where a negative position is."""
+    value = known(position)
+    return plus(extent, value) if value is not None and value < 0 else position

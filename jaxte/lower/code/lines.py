@@ -24,7 +24,7 @@ def lines_of(statement: AnyStatement, printer: Printer) -> list[str]:
         results = result.items if isinstance(result, Tuple) else (result,)
         inside.append(f"return {', '.join(map(printer.text, results))}")
         return _function(statement.name, statement.params, inside)
-    if statement.source is not None:
+    if isinstance(statement, Statement):
         return [f"{statement.target} = {printer.text(statement.source)}"]
     return ["", f"def {statement.target}:", *(f"    {line}" if line else "" for line in statement.body), ""]
 
@@ -35,7 +35,4 @@ def _function(name: str, params: Sequence[str], inside: Sequence[str]) -> list[s
 
 def sources_of(program: Program) -> list[str]:
     """The right-hand sides of the assignments of ``program``; empty for the functions that it defines."""
-    return [
-        "" if not isinstance(s, Statement) or s.source is None else program.printer.text(s.source)
-        for s in program.statements
-    ]
+    return [program.printer.text(s.source) if isinstance(s, Statement) else "" for s in program.statements]

@@ -1,22 +1,19 @@
 """What recognisers return: a specification of the operation, or the reason for refusing.
 
 A specification names the arrays that the operation takes as *elements over axes*: ``Array(axes, body)`` is the
-array whose entry at ``axes`` is ``body``. The emitter brings each of them about in its own way (a read of all axes
-in order is the tensor itself, other affine reads are views, the rest is elementwise code) and hands the texts
-of these operands to the specification's ``*_source`` function, which writes the operation.
+array whose entry at ``axes`` is ``body``. The evaluator brings each of them about in its own way (a read of all axes
+in order is the tensor itself, other affine reads are views, the rest is elementwise) and hands the nodes
+of these operands to the specification's ``*_source`` function, which makes the operation.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import normal
-
-Write = Callable[[Expr], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +63,3 @@ def array(axes: Sequence[Axis], body: Expr) -> Array:
     fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)
     shifted = {old: normal(new + old.lo) for old, new in zip(axes, fresh, strict=True)}
     return Array(fresh, substitute(body, shifted))
-
-
-def write_extent(extent: Expr) -> str:
-    """The text of an extent that is known now; the emitter has its own writer for extents in sizes."""
-    if isinstance(extent, Const):
-        return str(extent.value)
-    raise ValueError(f"extent {extent!r} is made of sizes; give a writer for them")
-
-
-def tuple_text(entries: Iterable[str]) -> str:
-    listed = list(entries)
-    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
-
-
-def as_atom(text: str) -> str:
-    """``text`` as it can stand before a dot or a bracket."""
-    node = ast.parse(text, mode="eval").body
-    return text if isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) else f"({text})"
-
-
-def as_factor(text: str) -> str:
-    """``text`` as it can stand beside ``*``."""
-    node = ast.parse(text, mode="eval").body
-    return text if isinstance(node, ast.Constant) else as_atom(text)
-
-
-def reshaped(text: str, shape: Sequence[Expr] | None, write: Write) -> str:
-    return text if shape is None else f"{as_atom(text)}.reshape({', '.join(map(write, shape))})"
-
-
-def subscripted(text: str, axis: int, entry: str) -> str:
-    """``text`` indexed by ``entry`` in dimension ``axis``."""
-    return f"{as_atom(text)}[{', '.join([*[':'] * axis, entry])}]"

@@ -45,12 +45,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``target = source``, inside the named scope ``scope``; or the function ``target`` with the lines ``body``."""
+    """``target = source``, inside the named scope ``scope``."""
 
     scope: str
     target: str
-    source: Node | None = None
-    body: tuple[str, ...] = ()
+    source: Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,6 @@ class Printer:
         raise AssertionError(f"{type(node).__name__} has no text")
 
     @_node.register
-    def _(self, node: leaves.Text) -> Written:
-        return node.text, node.strength
-
-    @_node.register
     def _(self, node: leaves.Name) -> Written:
         return node.identifier, CALL
 
@@ -357,6 +353,32 @@ class Printer:
         return _call("lax.scan", node.function, *arrays, reverse=reverse, unroll=str(node.unroll))[
             0
         ] + "[1]", CALL
+
+    @_node.register
+    def _(self, node: loops.Carried) -> Written:
+        return _call("lax.scan", node.function, self._one_or_all(node.starts), self.text(node.elements))
+
+    @_node.register
+    def _(self, node: data.DynamicSlice) -> Written:
+        source, moving = self.text(node.array), [n for n, s in enumerate(node.starts) if s is not None]
+        if len(moving) == 1:
+            (axis,) = moving
+            at = self._start(node, axis)
+            length, place = str(node.sizes[axis]), str(axis) if axis else ""
+            return _call("lax.dynamic_slice_in_dim", source, at, length, axis=place)
+        starts = tuple_text(self._start(node, n) for n in range(len(node.starts)))
+        return _call("lax.dynamic_slice", source, starts, tuple_text(map(str, node.sizes)))
+
+    def _start(self, node: data.DynamicSlice, axis: int) -> str:
+        start = node.starts[axis]
+        if start is None:
+            return "jnp.int32(0)" if node.typed else "0"
+        return self.text(start)
+
+    @_node.register
+    def _(self, node: data.DynamicUpdate) -> Written:
+        given = map(self.text, (node.array, node.part, node.start))
+        return _call("lax.dynamic_update_slice_in_dim", *given, axis=str(node.axis))
 
     @_node.register
     def _(self, node: data.Sorting) -> Written:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from jaxte.lang.identity import identical
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays.data import Gather, Scatter
+from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.node import Node, nodes_below
+from jaxte.lower.arrays.operations import Apply, Cast, Item, View
+from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.code.identifiers import APART, docstring_text
 from jaxte.lower.code.lines import lines_of
-from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -25,12 +30,8 @@ def _apart(x):
     with set_xla_metadata(inlineable="false"):
         return _same(x)
 """
-_MODULES = ("jnp", "lax", "jax")
 _MOST_FORMULAS = 40
 _WIDTH = 100
-
-_AT_ARRAYS = re.compile(r"\[[^\]]*[a-zA-Z]")
-"""A name within brackets, which may be an index that is an array; cheaper to ask for than the syntax tree."""
 
 
 def function_text(program: Program) -> str:
@@ -94,24 +95,8 @@ def _conversion(program: Program) -> list[str]:
     NumPy's arrays, which a jitted function may close over, do not have the one and refuse the tracers of the other.
     So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
     """
-    lines = [line for s in program.statements for line in lines_of(s, program.printer)]
-    if not any(_AT_ARRAYS.search(line) for line in lines):
-        return []
-    tree = ast.parse("\n".join(lines))
-    sizes = {name for name, _ in program.sizes}
-    made = {
-        target.id: node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    wanted = [
-        n.value
-        for n in ast.walk(tree)
-        if (isinstance(n, ast.Attribute) and n.attr == "at")
-        or (isinstance(n, ast.Subscript) and not _is_static(n.slice, sizes))
-    ]
+    made = dict(_assignments(program.statements))
+    wanted = [n.array for n in nodes_below(*made.values()) if isinstance(n, (Gather, Scatter))]
     read: set[str] = set()
     while wanted:
         new = (_numpy_names(wanted.pop()) or set()) - read
@@ -124,36 +109,31 @@ def _conversion(program: Program) -> list[str]:
     return [f"    {listed} = map(jnp.asarray, ({listed}))"]
 
 
-def _is_static(index: ast.expr, sizes: Collection[str]) -> bool:
-    """Whether an index is made of numbers, slices and sizes alone."""
-    return not any(
-        isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id not in sizes) for n in ast.walk(index)
-    )
+def _assignments(statements: Iterable[AnyStatement]) -> Iterator[tuple[str, Node]]:
+    """What is assigned to which name, within functions too."""
+    for statement in statements:
+        if isinstance(statement, Function):
+            yield from _assignments(statement.statements)
+            yield f"{statement.name}()", statement.result
+        elif isinstance(statement, Statement):
+            yield statement.target, statement.source
 
 
-def _numpy_names(code: ast.expr) -> set[str] | None:
-    """The names that make ``code`` an array of NumPy if all of them are; None where it is one of JAX whatever they are."""
-    match code:
-        case ast.Constant():
+def _numpy_names(node: Node) -> set[str] | None:
+    """The names that make ``node`` an array of NumPy if all of them are; None where it is one of JAX whatever they are."""
+    match node:
+        case Number():
             return set()
-        case ast.Name(id=name):
-            return None if name in _MODULES else {name}
-        case (
-            ast.Call(func=ast.Attribute(value=value))
-            | ast.Subscript(value=value)
-            | ast.Attribute(value=value)
-        ):
-            return _numpy_names(value)
-        case ast.UnaryOp(operand=operand):
-            return _numpy_names(operand)
-        case ast.BinOp(left=left, right=right):
-            operands = [left, right]
-        case ast.Compare(left=left, comparators=others):
-            operands = [left, *others]
-        case _:
-            return None
-    found = [_numpy_names(operand) for operand in operands]
-    return None if None in found else set().union(*(names for names in found if names is not None))
+        case Name(identifier):
+            return {identifier}
+        case View(array, step) if isinstance(step, (Index, Reshape, Transpose)):
+            return _numpy_names(array)
+        case Cast(array) | Gather(array, mode="") | Item(array):
+            return _numpy_names(array)
+        case Apply(op, args) if TABLE[op.name].precedence < CALL:
+            found = [_numpy_names(arg) for arg in args]
+            return None if None in found else set().union(*(names for names in found if names is not None))
+    return None
 
 
 def _returned(program: Program) -> str:

@@ -21,10 +21,20 @@ from jaxte.autodiff.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
-from jaxte.lower.arrays.data import Updated
-from jaxte.lower.arrays.leaves import Name, Text
+from jaxte.lower.arrays.data import DynamicUpdate, Updated
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.loops import Sums
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Combined, Einsum, Kept, View
+from jaxte.lower.arrays.operations import (
+    Combined,
+    Convolution,
+    Cumulative,
+    Einsum,
+    Kept,
+    MapOver,
+    ReduceWindow,
+    View,
+)
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
@@ -35,16 +45,7 @@ from jaxte.lower.views.scope import Scope, Widths
 from jaxte.sets.affine import is_index, linear
 from jaxte.tensors.tensor import Compute, Tensor
 
-_BY_THEMSELVES = (Einsum, Combined, Kept, Updated)
-_TEXTS = (
-    "lax.conv_",
-    "lax.reduce",
-    "lax.map",
-    "lax.optimization_barrier",
-    "lax.dynamic_update",
-    "jnp.einsum",
-    "jnp.cum",
-)
+_BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
@@ -226,4 +227,5 @@ def _is_made_alone(node: Node) -> bool:
         isinstance(node.step, (Index, Reshape)) or node.step == Transpose((1, 0))
     ):
         node = node.array
-    return isinstance(node, _BY_THEMSELVES) or (isinstance(node, Text) and node.text.startswith(_TEXTS))
+    forwards = isinstance(node, Cumulative) and not node.reverse and node.function in ("sum", "prod")
+    return forwards or isinstance(node, _BY_THEMSELVES)

@@ -201,7 +201,7 @@ def lower_tensor(body: Body, tensor: Compute) -> list[AnyStatement]:
         code = body.full(value, tensor.axes)
     last = body.statements[-1] if body.statements else None
     own = isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier
-    if own and isinstance(last, Statement) and last.source is not None:  # the last line is the tensor itself
+    if own and isinstance(last, Statement):  # the last line is the tensor itself
         body.statements.pop()
         code = last.source
         if code in body.written:

@@ -1,18 +1,23 @@
-"""The text of tiles: a function of one tile, and ``lax.map`` or ``lax.scan`` of it over where the tiles begin."""
+"""Tiles: a function of one tile, and ``lax.map`` or ``lax.scan`` of it over where the tiles begin."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis
-from jaxte.lower.arrays.leaves import Text
+from jaxte.lang.expr import Axis, as_expr
+from jaxte.lang.operators import ADD, MINIMUM, MULTIPLY, SUBTRACT
+from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
+from jaxte.lower.arrays.leaves import Arange, Name, Number
+from jaxte.lower.arrays.loops import Carried, Joined, Tuple
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.operations import Apply, MapOver, View
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
-from jaxte.lower.code.lines import lines_of
+from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Statement, Value
-from jaxte.lower.printing.numbers import tuple_text
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.tiles.blocks import Slice, Window
 from jaxte.lower.tiles.carried_sums import Update, carried
@@ -26,7 +31,7 @@ Lower = Callable[[Body, Compute], list[AnyStatement]]
 
 @dataclass(frozen=True)
 class Written:
-    """Part of a program as text.
+    """Part of a program.
 
     Attributes:
         statements: what computes its tensors.
@@ -59,7 +64,7 @@ class Writer:
 
 
 def tile_statements(tiles: Tiles, idents: Mapping[Tensor, str], writer: Writer, scope: str = "") -> Written:
-    """The text of one pass.
+    """The statements of one pass.
 
     Args:
         tiles: the pass.
@@ -72,22 +77,19 @@ def tile_statements(tiles: Tiles, idents: Mapping[Tensor, str], writer: Writer, 
     label = next(iter(targets.values()))
     scope = scope or label
     text = _Text(tiles, dict(idents), writer, scope)
-    function = names.new(f"{label}_tile")
+    name = names.new(f"{label}_tile")
     lines = text.handed(targets)
     inner = writer.program(tiles.inner, text.known, scope)
-    lines += [line for s in inner.statements for line in lines_of(s, writer.printer)]
-    rows = [inner.names[tiles.blocks.tensors[m]] for m in tiles.members]
-    new = [text.updated(u, inner.names[u.new]) for u in tiles.updates]
-    lines = _returning(lines, new, rows)
-    statements = text.statements
-    statements.append(Statement(scope, f"{function}({', '.join(text.parameters)})", None, tuple(lines)))
-    statements.append(text.loop(function, targets))
-    statements += text.shaped(targets)
+    lines += inner.statements
+    rows = [tensor_name(inner.names[own], own) for own in (tiles.blocks.tensors[m] for m in tiles.members)]
+    new = [text.updated(u, tensor_name(inner.names[u.new], u.new)) for u in tiles.updates]
+    function = _returning(scope, name, text.parameters, lines, new, rows)
+    statements = [*text.statements, function, text.loop(function, rows, targets), *text.shaped(targets)]
     return Written(statements, targets, _choices(tiles, inner.choices))
 
 
 class _Text:
-    """The text of a pass under way.
+    """A pass under way.
 
     Attributes:
         known: names of tensors, outside and in the tile.
@@ -103,89 +105,94 @@ class _Text:
         self.scope = scope
         self.statements: list[AnyStatement] = []
         self.parameters: list[str] = []
-        self.start = ""
+        self.start = Name("start")
         self.so_far: dict[Tensor, str] = {}
 
     # --- the beginning of a tile
 
-    def handed(self, targets: Mapping[Tensor, str]) -> list[str]:
-        """The lines that name what the tile is handed."""
+    def handed(self, targets: Mapping[Tensor, str]) -> list[AnyStatement]:
+        """The statements that name what the tile is handed."""
         names, blocks = self.writer.names, self.blocks
         for update in self.tiles.updates:
             self.so_far[update.whole] = names.new(f"{targets[update.whole]}_so_far")
         carry = list(self.so_far.values())
         self.parameters = carry if len(carry) < 2 else [names.new("so_far")]
-        lines = [] if len(carry) < 2 else [f"{', '.join(carry)} = {self.parameters[0]}"]
-        self.start = names.new("start")
-        first = self.start
+        lines: list[AnyStatement] = []
+        if len(carry) > 1:
+            lines.append(Statement(self.scope, ", ".join(carry), Name(self.parameters[0])))
+        start = first = names.new("start")
+        self.start = Name(start, (), ("int32", False))
         if blocks.extent % blocks.size:
             first = names.new("first")
-            lines.append(f"{self.start} = jnp.minimum({first}, {blocks.extent - blocks.size})")
+            own = Name(first, (), ("int32", False)), Number(blocks.extent - blocks.size)
+            lines.append(Statement(self.scope, start, Apply(MINIMUM, own)))
         self.parameters.append(first)
-        self.known |= {blocks.start: self.start, blocks.first: first}
-        zero = (
-            "jnp.int32(0)" if self.reads_starts else "0"
-        )  # the dtype of all places where a slice begins is one
+        self.known |= {blocks.start: start, blocks.first: first}
         for piece in blocks.slices.values():
             source, before = self._source(piece)
             if not piece.windows:
-                self.known[piece.part] = source
+                self.known[piece.part] = source.identifier
                 continue
             name = names.new(piece.part.name)
-            lines.append(
-                f"{name} = {_sliced(source, piece.windows, piece.part.shape, before, self.start, zero)}"
-            )
+            lines.append(Statement(self.scope, name, self._sliced(source, piece.windows, piece.part, before)))
             self.known[piece.part] = name
         for update in self.tiles.updates:
             name = self.so_far[update.whole]
             if update.slab is not None:
-                taken = _sliced(name, (update.slab,), update.old.shape, {}, self.start, zero)
+                taken = self._sliced(self._carried(update), (update.slab,), update.old, {})
                 name = names.new(f"{targets[update.whole]}_there")
-                lines.append(f"{name} = {taken}")
+                lines.append(Statement(self.scope, name, taken))
             self.known[update.old] = name
         return lines
 
-    def _source(self, piece: Slice) -> tuple[str, dict[int, int]]:
+    def _carried(self, update: Update) -> Name:
+        """What is carried on so far."""
+        return tensor_name(self.so_far[update.whole], carried(update))
+
+    def _source(self, piece: Slice) -> tuple[Name, dict[int, int]]:
         """The array that a part is a slice of, with zeros in front of some dimensions so that no slice leaves it."""
         source = piece.source
         if isinstance(source, Tensor):
-            name, label = self.known[source], self.known[source]
+            label = self.known[source]
         else:
             label = self.writer.names.new(f"{piece.part.name}_all" if piece.windows else piece.part.name)
-            name = self._prepared(source, label)
-        shape = source.shape
-        before, widths = {}, [(0, 0)] * len(shape)
+            self._prepare(source, label)
+        own = Name(label, tuple(as_expr(e) for e in source.shape), (source.dtype, False))
+        before, widths = {}, [(0, 0)] * len(own.shape)
         for window in piece.windows:
             ends = (window.offset, window.step * (self.blocks.extent - self.blocks.size) + window.offset)
-            low, high = max(0, -min(ends)), max(0, max(ends) + window.length - int(shape[window.dim]))
+            low, high = max(0, -min(ends)), max(0, max(ends) + window.length - int(own.shape[window.dim]))
             before[window.dim], widths[window.dim] = low, (low, high)
         if any(w != (0, 0) for w in widths):
-            padded = self.writer.names.new(f"{label}_padded")
-            self.statements.append(
-                Statement(
-                    self.scope, padded, Text(f"jnp.pad({name}, {tuple_text([str(w) for w in widths])})")
-                )
-            )
-            name = padded
-        return name, before
+            padded = View(own, Pad(tuple((as_expr(a), as_expr(b)) for a, b in widths)))
+            name = self.writer.names.new(f"{label}_padded")
+            self.statements.append(Statement(self.scope, name, padded))
+            own = Name(name, padded.shape, padded.kind)
+        return own, before
 
-    def _prepared(self, array: Array, label: str) -> str:
+    def _sliced(
+        self, source: Name, windows: Sequence[Window], part: Tensor, before: Mapping[int, int]
+    ) -> Node:
+        starts = {w.dim: _begin(w, before.get(w.dim, 0), self.start) for w in windows}
+        sizes = tuple(int(e) for e in part.shape)  # type: ignore[arg-type]
+        own = tuple(starts.get(n) for n in range(len(sizes)))
+        return DynamicSlice(source, own, sizes, self.reads_starts)
+
+    def _prepare(self, array: Array, label: str) -> None:
         body = self.writer.make_body(self.scope, label, label, self.known)
         axes: tuple[Axis, ...] = array.axes
         value = body.cast(body.evaluate(array.body, Scope(axes)), array.dtype)
         code = body.full(Value(value.code, value.dims, value.kind, value.literal), axes)
         self.statements += [*body.statements, Statement(self.scope, label, code)]
-        return label
 
     # --- the end of it
 
-    def updated(self, update: Update, name: str) -> str:
+    def updated(self, update: Update, new: Name) -> Node:
         """What is carried on to the next tile."""
         if update.slab is None:
-            return name
+            return new
         at = _begin(update.slab, 0, self.start)
-        axis = f", axis={update.slab.dim}"
-        return f"lax.dynamic_update_slice_in_dim({self.so_far[update.whole]}, {name}, {at}{axis})"
+        return DynamicUpdate(self._carried(update), new, at, update.slab.dim)
 
     # --- the loop
 
@@ -196,97 +203,98 @@ class _Text:
         read |= {t for u in self.tiles.updates for t in u.new.inputs}
         return self.blocks.start in read or self.blocks.first in read
 
-    def loop(self, function: str, targets: Mapping[Tensor, str]) -> Statement:
+    def loop(self, function: Function, rows: Sequence[Name], targets: Mapping[Tensor, str]) -> Statement:
         blocks, tiles = self.blocks, self.tiles
-        typed = ", dtype=jnp.int32" if self.reads_starts else ""
-        starts = f"jnp.arange(0, {blocks.extent}, {blocks.size}{typed})"
-        rows = ", ".join(targets[member] for member, _ in tiles.members)
+        dtype = "int32" if self.reads_starts else ""
+        starts = Arange(0, as_expr(blocks.extent), blocks.size, dtype)
+        made = ", ".join(targets[member] for member, _ in tiles.members)
         if not tiles.updates:
-            return Statement(self.scope, rows, Text(f"lax.map({function}, {starts})"))
+            shape = (*starts.shape, *rows[0].shape)
+            return Statement(self.scope, made, MapOver(function.name, starts, shape, rows[0].kind))
         carry = [targets[u.whole] for u in tiles.updates]
-        begin = [self._begun(u) for u in tiles.updates]
-        written = (carry[0], begin[0]) if len(carry) == 1 else (f"({', '.join(carry)})", tuple_text(begin))
-        made = f"({rows})" if len(tiles.members) > 1 else rows or "_"
-        return Statement(
-            self.scope, f"{written[0]}, {made}", Text(f"lax.scan({function}, {written[1]}, {starts})")
-        )
+        begin = tuple(self._begun(u) for u in tiles.updates)
+        on = carry[0] if len(carry) == 1 else f"({', '.join(carry)})"
+        made = f"({made})" if len(tiles.members) > 1 else made or "_"
+        return Statement(self.scope, f"{on}, {made}", Carried(function.name, begin, starts))
 
-    def _begun(self, update: Update) -> str:
+    def _begun(self, update: Update) -> Node:
         """The carried tensor before the first tile."""
         constant = carried(update)
         body = self.writer.make_body(self.scope, self.scope, constant.name, self.known)
         last = self.writer.lower(body, constant)[-1]
-        assert isinstance(last, Statement) and last.source is not None
-        return self.writer.printer.text(last.source)
+        assert isinstance(last, Statement)
+        return last.source
 
     def shaped(self, targets: Mapping[Tensor, str]) -> list[AnyStatement]:
         """The statements that give what the loop returns its shape."""
         blocks = self.blocks
+        count = -(-blocks.extent // blocks.size)
         found: list[AnyStatement] = []
         for member, position in self.tiles.members:
-            target, shape = targets[member], [int(a.hi) for a in member.axes]
-            text, rest = target, blocks.extent % blocks.size
+            shape = [int(a.hi) for a in member.axes]
+            block = [*shape[:position], blocks.size, *shape[position + 1 :]]
+            own = Name(targets[member], tuple(map(as_expr, (count, *block))), (member.dtype, False))
+            rest = blocks.extent % blocks.size
+            shape[position] -= rest
+            whole = View(own, Index((Range(None, as_expr(-1)),))) if rest else own
+            result = _joined(whole, position, shape)
             if rest:
-                shape[position] -= rest
-                text = f"{target}[:-1]"
-            text = _joined(text, position, shape)
-            if rest:
-                entries = ", ".join(["-1", *[":"] * position, f"-{rest}:"])
-                axis = f", axis={position}" if position else ""
-                text = f"jnp.concatenate([{text}, {target}[{entries}]]{axis})"
-            found.append(Statement(self.scope, target, Text(text)))
+                entries: tuple[Entry, ...] = (as_expr(-1), *(ALL,) * position, Range(as_expr(-rest)))
+                result = Joined((result, View(own, Index(entries))), position)
+            found.append(Statement(self.scope, targets[member], result))
         for update in self.tiles.updates:
-            extent = int(update.whole.axes[update.slab.dim].hi) if update.slab is not None else 0
-            if update.slab is not None and (update.before, update.total) != (0, extent):
-                entry = f"{update.before or ''}:{update.before + extent}"
-                entries = ", ".join([*[":"] * update.slab.dim, entry])
-                target = targets[update.whole]
-                found.append(Statement(self.scope, target, Text(f"{target}[{entries}]")))
+            if update.slab is None:
+                continue
+            extent = int(update.whole.axes[update.slab.dim].hi)
+            if (update.before, update.total) != (0, extent):
+                own = tensor_name(targets[update.whole], carried(update))
+                first = as_expr(update.before) if update.before else None
+                entry = Range(first, as_expr(update.before + extent))
+                taken = View(own, Index((*(ALL,) * update.slab.dim, entry)))
+                found.append(Statement(self.scope, targets[update.whole], taken))
         return found
 
 
-def _joined(text: str, position: int, shape: Sequence[int]) -> str:
+def tensor_name(identifier: str, tensor: Tensor) -> Name:
+    """The name of ``tensor``."""
+    return Name(identifier, tuple(as_expr(e) for e in tensor.shape), (tensor.dtype, False))
+
+
+def _joined(blocks: Node, position: int, shape: Sequence[int]) -> Node:
     """Blocks, one after the other along a dimension of their own in front, as one array."""
-    moved = f"jnp.moveaxis({text}, 0, {position})" if position else text
-    return f"{moved}.reshape({', '.join(map(str, shape))})"
+    order = [*range(1, position + 1), 0, *range(position + 1, len(shape) + 1)]
+    moved = apply_steps(blocks, [Transpose(tuple(order))] if position else [])
+    return View(moved, Reshape(tuple(map(as_expr, shape))))
 
 
-def _begin(window: Window, before: int, start: str) -> str:
+def _begin(window: Window, before: int, start: Name) -> Node:
     """Where a slice begins."""
-    offset = window.offset + before
+    offset = Number(abs(window.offset + before))
+    step = abs(window.step)
+    moving: Node = start if step == 1 else Apply(MULTIPLY, (Number(step), start))
     if window.step < 0:
-        return f"{offset} - {start}" if window.step == -1 else f"{offset} - {-window.step} * {start}"
-    moving = start if window.step == 1 else f"{window.step} * {start}"
-    return moving if not offset else f"{moving} {'+' if offset > 0 else '-'} {abs(offset)}"
+        return Apply(SUBTRACT, (Number(window.offset + before), moving))
+    if not offset.value:
+        return moving
+    return Apply(ADD if window.offset + before > 0 else SUBTRACT, (moving, offset))
 
 
-def _sliced(
-    source: str,
-    windows: Sequence[Window],
-    shape: Sequence[object],
-    before: Mapping[int, int],
-    start: str,
-    zero: str,
-) -> str:
-    if len(windows) == 1:
-        (window,) = windows
-        axis = f", axis={window.dim}" if window.dim else ""
-        at = _begin(window, before.get(window.dim, 0), start)
-        return f"lax.dynamic_slice_in_dim({source}, {at}, {window.length}{axis})"
-    begins = {w.dim: _begin(w, before.get(w.dim, 0), start) for w in windows}
-    at = tuple_text([begins.get(n, zero) for n in range(len(shape))])
-    return f"lax.dynamic_slice({source}, {at}, {tuple_text([str(e) for e in shape])})"
-
-
-def _returning(lines: list[str], carry: Sequence[str], rows: Sequence[str]) -> list[str]:
-    """``lines`` with a return of what is carried on, if anything is, and of the blocks."""
-    if not carry:
-        if len(rows) == 1 and lines[-1].startswith(f"{rows[0]} = "):
-            return [*lines[:-1], f"return {lines[-1].removeprefix(f'{rows[0]} = ')}"]
-        return [*lines, f"return {', '.join(rows)}"]
-    on = carry[0] if len(carry) == 1 else f"({', '.join(carry)})"
-    made = f"({', '.join(rows)})" if len(rows) > 1 else rows[0] if rows else "None"
-    return [*lines, f"return {on}, {made}"]
+def _returning(
+    scope: str,
+    name: str,
+    params: Sequence[str],
+    statements: list[AnyStatement],
+    carry: Sequence[Node],
+    rows: Sequence[Name],
+) -> Function:
+    """The function of a tile, which returns what is carried on, if anything is, and the blocks."""
+    result: Node = rows[0] if len(rows) == 1 else Tuple(tuple(rows)) if rows else Name("None")
+    last = statements[-1] if statements else None
+    if carry:
+        result = Tuple((carry[0] if len(carry) == 1 else Tuple(tuple(carry)), result))
+    elif len(rows) == 1 and isinstance(last, Statement) and last.target == rows[0].identifier:
+        statements, result = statements[:-1], last.source
+    return Function(scope, name, tuple(params), tuple(statements), result)
 
 
 def choice_of(tensor: str, body: Body) -> Choice:

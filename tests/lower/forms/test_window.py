@@ -152,7 +152,7 @@ def test_bands_are_windows(rng):
     j = reduce_axis((0, 100), "j")
     band = compute((100,), lambda i: r.sum(V[j], j, where=(j <= i + 2) & (j >= i - 2)))
     assert verify(band, feeds(rng, V)) == [
-        "Y = lax.optimization_barrier(jnp.pad(A, ((2, 2),)))",
+        "Y = lax.optimization_barrier(jnp.pad(A, (2, 2)))",
         "Y = sum(Y[i:i + 100] for i in range(5))",
     ]
     prefix = compute((100,), lambda i: r.sum(V[j], j, where=j <= i))
