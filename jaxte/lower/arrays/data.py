@@ -7,7 +7,7 @@ from functools import cached_property
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape, same_shape
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape
 
 IN_BOUNDS, CLIP, FILL, DROP = "promise_in_bounds", "clip", "fill", "drop"
 
@@ -134,10 +134,6 @@ class Output(Node):
     @property
     def kind(self) -> Kind:
         return self.own_kind
-
-
-def fits(part: Node, whole: Node) -> bool:
-    return same_shape(part.shape, whole.shape)
 
 
 @dataclass(frozen=True, eq=False)

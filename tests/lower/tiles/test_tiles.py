@@ -19,7 +19,7 @@ from jaxte.tensors.tensor import Tensor
 from tests.random_definitions import Definition, definitions, draw_numbers
 
 FORCED = {"*": "tiles"}
-LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\(0, \d+, (\d+)")
+LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\((?:0, )?\d+(?:, (\d+))?")
 
 
 def squared_distance(x: Tensor, y: Tensor, i: Any, j: Any) -> Any:
