@@ -15,9 +15,10 @@ from jaxte.lang.expr import Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.data import Gather
+from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import ArrayError, Node, known, nodes_below
-from jaxte.lower.arrays.operations import Apply, Combined, Einsum, Joined, Kept, Reduced, Stacked
-from jaxte.lower.code.vocabulary import Estimate, Statement, Verdict
+from jaxte.lower.arrays.operations import Apply, Combined, Einsum, Kept, Reduced
+from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
 from jaxte.meaning.cost import told_by_data
 from jaxte.planning.density import share
 from jaxte.planning.terms import extent
@@ -27,13 +28,13 @@ MOST_BYTES = 10**11  # no machine is asked for more
 _MADE = (Einsum, Joined, Stacked, Gather, Kept)  # arrays that XLA lays out
 
 
-def verdict_of(tensor: Compute, statements: Sequence[Statement], estimates: Iterable[Estimate]) -> Verdict:
+def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: Iterable[Estimate]) -> Verdict:
     """What ``statements``, which make ``tensor``, compute and hold.
 
     Raises:
         TooLargeError: an array of more than 100 GB.
     """
-    nodes = list(nodes_below(*(s.source for s in statements if s.source is not None)))
+    nodes = list(nodes_below(*(s.source for s in statements if isinstance(s, Statement))))
     computed = max((_points(node) for node in nodes), default=0)
     own = _bytes(map(as_expr, tensor.shape), tensor.dtype)
     held = max((_held(node) for node in nodes), default=0)
