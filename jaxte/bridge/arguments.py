@@ -66,6 +66,11 @@ def static_key(value: Any) -> Hashable:
         )
     if isinstance(value, (float, complex)):
         return type(value), repr(value)
+    if isinstance(value, jax.core.Tracer):
+        raise FeedError(
+            f"a static argument is traced by JAX ({value}): it is part of the definition, so it has to be a value; pass a Python value, "
+            "as jax.jit does with static_argnames, and call the function once for each where jax.vmap maps it"
+        )
     try:
         hash(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Forward mode, transposes, batches and higher orders of te.function beside those of plain JAX."""
+"""What the primitive does beyond the grid of test_transformations: given derivatives, errors, residuals, what is emitted."""
 
 import jax
 import jax.numpy as jnp
@@ -18,19 +18,8 @@ def dense(x, w):
     return te.compute(y.shape, lambda i, j: te.tanh(y[i, j]), "z")
 
 
-@te.function
-def pool(x):
-    p = te.reduce_axis((0, 2), "p")
-    shape = x.shape[0], x.shape[1] // 2
-    return te.compute(shape, lambda i, j: te.max(x[i, 2 * j + p], axis=p, ties="first"), "y")
-
-
 def dense_jax(x, w):
     return jnp.tanh(x @ w)
-
-
-def pool_jax(x):
-    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2), (1, 2), "VALID")
 
 
 def squared(f):
@@ -41,45 +30,6 @@ def close(found, expected, rtol=1e-4) -> None:
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol, rtol * (1 + np.abs(b).max()))
-
-
-TRANSFORMATIONS = {
-    "jvp": lambda f, args, dots: jax.jvp(f, args, dots),
-    "jvp of one": lambda f, args, dots: jax.jvp(lambda a: f(a, *args[1:]), args[:1], dots[:1]),
-    "linearize": lambda f, args, dots: jax.linearize(f, *args)[1](*dots),
-    "transpose": lambda f, args, dots: jax.linear_transpose(jax.linearize(f, *args)[1], *args)(f(*args)),
-    "forward over reverse": lambda f, args, dots: jax.jacfwd(jax.jacrev(squared(f)))(*args),
-    "reverse over forward": lambda f, args, dots: jax.jacrev(jax.jacfwd(squared(f)))(*args),
-    "forward twice": lambda f, args, dots: jax.jvp(
-        lambda *a: jax.jvp(f, a, dots)[1], args, jax.tree.map(jnp.sin, dots)
-    ),
-    "grad of vmap": lambda f, args, dots: jax.grad(squared(jax.vmap(f, (1, None)[: len(args)])), 0)(
-        jnp.stack([args[0], dots[0]], 1), *args[1:]
-    ),
-    "vmap of grad": lambda f, args, dots: jax.vmap(
-        jax.grad(squared(f), len(args) - 1), (-1, 0)[: len(args)], out_axes=1
-    )(jnp.stack([args[0], dots[0]], -1), *(jnp.stack([a, 2 * a]) for a in args[1:])),
-}
-
-
-@pytest.mark.parametrize("name", TRANSFORMATIONS)
-@pytest.mark.parametrize(("f", "reference", "shapes"), [(dense, dense_jax, [(3, 4), (4, 2)]), (pool, pool_jax, [(3, 6)])])  # fmt: skip
-def test_as_plain_jax(rng, f, reference, shapes, name: str) -> None:
-    args = tuple(normal(rng, *shape) for shape in shapes)
-    dots = tuple(normal(rng, *shape) for shape in shapes)
-    transformed = TRANSFORMATIONS[name]
-    close(transformed(f, args, dots), transformed(reference, args, dots))
-
-
-def test_forward_mode_through_a_loop_of_unknown_length(rng) -> None:
-    x, w = normal(rng, 3, 4), normal(rng, 4, 4)
-
-    def iterated(f):
-        return lambda x: jax.lax.while_loop(
-            lambda s: s[0] < 3, lambda s: (s[0] + 1, f(s[1], w) + s[1]), (0, x)
-        )[1]
-
-    close(jax.jvp(iterated(dense), (x,), (x,)), jax.jvp(iterated(dense_jax), (x,), (x,)))
 
 
 def test_what_is_not_linear_has_no_transpose(rng) -> None:
@@ -137,3 +87,50 @@ def test_the_residuals_are_those_of_the_emitted_custom_vjp(rng) -> None:
         return sorted(leaf.shape for leaf in jax.tree.leaves(pull) if hasattr(leaf, "shape"))
 
     assert saved(dense) == saved(dense.custom_vjp_for(x, w))
+
+
+def test_a_traced_static_argument_is_an_error(rng) -> None:
+    power = te.function(
+        lambda x, n: te.compute(x.shape, lambda i: x[i] ** n), static_argnames="n", name="power"
+    )
+    x = normal(rng, 3)
+    close(jax.vmap(lambda x: power(x, 2))(x[:, None]), x[:, None] ** 2)
+    with pytest.raises(te.FeedError, match="static argument is traced by JAX"):
+        jax.vmap(power, (None, 0))(x, jnp.arange(3))
+    with pytest.raises(te.FeedError, match="static_argnames"):
+        jax.jit(power)(x, 2)
+
+
+def test_calling_a_function_inside_jit_adds_nothing(rng) -> None:
+    """The program is the one of the emitted module."""
+    x, w = normal(rng, 3, 4), normal(rng, 4, 2)
+    emitted = dense.custom_vjp_for(x, w)
+
+    def operations(fn) -> list[str]:
+        text = jax.jit(fn).lower(x, w).as_text()
+        return [line.split("=")[1].split()[0] for line in text.splitlines() if "= stablehlo" in line]
+
+    total = lambda fn: lambda x, w: fn(x, w).sum()  # noqa: E731
+    assert operations(dense) == operations(emitted)
+    assert sorted(operations(jax.grad(total(dense), (0, 1)))) == sorted(
+        operations(jax.grad(total(emitted), (0, 1)))
+    )
+
+
+def test_a_budget_of_memory_holds_for_the_batch(rng) -> None:
+    """As a loop over the batch would hold it: the program for the batch has the budget of the function."""
+
+    def nearest(x, y):
+        k, c = te.reduce_axis((0, y.shape[0]), "k"), te.reduce_axis((0, x.shape[1]), "c")
+        d = te.compute((x.shape[0], y.shape[0]), lambda i, j: te.sum((x[i, c] - y[j, c]) ** 2, axis=c), "d")
+        return te.compute((x.shape[0],), lambda i: te.sum(te.exp(-d[i, k]), axis=k), "s")
+
+    budget = 64 * 1024
+    fn = te.function(nearest, max_memory=budget)
+    x, y = normal(rng, 8, 256, 3), normal(rng, 8, 256, 3)
+
+    def temporaries(g, *args) -> int:
+        return jax.jit(g).lower(*args).compile().memory_analysis().temp_size_in_bytes
+
+    one = temporaries(fn, x[0], y[0])
+    assert temporaries(jax.vmap(fn), x, y) <= max(2 * one, 2 * budget)

@@ -13,6 +13,7 @@ import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jax.test_util import check_grads
 
 Fn = Callable[..., Any]
 Args = tuple[Any, ...]
@@ -103,7 +104,7 @@ def _hessian(outer: Fn, inner: Fn, f: Fn, args: Args) -> Any:
 
 def _third(f: Fn, args: Args) -> Any:
     f, a = first_alone(loss(f), args)
-    twice = lambda a: jax.jvp(jax.grad(f), (a,), moved((a,)))[1].sum()  # noqa: E731
+    twice = lambda a: jnp.sum(jax.jvp(jax.grad(f), (a,), moved((a,)))[1] * a)  # noqa: E731
     return jax.grad(twice)(a)
 
 
@@ -320,6 +321,13 @@ def _complex(f: Fn, args: Args) -> Any:
     return f(*args), jax.grad(loss(f))(*args), _jvp(f, args), _vjp(f, args), _per_example(f, args)
 
 
+def _check_grads(f: Fn, args: Args) -> Any:
+    """Against finite differences: every order to the third, by forward and by reverse mode."""
+    f, args = of_floats(float_results(f), args)
+    check_grads(f, args, order=3, modes=("fwd", "rev"))
+    return ()
+
+
 @dataclass(frozen=True)
 class Column:
     """A transformation.
@@ -390,6 +398,7 @@ COLUMNS = (
     Column("float16", _all_of_it, "float16"),
     Column("float64", _all_of_it, "float64", jit=False),
     Column("complex64", _complex, "complex64", needs="complex"),
+    Column("check_grads", _check_grads, "float64", jit=False),
 )
 
 

@@ -83,6 +83,8 @@ def _candidates(
     if not single and all(
         is_row_major(i) or len(free_axes(i)) < 2 for r in reads_of(*node.exprs) for i in r.indices
     ):
+        if not guards and _chooses(node):
+            yield from short_candidates(body, axes, node)
         return  # digits of one number are a view, and what is left is a product of matrices
     if not single or guards:
         matched = match_convolution(axes, node, guards)
@@ -105,6 +107,12 @@ def _is_single(node: Reduce) -> bool:
     """Whether no two factors depend on the reduced axes, so that there is nothing to convolve."""
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
     return len(inner) < 2
+
+
+def _chooses(node: Reduce) -> bool:
+    """Whether the sum is of chosen positions, such as those that hold a maximum: not a product."""
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    return any(factor.guard for factor in inner)
 
 
 def _mixes(node: Reduce, axes: Sequence[Axis]) -> bool:
