@@ -11,7 +11,15 @@ import pytest
 import jaxte as te
 from jaxte.autodiff import lattice
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
-from tests.agreement import Pullback, assert_close, check, check_differences, interpreted, pullback_of
+from tests.agreement import (
+    Pullback,
+    assert_close,
+    at_random,
+    check,
+    check_differences,
+    interpreted,
+    pullback_of,
+)
 from tests.random_definitions import Definition
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -192,6 +200,46 @@ def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
 def test_found(name: str, residuals: bool, optimised: bool) -> None:
     for seed in (1, 6):
         check(fixed(FOUND[name], seed), residuals, optimised)
+
+
+def product_at_a_hidden_multiple() -> Tensor:
+    """The sums at multiples had one that reads beyond the end, which nothing used but a derivative."""
+    a, b, k = x(), x(5, 1, 4, name="Y"), te.reduce_axis((0, 4), "k")
+
+    def body(i, j, m):
+        at = te.maximum(-2 * m, -2 * j) % 4
+        return te.sum(a[()] * b[0, 0, at], k, where=te.equal(k + 2, j))
+
+    return te.compute((2, 3, 4), body)
+
+
+def combiner_of_equal_elements() -> Tensor:
+    """A nested sum was evaluated over its own axes twice."""
+    a, k, m = x(6), te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 5), "m")
+    add = te.comm_reducer(lambda p, q: p + q + p * q, lambda t: te.const(0.0, t), name="circle")
+    return te.compute((2, 3, 3, 1), lambda i, j, n, q: add(te.tanh(a[2 * n % 2]) * 0.1, [k, m]))
+
+
+def maximum_along_an_axis_that_nothing_reads() -> Tensor:
+    """XLA's compiler died of the reduction that looks for the places of equal elements."""
+    a, b, k = x(3), x(name="B"), te.reduce_axis((1, 5), "k")
+    return te.compute((3,), lambda i: te.max(a[i] * b[()], k))
+
+
+@pytest.mark.parametrize("residuals", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [product_at_a_hidden_multiple, combiner_of_equal_elements, maximum_along_an_axis_that_nothing_reads],
+)
+def test_found_second_derivatives(make: Callable[[], Tensor], residuals: bool) -> None:
+    output = make()
+    assert isinstance(output, Compute)
+    definition = Definition(output, 5)
+    for order in (1, 2):
+        p = at_random(definition, order)
+        assert p is not None
+        check(p, residuals, optimised=False, tolerance=1e-8)
+        assert "places" not in te.definitions(p.adjoints[0])
 
 
 def test_condition_on_reads_that_are_out_of_range_is_decided() -> None:

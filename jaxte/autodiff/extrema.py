@@ -13,14 +13,15 @@ compares the elements as it computes them, and everything else asks the integers
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.scalar import guard
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.lang.identity import among
 from jaxte.lang.operators import (
     AND,
     BIT_AND,
@@ -53,6 +54,9 @@ def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
 
     A NaN among elements whose ties share the derivative makes all of them receive NaN, as in JAX.
     """
+    idle = [a for a in node.axes if not (mentions(node.exprs[0], [a]) or mentions(node.where, [a]))]
+    if idle and node.reducer.ties != "all":
+        return _at_first(tensor, node, idle, seed)
     extremum = _Extremum(tensor, node, node.exprs[0])
     if not _is_computed(node.exprs[0]):
         return _of_elements(extremum, seed)
@@ -60,6 +64,15 @@ def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
     if isinstance(points, Const) and int(points) <= MOST_BITS:
         return _of_places(extremum, seed)
     return _of_ends(replace(extremum, element=_one_tensor(extremum)), seed)
+
+
+def _at_first(tensor: Compute, node: Reduce, idle: Sequence[Axis], seed: Expr) -> Expr:
+    """The adjoint where elements do not differ along the axes ``idle``: the first of them stand for all, with their sum."""
+    rest = [a for a in node.axes if not among(a, idle)]
+    if rest:
+        node = Reduce(node.reducer, node.exprs, rest, node.where, node.position)
+        seed = extremum_adjoint(tensor, node, seed)
+    return guard(conjunction([call(EQUAL, a, a.lo) for a in idle]), seed)
 
 
 @dataclass(frozen=True)

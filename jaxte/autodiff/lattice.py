@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from jaxte.autodiff.scalar import guard
 from jaxte.autodiff.simplify import simplify_reads
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, MOD, SELECT
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.tensor import Compute
 
 
@@ -41,9 +41,24 @@ def guarded(conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], na
         return guard(conjunction(conditions), value)
     rest = [c for c in conditions if c not in multiples]
     inside = [c for c in rest if is_decidable(c) and all(among(a, free) for a in free_axes(c))]
+    implied = _implied(conditions, free)
+    if implied is None:
+        return guard(conjunction(conditions), value)
+    inside += [c for c in conjuncts(implied) if not among(c, inside)]
     outside = [*multiples, *(c for c in rest if not among(c, inside))]
     element = _of_tensor(guard(conjunction(inside), value), free, list(multiples.values()), name)
     return guard(conjunction(outside), element)
+
+
+def _implied(conditions: Sequence[Expr], free: Sequence[Axis]) -> Expr | None:
+    """What conditions on other axes, too, say of the axes of the tensor: it reads nothing that they keep out. None if that is long."""
+    known = [c for c in conditions if is_decidable(c)]
+    others = {a: None for c in known for a in free_axes(c) if not among(a, free)}
+    if not any(
+        among(a, free) and among(b, others) for c in known for a in free_axes(c) for b in free_axes(c)
+    ):
+        return TRUE
+    return IntegerSet((*free, *others), known).shadow(free)
 
 
 @dataclass(frozen=True, slots=True)

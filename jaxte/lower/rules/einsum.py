@@ -218,14 +218,18 @@ def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set
 
 
 def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
-    """The dimensions in the order in which the largest read has them, so that it need not be transposed."""
+    """The dimensions in the order in which the largest read has them, so that it need not be transposed.
+
+    The axes of a reduction within ``expr`` are not among them yet.
+    """
     best: tuple[Axis, ...] = ()
     for read in reads_of(expr):
         if any(reads_of(i) for i in read.indices):
             continue
         found = scope.view(read)
-        if not isinstance(found, Refusal) and len(found.dims) > len(best):
-            best = found.dims
+        if not isinstance(found, Refusal):
+            dims = tuple(d for d in found.dims if among(d, scope.order))
+            best = dims if len(dims) > len(best) else best
     return (*best, *(d for d in scope.order if not among(d, best)))
 
 
