@@ -204,11 +204,11 @@ def test_found(name: str, residuals: bool, optimised: bool) -> None:
 
 def product_at_a_hidden_multiple() -> Tensor:
     """The sums at multiples had one that reads beyond the end, which nothing used but a derivative."""
-    a, b, k = x(), x(5, 1, 4, name="Y"), te.reduce_axis((0, 4), "k")
+    a, b, k, m = x(), x(5, 1, 4, name="Y"), te.reduce_axis((0, 4), "k"), te.reduce_axis((0, 1), "m")
 
-    def body(i, j, m):
-        at = te.maximum(-2 * m, -2 * j) % 4
-        return te.sum(a[()] * b[0, 0, at], k, where=te.equal(k + 2, j))
+    def body(i, j, n):
+        at = te.maximum(m - 2 * n, -2 * j) % 4
+        return te.sum(a[()] * b[m, 0, at], [k, m], where=te.equal(k + 2, j))
 
     return te.compute((2, 3, 4), body)
 
