@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogFormatter
 
 EQUAL_STEPS, EQUAL_LOSSES = 50, 1e-4
 
@@ -101,6 +102,8 @@ def draw(sides: list[Side], title: str, path: str) -> None:
     for one, style in zip(sides, (dict(linewidth=4, alpha=0.4), dict(linewidth=1)), strict=True):
         axes.plot(range(1, len(one.losses) + 1), one.losses, label=one.name, **style)
     axes.set(title=title, xlabel="step", ylabel="loss", yscale="log")
+    for formatted in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatted(LogFormatter(minor_thresholds=(2, 0.5)))
     axes.grid(alpha=0.3, which="both")
     axes.legend()
     figure.savefig(path, dpi=120)

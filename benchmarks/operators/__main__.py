@@ -23,7 +23,7 @@ from harness.clock import Budget  # noqa: E402
 from harness.machine import machine  # noqa: E402
 from harness.passes import BOTH  # noqa: E402
 from operators import basic_rows, further_rows, image_rows  # noqa: E402
-from operators.measure import TOLERANCE, measured  # noqa: E402
+from operators.measure import TOLERANCE, measured, with_least  # noqa: E402
 from operators.page import page, ratio  # noqa: E402
 from operators.row import LEVELS, ROWS  # noqa: E402
 
@@ -69,17 +69,6 @@ def main() -> None:
     }
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures), encoding="utf-8")
-
-
-def with_least(new: dict, old: dict | None) -> dict:
-    """``new`` with the least times of both, if they are of the same programs: other work on the machine only adds to a time."""
-    if old is None or any(new[key] != old[key] for key in ("forms", "scatters")):
-        return new
-    for which, figures in new["passes"].items():
-        before = old["passes"].get(which, {})
-        if "seconds" in before and before["temporaries"] == figures["temporaries"]:
-            figures["seconds"] = {s: min(t, before["seconds"][s]) for s, t in figures["seconds"].items()}
-    return new
 
 
 def _slow(result: dict) -> bool:

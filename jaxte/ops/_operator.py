@@ -26,7 +26,7 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.compute import compute
-from jaxte.tensors.shapes import broadcast_shapes, same_extent
+from jaxte.tensors.shapes import broadcast_shapes, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
 
 Build = Callable[..., Any]
@@ -180,6 +180,15 @@ def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     if len(set(numbers)) != len(numbers):
         raise ShapeError(f"te.ops.{name}: axis={axis!r} names an axis twice")
     return tuple(sorted(numbers))
+
+
+def check_channels_of(v: Tensor | None, x: Tensor, axis: int, name: str) -> None:
+    """Raises unless ``v``, if it is given, has one number for each channel of ``x``, which are on ``axis``."""
+    if v is not None and (v.ndim != 1 or not same_extent(v.shape[0], x.shape[axis])):
+        raise ShapeError(
+            f"te.ops.{name}: {v.name} {shape_text(v.shape)} beside {x.name} {shape_text(x.shape)} with its channels on axis "
+            f"{axis}; give one number for each channel, {shape_text((x.shape[axis],))}"
+        )
 
 
 def static_int(value: Any, what: str, least: int = 0) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jaxte.lang import functions as f
-from jaxte.ops._operator import Build, normal_axis, operator, pointwise
+from jaxte.ops._operator import Build, check_channels_of, normal_axis, operator, pointwise
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 
@@ -155,8 +155,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
     Formula: ``y[n, c, i] = x[n, c, i] if x[n, c, i] >= 0 else slope[c] * x[n, c, i]``
 
     Raises:
-        ShapeError: an axis out of range.
-        RangeError: fewer slopes than channels.
+        ShapeError: an axis out of range, another number of slopes than of channels.
 
     Source: ``torch.nn.PReLU``.
 
@@ -165,6 +164,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
         [[-2.0, -1.0]]
     """
     channel = normal_axis(axis, x.ndim, "prelu")
+    check_channels_of(slope, x, channel, "prelu")
     return compute(x.shape, lambda *i: f.select(x[i] >= 0, x[i], slope[i[channel]] * x[i]), "prelu")
 
 
@@ -247,8 +247,7 @@ def bias_add(x: Tensor, b: Tensor, axis: int = 1) -> Tensor:
     Formula: ``y[n, c, i] = x[n, c, i] + b[c]``
 
     Raises:
-        ShapeError: an axis out of range.
-        RangeError: fewer biases than channels.
+        ShapeError: an axis out of range, another number of biases than of channels.
 
     Source: relay ``bias_add``.
 
@@ -257,4 +256,5 @@ def bias_add(x: Tensor, b: Tensor, axis: int = 1) -> Tensor:
         [[11.0, 22.0]]
     """
     channel = normal_axis(axis, x.ndim, "bias_add")
+    check_channels_of(b, x, channel, "bias_add")
     return compute(x.shape, lambda *i: x[i] + b[i[channel]], "bias_add")

@@ -8,7 +8,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise, static_int
+from jaxte.ops._operator import check_channels_of, normal_axes, normal_axis, operator, pointwise, static_int
 from jaxte.ops.reductions import Axes, inexact, mean, reduce
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
@@ -139,7 +139,8 @@ def group_norm(
     over the ``S = C / groups`` channels of the group and all other axes but the first
 
     Raises:
-        ShapeError: groups that do not divide the channels, channels on the first axis, an axis out of range.
+        ShapeError: groups that do not divide the channels, channels on the first axis, an axis out of range, other numbers
+            than one a channel.
 
     Source: Wu and He, Group Normalization; ``torch.nn.GroupNorm``.
 
@@ -155,6 +156,8 @@ def group_norm(
             f"te.ops.group_norm: axis {channel} of {x.name} {shape_text(x.shape)} has {total} elements, groups={number}; give "
             "groups that divide the channels, on another axis than the first"
         )
+    for v in (gamma, beta):
+        check_channels_of(v, x, channel, "group_norm")
     size = total // number
     others = [a for a in range(1, x.ndim) if a != channel]
 
@@ -223,7 +226,7 @@ def batch_norm(
     Formula: ``y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(var[c] + eps) * gamma[c] + beta[c]``
 
     Raises:
-        ShapeError: neither statistics nor ``training``, an axis out of range.
+        ShapeError: neither statistics nor ``training``, an axis out of range, other numbers than one a channel.
 
     Source: ``Ioffe and Szegedy, Batch Normalization``.
 
@@ -232,6 +235,8 @@ def batch_norm(
         [2.0]
     """
     channel = normal_axis(axis, x.ndim, "batch_norm")
+    for v in (gamma, beta, mean, var):
+        check_channels_of(v, x, channel, "batch_norm")
     if training:
         mean, var = _moments(x, channel)
     if mean is None or var is None:

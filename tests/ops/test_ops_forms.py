@@ -77,6 +77,15 @@ def test_softmax_has_no_instruction_for_the_adjoint_of_the_maximum() -> None:
         assert "dlargest" not in te.source(dx)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_gradient_of_a_product_transposes_nothing(axis: int) -> None:
+    """Products before and after each element have its axes in its own order, whichever is reduced."""
+    (dx,) = adjoints(ops.prod(X, axis), X)
+    assert ".T" not in te.source(dx) and "transpose" not in te.source(dx)
+    before = next(t for t in topological_order([dx]) if t.name.startswith("before"))
+    assert before.shape == X.shape
+
+
 def test_symbolic_sizes() -> None:
     n = te.var("n")
     S = te.placeholder((n, 3, 4), name="S")

@@ -13,7 +13,7 @@ import pytest
 from harness.clock import Budget
 from jaxte import ops
 from operators import basic_rows, further_rows, image_rows
-from operators.measure import measured
+from operators.measure import measured, with_least
 from operators.page import page, ratio, rows_of
 from operators.programs import same_program
 from operators.row import ROWS
@@ -59,6 +59,21 @@ def test_a_row_is_measured(name: str) -> None:
     found = measured(ROWS[name], Budget(0.0, 1, 1))
     assert found["works"] and (ratio(found, "forward") or 0) > 0
     assert bool(found["scatters"]) == (name == "take")
+
+
+def test_the_least_times_of_the_same_programs_stand() -> None:
+    def result(seconds: float, temporaries: int, form: str = "sum") -> dict:
+        figures = {"seconds": {"jaxte": seconds, "idiomatic": 2.0}, "temporaries": {"jaxte": temporaries}}
+        return {"forms": [form], "scatters": [], "passes": {"forward": figures}}
+
+    def kept(new: dict, old: dict | None) -> float:
+        return with_least(new, old)["passes"]["forward"]["seconds"]["jaxte"]
+
+    assert kept(result(3.0, 8), None) == 3.0
+    assert kept(result(3.0, 8), result(1.0, 8)) == 1.0
+    assert kept(result(1.0, 8), result(3.0, 8)) == 1.0
+    assert kept(result(3.0, 8), result(1.0, 16)) == 3.0, "another program"
+    assert kept(result(3.0, 8), result(1.0, 8, "einsum")) == 3.0, "another form"
 
 
 def test_programs_are_the_same_whatever_their_names() -> None:
