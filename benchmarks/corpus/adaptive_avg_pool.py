@@ -13,11 +13,6 @@ SIZES = {
     "tiny": dict(b=1, c=2, h=7, n=3),
 }
 WITH_RESPECT_TO = (0,)
-ABOVE = {
-    "flops": (8.0, "a mask over two axes at once"),
-    "bytes": (30.0, "the mask"),
-    "temporaries": (150.0, "the mask"),
-}
 
 
 def inputs(b, c, h, n):

@@ -8,7 +8,6 @@ from harness.inputs import normal
 
 TITLE = "circulant product"
 SIZES = {"full": dict(b=64, n=1024), "quick": dict(b=8, n=96), "tiny": dict(b=2, n=7)}
-ABOVE = {"bytes": (2.1, "two triangular sums"), "temporaries": (3.1, "two triangular sums")}
 
 
 def inputs(b, n):

@@ -12,11 +12,6 @@ SIZES = {
     "tiny": dict(b=1, c=2, n=3),
 }
 K = 3
-ABOVE = {
-    "gather": (1.0, "columns by index arrays"),
-    "bytes": (3.7, "columns by index arrays"),
-    "temporaries": (15.0, "the idiomatic form has none"),
-}
 
 
 def inputs(b, c, n):

@@ -12,7 +12,6 @@ SIZES = {
     "tiny": dict(b=1, c=2, h=5),
 }
 K = 3
-ABOVE = {"gather": (1.0, "columns by index arrays"), "flops": (4.5, "columns by index arrays")}
 
 
 def inputs(b, c, h):

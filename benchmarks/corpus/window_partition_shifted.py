@@ -12,7 +12,6 @@ SIZES = {
     "tiny": dict(b=1, h=14, c=3),
 }
 WINDOW = 7
-ABOVE = {"gather": (1.0, "a roll and a reshape in one index")}
 
 
 def inputs(b, h, c):

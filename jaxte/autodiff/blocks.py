@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.autodiff.merge import merge
 from jaxte.autodiff.reductions import reduction_contributions
 from jaxte.autodiff.scalar import Contribution, contributions, guard
 from jaxte.autodiff.seeds import Adjoint, Origin, seed_of
@@ -15,10 +16,14 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.meaning.cost import own_points
+from jaxte.tensors.copies import Extended, bends_of, with_copies
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
+
+_MOST_POINTS = 1.25  # points of a solved summand for each of the definition
 
 
 def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
@@ -72,6 +77,15 @@ def diff_building_block(
         one_of_type(tensor, Tensor, f"the {what} of te.diff_building_block", "a Tensor")
     if isinstance(output, Extern):
         return _extern_block(output, input, head)
+    solved = _solved_block(output, input, head, missing_ok)
+    if solved is None or head.ndim > output.ndim or not isinstance(output, Compute):
+        return solved
+    copied = _block_through_copies(output, input, head, solved)
+    return solved if copied is None else copied
+
+
+def _solved_block(output: Tensor, input: Tensor, head: Tensor, missing_ok: bool) -> Compute | None:
+    """The summand with every read solved for the points at which it hits an element."""
     found = _contributions_to(output, input, head, missing_ok)
     if found is None:
         return None
@@ -84,6 +98,44 @@ def diff_building_block(
     body = _typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)
     return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head], [origin])
+
+
+def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: Compute) -> Compute | None:
+    """The summand that adds up what copies of ``input`` with continued ends receive; None where no read has one, or none is needed."""
+    reads = [r for r in reads_of(output.body) if r.tensor is input]
+    bends = [bend for read in reads for bend in bends_of(read).values()]
+    points, allowed = own_points(solved), own_points(output)
+    if not bends or points is None or allowed is None:
+        return None
+    if points <= _MOST_POINTS * allowed and all(bend.straight for bend in bends):
+        return None
+    copied = with_copies(output.body, lambda read: read.tensor is input, {})
+    assert copied is not None
+    straight = Compute(output.name, output.axes, copied.body)
+    adjoints: dict[Tensor, list[Tensor]] = {input: []}
+    for tensor, source in ((straight, head), *((copy, None) for copy in reversed(copied.copies))):
+        own = source if source is not None else _sum_of(adjoints[tensor], tensor)
+        for read in tensor.inputs:
+            if read is input or isinstance(read, Extended):
+                part = _solved_block(tensor, read, own, False)
+                assert part is not None
+                adjoints.setdefault(read, []).append(_with_value_of(part, straight, output))
+    total = _sum_of(adjoints[input], input)
+    return Adjoint(total.name, total.axes, total.body, [total], [Origin(output, input, head)])
+
+
+def _sum_of(parts: Sequence[Tensor], tensor: Tensor) -> Compute:
+    merged = merge(tensor, [], parts, ())
+    assert isinstance(merged, Compute)
+    return merged
+
+
+def _with_value_of(part: Compute, straight: Compute, output: Compute) -> Compute:
+    """``part`` with reads of ``output``, which exists, in place of those of ``straight``, which has the same elements."""
+    table: dict[Expr, Expr] = {
+        read: Read(output, read.indices) for read in reads_of(part.body) if read.tensor is straight
+    }
+    return Adjoint(part.name, part.axes, substitute(part.body, table), [part]) if table else part
 
 
 def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:

@@ -104,6 +104,14 @@ def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | No
     return total
 
 
+def own_points(tensor: Compute) -> int | None:
+    """The iterations of ``tensor`` alone; None where they depend on symbolic sizes."""
+    try:
+        return _cost_of(tensor, _Extents({})).iterations
+    except ShapeError:
+        return None
+
+
 class _Extents:
     """The extents of axes as integers."""
 

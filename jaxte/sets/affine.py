@@ -163,7 +163,8 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
 
 
 def mod(form: Linear, divisor: int) -> Linear:
-    """``form % divisor`` with the multiples of the divisor left out."""
+    """``form % divisor`` with the multiples of the divisor left out, of remainders too."""
+    form = _without_remainders(form, divisor)
     _, rest = _split_multiples(form, divisor)
     if not rest.terms:
         return Linear({}, rest.constant % divisor)
@@ -174,6 +175,16 @@ def mod(form: Linear, divisor: int) -> Linear:
     if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
         return rest
     return _atom(call(MOD, from_linear(rest), divisor))
+
+
+def _without_remainders(form: Linear, divisor: int) -> Linear:
+    """``form`` with the same remainder by ``divisor``: ``(e % 6 + k) % 3 == (e + k) % 3``."""
+    for atom, factor in form.terms.items():
+        if isinstance(atom, Call) and atom.op is MOD and factor * int(atom.args[1].value) % divisor == 0:  # type: ignore[attr-defined]
+            if form.constant or len(form.terms) > 1 or factor != 1:
+                rest = form.without(atom) + linear(atom.args[0]) * factor
+                return _without_remainders(rest, divisor)
+    return form
 
 
 def _divided(form: Linear, factor: int) -> Linear:

@@ -39,7 +39,9 @@ from jaxte.lower.views.intervals import (
     plus,
     surely_inside,
 )
+from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, joined
 from jaxte.lower.views.overlaps import overlapping
+from jaxte.lower.views.rotated import rotation_of
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import is_index, linear
@@ -47,6 +49,7 @@ from jaxte.tensors.tensor import Tensor
 
 Task = Generator[tuple[Expr, Scope], Value, Value]
 _MOST_STACKED = 8
+_MOST_LEVELS = 8  # rewritings of one read, each of a dimension
 
 
 class Body(Statements):
@@ -187,18 +190,45 @@ class Body(Statements):
             return (yield from self.rules["gather"](self, node, scope))
         return found
 
-    def view_of(self, node: Read, scope: Scope) -> Value | Refusal:
-        """An affine read as a view of its tensor, or as a stack of views where two indices overlap a little."""
+    def view_of(self, node: Read, scope: Scope, level: int = 0) -> Value | Refusal:
+        """An affine read as a view of its tensor, or as a stack of views where two indices overlap a little.
+
+        Or as one of these over the digits of a dimension, or over a dimension that is rotated.
+        """
         dim = overlapping([node], scope.order, scope, _MOST_STACKED)
         if dim is not None:
             parts = [
-                self._view(node, scope.replace(dim, as_expr(n), [], deeper=0))
+                self.view_of(node, scope.replace(dim, as_expr(n), [], deeper=0), level + 1)
                 for n in range(known(dim.hi) or 0)
             ]
             values = [part for part in parts if isinstance(part, Value)]
             if len(values) == len(parts):
                 return self.stack(values, dim, scope)
-        return self._view(node, scope)
+        found = self._view(node, scope)
+        if isinstance(found, Value) or level >= _MOST_LEVELS:
+            return found
+        other = self._over_other_dimensions(node, scope, level + 1)
+        return found if other is None else other
+
+    def _over_other_dimensions(self, node: Read, scope: Scope, level: int) -> Value | None:
+        """The read over what one of the dimensions is made of, put together again; None where that has no view either."""
+        indices = [scope.index(i) for i in node.indices]
+        turned = rotation_of(indices)
+        if turned is not None:
+            inner = scope.replace(turned.dim, turned.meaning, [turned.own], deeper=0)
+            value = self.view_of(node, inner, level)
+            if isinstance(value, Refusal):
+                return None
+            return self.with_steps(value, *turned.undone(value.dims))
+        wanted = digits_wanted(indices)
+        if wanted is None:
+            return None
+        dim, base = wanted
+        q, r, meaning = digits_of(dim, base)
+        value = self.view_of(node, scope.replace(dim, meaning, [q, r], deeper=0), level)
+        return (
+            None if isinstance(value, Refusal) else self.with_steps(value, *joined(value.dims, dim, (q, r)))
+        )
 
     def _view(self, node: Read, scope: Scope) -> Value | Refusal:
         found: View | Refusal = Refusal("")

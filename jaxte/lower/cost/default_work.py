@@ -18,6 +18,8 @@ from jaxte.lower.match.product import product_of, split_outer
 LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
 FEW_POSITIONS = 8  # a loop over so many costs more to start than to run
+FEW = 4  # positions of a sum that are written out
+_MOST_TERMS = 16  # products that are written out, one after the other
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
@@ -36,6 +38,9 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     gathered = len(gathered_rows(axes, node))
     if gathered > 1:  # each is an array before anything is summed
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
+    terms = taps * points(a for a in node.axes if not among(a, shifted))
+    if len(shifted) < 2 and terms <= _MOST_TERMS and _is_elementwise(node, shifted):
+        return own + Work(tap=everywhere, transcendental=calls)
     if is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
@@ -155,6 +160,19 @@ def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
     left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
     over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
     return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
+
+
+def _is_elementwise(node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether a product after unrolling is as large as one of its factors and summed over few positions, so that these are written out."""
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    unrolled = frozenset(shifted)
+    left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
+    every = frozenset().union(*over)
+    if not is_contraction(node, shifted):
+        return False
+    shared = all(any(a in own and own != every for own in over) for a in left)
+    return every in over and shared and all(extent_of(a.extent) <= FEW for a in left)
 
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:

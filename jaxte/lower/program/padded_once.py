@@ -43,6 +43,7 @@ from jaxte.lower.views.condition_box import box_of, positive
 from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.sets.affine import is_index, linear
+from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
@@ -55,12 +56,12 @@ _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
-    shifted = _shifted(root)
+    shifted, reduced = _shifted(root), _reduced(root)
     pieces = _in_pieces(root)
     for tensor, reads in _by_tensor(root).items():
         if not _are_several(reads, shifted):
             continue
-        widths = _widths(tensor, pieces[tensor])
+        widths = None if _reads_digits(reads, reduced) else _widths(tensor, pieces[tensor])
         if widths is not None and any(low or high for low, high in widths):
             found[tensor] = widths
     return found
@@ -69,8 +70,8 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
 def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     """The tensors among those computed in ``order`` that are to exist in memory before they are read.
 
-    These are the ones that take more than a few operations and that another one reads at several places, unless it
-    surrounds them with zeros, which makes them exist.
+    These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
+    several places, unless it surrounds them with zeros, which makes them exist.
     """
     found: set[Tensor] = set()
     for reader in order:
@@ -81,7 +82,9 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
         for tensor, reads in _by_tensor(reader.body).items():
             if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, shifted):
                 found.add(tensor)
-    return frozenset(t for t in found if isinstance(t, Compute) and not _is_cheap(t.body))
+    return frozenset(
+        t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not _is_cheap(t.body))
+    )
 
 
 def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, platform: str) -> None:
@@ -102,12 +105,16 @@ def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     return any(depends_on(index, shifted) for read in reads for index in read.indices)
 
 
+def _reduced(root: Expr) -> frozenset[Axis]:
+    return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
+
+
 def _shifted(root: Expr) -> frozenset[Axis]:
     """The axes that a reduction runs over and that stand in a sum with others that they are no digits of one number with.
 
     Such a sum is taken apart into slices, of all that depends on these axes.
     """
-    reduced = frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
+    reduced = _reduced(root)
     found: set[Axis] = set()
     for read in reads_of(root) if reduced else ():
         for index in read.indices:
@@ -115,6 +122,16 @@ def _shifted(root: Expr) -> frozenset[Axis]:
             if use is not None and len(use.form.axes) > 1 and not is_injective(use.form):
                 found.update(reduced.intersection(use.form.axes))
     return frozenset(found)
+
+
+def _reads_digits(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
+    """Whether an index is a number with digits of its own, ``12 * (i - p) + j - q``.
+
+    A condition keeps each of them in range, and the number then is; zeros before the first and behind the last would not.
+    """
+    forms = [linear(index) for read in reads for index in read.indices if is_index(index)]
+    kept = [{abs(c) for a, c in f.terms.items() if isinstance(a, Axis) and a not in reduced} for f in forms]
+    return any(len(factors) > 1 for factors in kept)
 
 
 def _by_tensor(root: Expr) -> dict[Tensor, list[Read]]:

@@ -28,7 +28,9 @@ from jaxte.lower.program.padded_once import (
     materialised,
     paddings,
 )
+from jaxte.lower.program.segments import with_segments
 from jaxte.lower.program.shared_products import with_shared_products
+from jaxte.lower.program.straight_reads import with_straight_reads
 from jaxte.lower.program.verdicts import verdict_of
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.choose_form import recognised
@@ -43,6 +45,7 @@ from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
+from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _RULES: Mapping[str, Callable[..., Any]] = {
@@ -80,7 +83,7 @@ def lower(
     returned = frozenset(results)
     lowering = _Lowering(names, Printer(sizes), policy, name, params, returned)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
-    planned = with_shared_products(planned, returned, policy)
+    planned = with_straight_reads(with_segments(with_shared_products(planned, returned, policy)))
     written = lowering.written(planned, idents)
     for (
         statement
@@ -183,7 +186,8 @@ def lower_tensor(body: Body, tensor: Compute) -> list[AnyStatement]:
         return body.statements
     body.axes = tensor.axes
     root = body.rewrite(tensor.body, BEFORE_PADDING, scope)
-    body.padded = paddings(root)
+    # the pieces of a copy with continued ends lie inside, one after the other
+    body.padded = {} if isinstance(tensor, Extended) else paddings(root)
     body.wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]

@@ -21,9 +21,9 @@ from typing import Any
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
+from jaxte.lower.cost.default_work import FEW
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.match.product import Factor, multiplied, product_of
-from jaxte.lower.rules.sum_of_products import FEW
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.views.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor

@@ -18,6 +18,7 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.leaves import Number
 from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.default_work import FEW
 from jaxte.lower.match.product import Factor
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
@@ -29,7 +30,6 @@ from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import from_linear, linear
 
-FEW = 4  # positions of a sum that are written out
 _MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 
 

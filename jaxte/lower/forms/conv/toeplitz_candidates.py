@@ -17,7 +17,7 @@ from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, recognise_toeplitz
-from jaxte.lower.forms.conv.toeplitz_text import group, toeplitz_source
+from jaxte.lower.forms.conv.toeplitz_text import row_length, toeplitz_source
 
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"
@@ -53,12 +53,11 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
         LHS: spec.lhs_roles,
         OUT: spec.out,
     }.get(spec.kind, spec.rhs_roles)
-    entries = spec.rows.extent * spec.columns.extent
-    matrix = float(entries * prod(extents[a] for a in roles if isinstance(a, Axis)))
-    around = (
-        2 * spec.rows.factor * (group(spec.rows.extent) - 1) if spec.kind == OUT else 0
-    )  # zeros are multiplied, too
-    flops = 2.0 * (entries + spec.rows.extent * around) * prod(extents.values())
+    entries, laid_out = (spec.rows.extent * own for own in (spec.columns.extent, row_length(spec)))
+    # rows of the line are repeated in the same loop that takes the columns of them; a product with zeros exists as it is
+    written = laid_out if spec.kind == OUT else max(entries, laid_out // 2)
+    matrix = float(written * prod(extents[a] for a in roles if isinstance(a, Axis)))
+    flops = 2.0 * (laid_out if spec.kind == OUT else entries) * prod(extents.values())
     width = dtypes.width(spec.lhs.dtype)
     groups = prod(
         e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))

@@ -57,7 +57,7 @@ def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
     rows, columns = spec.rows, spec.columns
     step = -rows.factor if rows.backwards else rows.factor
     at = len(u.letters) - 1
-    length = 1 << (spec.span + max(0, -step) - 1).bit_length()
+    length = _line_length(spec)
     behind = length - spec.before - spec.spread * (u.extents[at] - 1) - 1
     u = u.spread(at, spec.before, behind, spec.spread, dtype)
     extents = (*u.extents[:at], rows.extent * length)
@@ -69,6 +69,19 @@ def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
     u = u.reshaped(at, 1, rows.name + columns.name, (rows.extent, length + step))
     start = rows.factor * (rows.extent - 1) if step < 0 else 0
     return u.every(at + 1, start, columns.factor, columns.extent)
+
+
+def _line_length(spec: ToeplitzSpec) -> int:
+    rows = spec.rows
+    return 1 << (spec.span + (rows.factor if rows.backwards else 0) - 1).bit_length()
+
+
+def row_length(spec: ToeplitzSpec) -> int:
+    """How many elements are written for each row: of the line that is repeated, or of a product with zeros around its columns."""
+    if spec.kind != OUT:
+        return _line_length(spec)
+    columns = spec.columns
+    return columns.factor * (columns.extent - 1) + 1 + 2 * spec.rows.factor * (group(spec.rows.extent) - 1)
 
 
 def _spread(operand: Shaped, spec: ToeplitzSpec, dtype: str) -> Shaped:

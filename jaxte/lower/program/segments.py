@@ -1,0 +1,136 @@
+"""Sums between bounds that move with the output, as those of adaptive pools: axis by axis, and in pieces with fixed bounds.
+
+    y[b, i, j] = sum over u, v where lo(i) <= u < hi(i) and lo(j) <= v < hi(j) of x[b, u, v]
+
+Taken at once, this is a mask over four axes. The conditions on ``v`` do not know ``i``, so the sum over ``v`` is a tensor of its own over
+``(b, u, j)``, made once for all ``i``. Of a few ``j``, each has its bounds: the sum is one of a slice there. So each element is read
+once for each segment that it is in, and none is read to be masked. The adjoint is a sum of the same kind over ``i`` and ``j``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lower.cost.work import points
+from jaxte.lower.rewrites.at_positions import conditions_outside, over_positions
+from jaxte.lower.rewrites.moving_bounds import GAIN, groups_of, in_pieces
+from jaxte.lower.rewrites.unroll import OPS
+from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.views.intervals import known
+from jaxte.tensors.tensor import Compute, Tensor
+
+_ROUNDED = ("float16", "bfloat16")
+
+
+def with_segments(planned: Tiling) -> Tiling:
+    """``planned`` with such sums taken apart; their inner sums come before them."""
+    original: dict[Tensor, Tensor] = {own: tensor for tensor, own in planned.stand_ins.items()}
+    order: list[Tensor | Tiles] = []
+    new: dict[Tensor, Compute] = {}
+    for item in planned.order:
+        if not isinstance(item, Compute) or not _has_reductions(item.body):
+            order.append(item)
+            continue
+        inner: list[Compute] = []
+        body = _taken_apart(item.name, item.body, inner)
+        if body is item.body:
+            order.append(item)
+            continue
+        renewed = Compute(item.name, item.axes, body)
+        renewed.facts = item.facts
+        order += [*inner, renewed]
+        new[original.get(item, item)] = renewed
+    return replace(planned, order=tuple(order), stand_ins={**planned.stand_ins, **new}) if new else planned
+
+
+def _has_reductions(body: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in postorder(body))
+
+
+def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
+    """``body`` with its reductions axis by axis and in pieces; the tensors that it reads then are added to ``inner``."""
+    table: dict[Expr, Expr] = {}
+    nested = {n for node in postorder(body) if isinstance(node, Reduce) for n in postorder(*node.children)}
+    for node in postorder(body):
+        if isinstance(node, Reduce) and node not in nested:
+            own = conditions_outside(node)
+            found = _in_parts(name, own, inner) if _is_simple(own) else None
+            if found is None and (moved := over_positions(own)) is not None and _is_simple(moved):
+                found = _in_slices(name, moved, inner)
+            if found is not None:
+                table[node] = found
+    return substitute(body, table)
+
+
+def _in_parts(name: str, node: Reduce, inner: list[Compute]) -> Expr | None:
+    """``node`` axis by axis, in pieces where it has some; None where it is neither."""
+    outer = _axis_by_axis(name, node, inner)
+    pieces = in_pieces(outer)
+    return pieces if pieces is not None or outer is node else outer
+
+
+def _in_slices(name: str, node: Reduce, inner: list[Compute]) -> Expr | None:
+    """The same if no condition is left: over positions there are many points that do not count."""
+    own: list[Compute] = []
+    found = _in_parts(name, node, own)
+    every = [] if found is None else [found, *(tensor.body for tensor in own)]
+    if not every or any(isinstance(n, Reduce) and n.where is not TRUE for n in postorder(*every)):
+        return None
+    inner += own
+    return found
+
+
+def _is_simple(node: Reduce) -> bool:
+    if node.reducer.name not in OPS or node.reducer.arity > 1 or node.where is TRUE:
+        return False
+    if node.dtype in _ROUNDED and node.reducer.name in ("sum", "prod"):
+        return False  # what is between two sums would be rounded
+    return all(known(a.lo) is not None and known(a.hi) is not None for a in (*node.axes, *free_axes(node)))
+
+
+# --- axis by axis
+
+
+def _axis_by_axis(name: str, node: Reduce, inner: list[Compute]) -> Reduce:
+    """``node`` over some of its axes, reading tensors that are reduced over the others, as long as that is worth it."""
+    while (best := _best_split(node)) is not None:
+        own, conditions = best
+        outer = _axes_of(node, own, conditions)
+        fresh = {a: Axis(a.name, 0, known(a.extent) or 0) for a in outer}
+        at = {a: f + a.lo for a, f in fresh.items()}
+        part = Reduce(node.reducer, node.exprs, own, conjunction(conditions))
+        moved = substitute(part, at)
+        assert isinstance(moved, Reduce)
+        pieces = in_pieces(moved)
+        tensor = Compute(f"{name}_{own[0].name}", list(fresh.values()), moved if pieces is None else pieces)
+        inner.append(tensor)
+        left = [c for c in conjuncts(node.where) if not among(c, conditions)]
+        read = Read(tensor, [a - a.lo for a in outer])
+        rest = [a for a in node.axes if not among(a, own)]
+        node = Reduce(node.reducer, (read,), rest, conjunction(left))
+    return node
+
+
+def _best_split(node: Reduce) -> tuple[list[Axis], list[Expr]] | None:
+    """Some axes of ``node`` with all conditions on them, such that reducing over these first takes the fewest points."""
+    groups = groups_of(node)
+    whole = points(dict.fromkeys([*free_axes(node), *node.axes]))
+    found: list[tuple[int, int]] = []
+    for number, (own, conditions) in enumerate(groups):
+        outer = _axes_of(node, own, conditions)
+        rest = [a for a in node.axes if not among(a, own)]
+        if conditions and rest:
+            found.append((points([*outer, *own]) + points([*free_axes(node), *rest]), number))
+    if not found or min(found)[0] * GAIN > whole:
+        return None
+    return groups[min(found)[1]]
+
+
+def _axes_of(node: Reduce, own: Sequence[Axis], conditions: Sequence[Expr]) -> list[Axis]:
+    """What the reduction over ``own`` alone depends on."""
+    found = dict.fromkeys(a for e in (*node.exprs, *conditions) for a in free_axes(e))
+    return [a for a in found if not among(a, own)]

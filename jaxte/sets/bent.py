@@ -1,0 +1,170 @@
+"""Indices that follow one affine form of several axes, but not straight: ``(2 * i + k) % n``, ``minimum(maximum(i + k, 0), n - 1)``.
+
+Such an index is a function of ``t == 2 * i + k`` alone. Over the values that ``t`` takes the function is a few straight pieces: the
+parts of a period, the two held ends and what is between them, what is reflected and what is not. So it is tabulated: a piece is where
+it starts and by how much it grows, whatever the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+
+import numpy as np
+
+from jaxte.lang.expr import Call, Expr
+from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
+from jaxte.lang.walk import free_axes
+from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear
+
+_BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
+_MOST_VALUES = 2**22
+MOST_PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """``first + step * (p - start)`` at the positions ``start <= p < stop``; None in place of ``first`` outside of the tensor."""
+
+    start: int
+    stop: int
+    first: int | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bend:
+    """An index as a function of a position.
+
+    Attributes:
+        position: affine in axes (and in quotients and remainders), from 0.
+        extent: one more than the largest position.
+        pieces: what the index is, in sequence.
+    """
+
+    position: Expr
+    extent: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def straight(self) -> bool:
+        """Whether neighbours of neighbours are neighbours everywhere, but for jumps: no end is held, nothing is reflected."""
+        return len({p.step for p in self.pieces if p.first is not None and p.stop - p.start > 1}) < 2
+
+
+@lru_cache(maxsize=4096)
+def bend_of(index: Expr, size: int) -> Bend | None:
+    """``index`` into an axis of ``size`` elements as a bent function of several axes; None if it is something else.
+
+    >>> i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")
+    >>> [(p.start, p.first) for p in bend_of((i + k) % 8, 8).pieces]
+    [(0, 0), (8, 0)]
+    """
+    form = _followed(index)
+    if form is None:
+        return None
+    ends = interval(form, axis_bounds(free_axes(from_linear(form))))
+    if ends is None or ends[1] - ends[0] >= _MOST_VALUES:
+        return None
+    values = _values(index, form, np.arange(ends[0], ends[1] + 1))
+    if values is None:
+        return None
+    pieces = _pieces(np.where((values >= 0) & (values < size), values, -1))
+    if pieces is None or len(pieces) < 2:
+        return None
+    return Bend(from_linear(form - Linear({}, ends[0])), len(values), pieces)
+
+
+def _followed(index: Expr) -> Linear | None:
+    """The form of several axes that ``index`` follows, without its constant and with coprime coefficients."""
+    if not is_index(index) or not _is_bent(linear(index)):
+        return None
+    found: Linear | None = None
+    for form in _innermost(linear(index)):
+        divisor = gcd(*form.terms.values())
+        own = Linear({a: c // divisor for a, c in form.terms.items()})
+        if found is None:
+            found = own
+        elif _ratio(own, found) is None:
+            return None
+    return found if found is not None and len(found.terms) > 1 else None
+
+
+def _is_bent(form: Linear) -> bool:
+    """Whether the one term of ``form`` is a remainder or the lesser or larger of two forms."""
+    return len(form.terms) == 1 and all(isinstance(a, Call) and a.op in _BENDING for a in form.terms)
+
+
+def _innermost(form: Linear) -> Iterator[Linear]:
+    """The forms that are no further bent functions of a single form."""
+    if not _is_bent(form):
+        if form.terms:
+            yield form
+        return
+    (atom,) = form.terms
+    assert isinstance(atom, Call)
+    for operand in atom.args:
+        yield from _innermost(linear(operand))
+
+
+def _ratio(form: Linear, base: Linear) -> int | None:
+    """``c`` where the terms of ``form`` are ``c`` times those of ``base``."""
+    if form.terms.keys() != base.terms.keys():
+        return None
+    ratios = {divmod(c, base.terms[a]) for a, c in form.terms.items()}
+    if len(ratios) > 1:
+        return None
+    ((ratio, rest),) = ratios
+    return None if rest else ratio
+
+
+def _values(index: Expr, base: Linear, at: np.ndarray) -> np.ndarray | None:
+    """``index`` where ``base`` takes the values ``at``."""
+    form = linear(index)
+    if not form.terms:
+        return np.full_like(at, form.constant)
+    ratio = _ratio(form, base)
+    if ratio is not None:
+        return ratio * at + form.constant
+    if not _is_bent(form):
+        return None
+    ((atom, factor),) = form.terms.items()
+    assert isinstance(atom, Call)
+    operands = [_values(operand, base, at) for operand in atom.args]
+    first, second = operands
+    if first is None or second is None:
+        return None
+    by = {MOD: np.remainder, MINIMUM: np.minimum, MAXIMUM: np.maximum}
+    return np.asarray(factor * by[atom.op](first, second) + form.constant)
+
+
+def _pieces(values: np.ndarray) -> tuple[Piece, ...] | None:
+    """The runs of ``values`` that are arithmetic progressions, -1 standing for no value; None if they are many."""
+    steps = np.diff(values)
+    jumps = np.flatnonzero((values[1:] < 0) != (values[:-1] < 0)) + 1
+    usual = _usual_step(steps)
+    found: list[Piece] = []
+    start = 0
+    while start < len(values):
+        step = int(steps[start]) if start < len(steps) else 0
+        if abs(step) > usual:
+            stop, step = start + 1, 0
+        else:
+            changes = np.flatnonzero(steps[start:] != step)
+            stop = start + 1 + (int(changes[0]) if len(changes) else len(values) - 1 - start)
+        ahead = jumps[jumps > start]
+        stop = min(stop, int(ahead[0])) if len(ahead) else stop
+        first = int(values[start])
+        found.append(Piece(start, stop, None if first < 0 else first, 0 if first < 0 else step))
+        if len(found) > MOST_PIECES:
+            return None
+        start = stop
+    return tuple(found)
+
+
+def _usual_step(steps: np.ndarray) -> int:
+    """The size of the step that is taken most often, of those that are taken at all."""
+    sizes = np.abs(steps[steps != 0])
+    return int(np.bincount(sizes).argmax()) if len(sizes) else 0
