@@ -81,7 +81,7 @@ def test_views_in_both_passes(name: str, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(dx, expected, rtol=1e-5, atol=1e-5)
     moved = 4 * 2 * (x.size + head.size)
     assert compiled.memory_analysis().temp_size_in_bytes <= 2 * moved
-    assert compiled.cost_analysis()["bytes accessed"] <= 4 * moved
+    assert compiled.cost_analysis()["bytes accessed"] <= 6 * moved
 
 
 def test_columns_added_to_an_image(rng: np.random.Generator) -> None:
