@@ -116,7 +116,8 @@ class Planner:
                 regions = [_region(group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
                 break
             except _Refusal as refusal:
-                refusal.entry.fate, refusal.entry.reason = Fate.KEPT, refusal.reason
+                for entry in refusal.entries:
+                    entry.fate, entry.reason = Fate.KEPT, refusal.reason
         plan = Plan(kept=[e for e in listed if e.fate is Fate.KEPT])
         plan.items = list(_ordered(listed, regions, inner))
         return plan
@@ -138,7 +139,7 @@ def bodies_of(eqn: Any) -> list[Any]:
 
 @dataclass
 class _Refusal(Exception):
-    entry: Equation
+    entries: Sequence[Equation]
     reason: str
 
 
@@ -158,19 +159,20 @@ def _region(
     members = {e.index for e in group}
     results = _results(group, members, jaxpr)
     builder = Builder()
+    label = next((e.steps[0].label for e in group if e.fate is Fate.GAINS), "region")
     try:
         tensors = builder.run(steps, [slots[v] for v in results])
+        tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
+        outputs = Outputs(tuple(tensors), tree, len(tensors))
+        code = compiled(f"{label}_{number}", tuple(builder.placeholders.values()), outputs)
+        _ = code.graph.programs  # derived and lowered now, so that what cannot be is kept
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
-        raise _Refusal(entry, refused.reason) from None
+        raise _Refusal([entry], refused.reason) from None
     except JaxteError as error:
-        raise _Refusal(group[0], str(error)) from error
+        raise _Refusal(group, str(error)) from error
     places = {slot: refs[v] for v, slot in slots.items()}
     inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
-    tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
-    label = next((e.steps[0].label for e in group if e.fate is Fate.GAINS), "region")
-    outputs = Outputs(tuple(tensors), tree, len(tensors))
-    code = compiled(f"{label}_{number}", tuple(builder.placeholders.values()), outputs)
     return Region(tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
 
 
