@@ -9,6 +9,7 @@ import numpy as np
 
 import jaxte as te
 from jaxte.lower.code.lines import sources_of
+from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
@@ -24,7 +25,9 @@ def inputs_of(*outputs: Tensor) -> list[Placeholder]:
 
 
 def program_of(*outputs: Tensor) -> Program:
-    return lower("forward", inputs_of(*outputs), outputs)
+    program = lower("forward", inputs_of(*outputs), outputs)
+    verify_program(program)
+    return program
 
 
 def text_of(*outputs: Tensor) -> str:

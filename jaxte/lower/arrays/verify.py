@@ -37,10 +37,10 @@ def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Coll
             _verify_name(node, bound, local)
             continue
         try:
+            _verify(node)
             if not isinstance(node, TUPLES) and not (isinstance(node, data.Call) and node.extents is None):
                 if any(e is None for e in node.shape) or not node.dtype:
                     raise ArrayError("it has no shape or no dtype")
-            _verify(node)
         except ArrayError as error:
             raise ArrayError(f"{type(node).__name__}: {error}") from None
 
