@@ -82,8 +82,7 @@ def compared(name: str, builder: Any, plain: Any, shape: tuple[int, ...], second
     fn = te.function(builder)
     own = fn.sparse_hessian if second else fn.sparse_jacobian
     theirs = asdex.hessian if second else asdex.jacobian
-    flat = jax.jit(lambda x: own(x, flat=True))
-    ours, setup = set_up(lambda: flat, x)
+    ours, setup = set_up(lambda: lambda x: own(x, flat=True), x)
     # In one axis: asdex reshapes its matrix to the axes of the function, with indices that do not fit into 32 bits here.
     vector = x.ravel()
     other, other_setup = set_up(
@@ -94,7 +93,7 @@ def compared(name: str, builder: Any, plain: Any, shape: tuple[int, ...], second
     )
     np.testing.assert_allclose(np.sort(ours()), np.sort(other()), rtol=1e-3, atol=1e-3)
     times = interleaved({"ours": ours, "other": other}, 9)
-    memory = flat.lower(x).compile().memory_analysis()
+    memory = jax.jit(lambda x: own(x, flat=True).data).lower(x).compile().memory_analysis()
     return [
         name,
         f"{len(ours()):,}",

@@ -75,7 +75,8 @@ class StructuredJacobian:
         shape: ``output.shape + input.shape``.
         indices: the positions of its elements that are not zero by structure, one row each, sorted and different.
         values: a tensor for each term, over the axes of the output and its own, zero where its conditions do not hold.
-        order: which of the elements of all ``values`` together, in rows of the output, stand at ``indices``, in that order.
+        order: which elements of all ``values``, one after the other, stand at ``indices``, in that order.
+        is_whole: whether these are all elements, row by row of the output.
         segments: for each of ``order`` the position in ``indices`` that it adds to, where several do; else None.
     """
 
@@ -114,6 +115,7 @@ class StructuredJacobian:
             self.order = held[by_key]
             self.segments = None if len(unique) == len(key) else inverse
         self.is_whole = len(self.order) == column.size and bool(np.all(np.diff(self.order) == 1))
+        self.order = _term_by_term(self.order, rows, [p.shape[1] for p in places])
         self.flat_indices = (
             np.stack(np.divmod(unique, columns), axis=1) if columns else np.zeros((0, 2), np.int64)
         )
@@ -266,6 +268,14 @@ def _value(axes: Sequence[Axis], term: Term, name: str) -> Compute:
     value = guard(conjunction(term.conditions), term.value)
     dtype = value.dtype if not value.weak else "float32"
     return Compute(name, own, cast(substitute(value, table), dtype))
+
+
+def _term_by_term(order: np.ndarray, rows: int, widths: Sequence[int]) -> np.ndarray:
+    """Positions in the rows of all terms side by side, as positions in the terms one after the other."""
+    width = np.repeat(np.asarray(widths, np.int64), widths)
+    start = np.repeat(np.cumsum([0, *widths])[:-1], widths)
+    row, column = np.divmod(order, max(1, sum(widths)))
+    return rows * start[column] + row * width[column] + column - start[column] if len(order) else order
 
 
 def _places(axes: Sequence[Axis], term: Term, rows: int, shape: Sequence[int]) -> np.ndarray:

@@ -77,30 +77,42 @@ class SparseJacobian:
             jax.lax.convert_element_type(jnp.asarray(a), t.dtype)
             for a, t in zip(arrays, self.inputs, strict=True)
         ]
-        rows = own.matrix_shape[0]
-        parts = [jnp.reshape(part, (rows, -1)) for part in bind(self.program, *strong)]
-        flat = jnp.concatenate(parts, axis=1).reshape(-1)
+        parts = bind(self.program, *strong)
         if own.is_whole:
-            return flat
-        held = flat.at[own.order].get(mode="promise_in_bounds")
+            rows = own.matrix_shape[0]
+            return jnp.concatenate([jnp.reshape(p, (rows, -1)) for p in parts], axis=1).reshape(-1)
+        every = jnp.concatenate([jnp.ravel(p) for p in parts])
+        held = every.at[own.order].get(mode="promise_in_bounds", unique_indices=True)
         if own.segments is None:
             return held
         return jax.ops.segment_sum(held, own.segments, own.nnz, indices_are_sorted=True)
 
     def bcoo(self, *arrays: Any, flat: bool = False) -> BCOO:
         """The matrix at ``arrays``: of shape ``shape``, or as rows and columns where it is ``flat``."""
-        own = self.structure
-        indices = own.flat_indices if flat else own.indices
-        shape = own.matrix_shape if flat else own.shape
-        return BCOO(
-            (self.values(*arrays), jnp.asarray(indices, "int32")),
-            shape=shape,
-            indices_sorted=True,
-            unique_indices=True,
-        )
+        return self.of_values(self.values(*arrays), flat)
+
+    def of_values(self, values: Any, flat: bool = False) -> BCOO:
+        """The matrix whose elements at ``indices`` are ``values``."""
+        shape = self.structure.matrix_shape if flat else self.shape
+        indices = self._flat_indices if flat else self._indices
+        return BCOO((values, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+    @lazy
+    def _indices(self) -> jax.Array:
+        return _on_device(self.structure.indices)
+
+    @lazy
+    def _flat_indices(self) -> jax.Array:
+        return _on_device(self.structure.flat_indices)
 
     def __repr__(self) -> str:
         return repr(self.structure)
+
+
+def _on_device(indices: np.ndarray) -> jax.Array:
+    """An array that is there, also while a function that asks for it is traced."""
+    with jax.ensure_compile_time_eval():
+        return jnp.asarray(indices, "int32")
 
 
 @wants_arguments
@@ -176,7 +188,15 @@ def sparse_of(
             _check_scalar(outputs[0])
             outputs = list(differentiate(outputs[0], inputs))
         matrices = [[_whole(compiled, y, x) for x in inputs] for y in outputs]
-        return jax.jit(lambda *given: [[one.bcoo(*given, flat=flat) for one in row] for row in matrices])
+        values = jax.jit(lambda *given: [[one.values(*given) for one in row] for row in matrices])
+
+        def run(*given: Any) -> list[list[BCOO]]:
+            return [
+                [one.of_values(found, flat) for one, found in zip(row, own, strict=True)]
+                for row, own in zip(matrices, values(*given), strict=True)
+            ]
+
+        return run
 
     run = graph.program.kept(("sparse", wanted, second, flat), make)
     return run(*arrays)
