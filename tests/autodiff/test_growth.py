@@ -1,7 +1,6 @@
 """The cheap gradient principle on random definitions: an adjoint takes at most five times the points of its definition.
 
-What exceeds that are sums in which one factor could be added up over some axes before it meets the others; a planner of contractions
-is to find these.
+Of thousands one in some hundred exceeds it, by a half at most.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def test_points_of_adjoints() -> None:
             excess(d.output, list(te.differentiate(d.output, d.variables, head)) if d.variables else [])
         )
     beyond = [e for e in found if e > 1]
-    assert len(beyond) <= 0.02 * len(found) and max(found) < 10, sorted(beyond)
+    assert len(beyond) <= 0.01 * len(found) and max(found) < 2, sorted(beyond)
 
 
 def test_points_of_a_reduction_behind_a_condition_of_another_axis() -> None:

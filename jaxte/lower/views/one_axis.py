@@ -13,6 +13,7 @@ array ``V[dims] = T[index]``. Positions outside of the tensor hold zeros. The fo
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import gcd
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
@@ -25,6 +26,7 @@ from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
 from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.domain import evaluate_index
 
 _DEEPEST = 6  # digits of digits
 
@@ -123,11 +125,17 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     count = known(dim.hi)
     if count is None or known(extent) is None:
         return Refusal(f"`{text(index)}` clamps a dimension of symbolic size")
-    values = [_value(index, dim, p) for p in range(count)]
-    if not values:
+    if not count:
         return Refusal("an empty dimension")
-    first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
-    last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
+    values = _Values(index, dim)
+    if any(isinstance(n, Call) and n.op.name in ("floor_divide", "mod") for n in postorder(index)):
+        first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
+        last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
+        between = range(first, last)
+    else:  # linear between two constant ends, which are found by halving
+        first = bisect_left(range(count), 1, key=lambda p: values[p] != values[0]) - 1
+        last = bisect_left(range(count), 1, key=lambda p: values[p] == values[count - 1])
+        between = range(first, min(first + 1, last))
     if first >= last:
         taken = fetch(extent, constant(values[0]), 1, ONE)
         return (
@@ -135,7 +143,7 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
             if isinstance(taken, Refusal)
             else View((*taken, Repeat(0, dim.hi)), (dim,))
         )
-    strides = {values[p + 1] - values[p] for p in range(first, last)}
+    strides = {values[p + 1] - values[p] for p in between}
     if len(strides) != 1:
         return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
     steps = fetch(extent, constant(values[first]), strides.pop(), as_expr(last - first + 1))
@@ -150,11 +158,18 @@ def _clamp_limits(node: Expr, dim: Axis) -> Expr | None:
     return next((a for a in node.args if isinstance(a, Const)), None)
 
 
-def _value(index: Expr, dim: Axis, position: int) -> int:
-    value = simplify(index, {dim: as_expr(position)})
-    number = known(value)
-    assert number is not None
-    return number
+class _Values:
+    """The values of an index of one dimension, each computed when it is asked for."""
+
+    def __init__(self, index: Expr, dim: Axis) -> None:
+        self._index = index
+        self._dim = dim
+        self._known: dict[int, int] = {}
+
+    def __getitem__(self, position: int) -> int:
+        if position not in self._known:
+            self._known[position] = evaluate_index(self._index, {self._dim: position})
+        return self._known[position]
 
 
 def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> View | Refusal:
