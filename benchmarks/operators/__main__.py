@@ -61,6 +61,12 @@ def main() -> None:
         known[name] = with_least(found, known.get(name)) if options.slow else found
         if options.operators or options.slow:
             print(f"{name:45} {ratio(known[name], BOTH) or 1:.2f}", flush=True)
+        write(known)
+    write(known)
+
+
+def write(known: dict) -> None:
+    """The figures and the page, after each row: what is measured is kept if the command is stopped."""
     order = sorted(ROWS, key=lambda n: list(LEVELS).index(ROWS[n].level))
     figures = {
         "machine": "{cores} cores of {processor}, JAX {jax}".format(**machine(), jax=jax.__version__),
