@@ -187,6 +187,18 @@ def condition_on_reads_that_are_out_of_range() -> Tensor:
     return te.compute((), lambda: te.maximum(te.max(element, k, where=where), -3.5))
 
 
+@found
+def maximum_in_a_corner_at_positions_that_are_held() -> Tensor:
+    """Ties beyond the end, zeros, were divided by outside of a sum that had no point there."""
+    a, b, k = x(5, 1, 4, 5), x(3, name="Y"), te.reduce_axis((0, 2), "k")
+
+    def body(i, j):
+        at = te.minimum(te.maximum(i - j + 3, 0), 2)
+        return te.maximum(te.max(b[at] * a[i, 0, j, k + 2 * j], k, where=k + 2 * j < 5), -3.5)
+
+    return te.compute((3, 4), body)
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, Call, Const, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.expr import ONE, TRUE, Axis, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, GREATER, NEGATIVE, SUBTRACT
 from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, substitute
@@ -44,6 +44,16 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
             count = Reduce(builtin_reducer("sum", "int32"), (one,), node.axes, conjunction(guards))
             return call(GREATER, count, 0)
     return None
+
+
+def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope) -> Expr | None:
+    """Where in ``scope`` a sum over ``reduced`` has a point at all; None where that is everywhere, or long to say."""
+    conditions = [substitute(guard, dict(scope.table)) for guard in guards]
+    known = [c for c in conditions if is_decidable(c)]
+    free = {axis for c in known for axis in free_axes(c)}
+    outer = tuple(d for d in scope.order if d in free and d not in set(reduced))
+    found = IntegerSet((*outer, *reduced), known).shadow(outer) if outer else None
+    return None if found is None or found is TRUE else found
 
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:

@@ -8,7 +8,7 @@ from math import prod
 
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lang.identity import among
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.leaves import Name, Number, size
 from jaxte.lower.arrays.node import Node
@@ -17,6 +17,7 @@ from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import extent_of
+from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rules.flatten_dot import with_flat_vector
 from jaxte.lower.rules.select import keeps_in_range
@@ -339,4 +340,11 @@ def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: 
     for expr in below:
         divisor = yield expr, scope
         total = body.combine(DIVIDE, [total, divisor], kind, scope)
+    if job.guards and any(
+        body.leaks(expr) for expr in below
+    ):  # zeros around a divisor: 0 / 0 where no point is
+        some = points_shadow(job.guards, job.reduced, scope)
+        if some is not None:
+            mask, zero = (yield some, scope), (yield job.zero, scope)
+            total = body.combine(SELECT, [mask, total, zero], kind, scope)
     return body.cast(total, job.dtype) if total.literal else total
