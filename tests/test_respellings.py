@@ -1,0 +1,85 @@
+"""A definition costs the same however it is spelled: what XLA counts for every respelling is within 1.5 times of the best one.
+
+Values and gradients are equal, and no respelling gathers or scatters. ``OPEN`` has the respellings that cost more, with what they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from harness.counts import operations
+from harness.sides import with_gradients
+from jaxte.tensors.tensor import Compute
+from tests.agreement import QUICK
+from tests.respellings import respelled
+
+SLACK = (2000.0, 16384.0, 16384.0)
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def causal(x: Any, w: Any) -> te.Tensor:
+    k, c = te.reduce_axis((0, 4), "k"), te.reduce_axis((0, 8), "c")
+    return te.compute(
+        (2, 64, 16),
+        lambda b, i, o: te.sum(x[b, i + 2 * k - 6, c] * w[k, c, o], axis=[k, c], where=i + 2 * k >= 6),
+        "y",
+    )
+
+
+def short(x: Any, w: Any) -> te.Tensor:
+    k = te.reduce_axis((0, 4), "k")
+    return te.compute(
+        (2, 8, 64), lambda b, c, i: te.sum(x[b, c, i + k - 3] * w[c, k], axis=k, where=i + k >= 3), "y"
+    )
+
+
+def periodic(x: Any, w: Any) -> te.Tensor:
+    k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 8), "c")
+    return te.compute(
+        (2, 64, 16), lambda b, i, o: te.sum(x[b, (i + k - 1) % 64, c] * w[k, c, o], axis=[k, c]), "y"
+    )
+
+
+DEFINITIONS: dict[str, tuple[Callable[..., te.Tensor], Shapes]] = {
+    "causal": (causal, ((2, 64, 8), (4, 8, 16))),
+    "short": (short, ((2, 8, 64), (8, 4))),
+    "periodic": (periodic, ((2, 64, 8), (3, 8, 16))),
+}
+# of the definition and the respelling, what it costs beside the best: taps in two digits, or with channels as one number, are no convolution yet
+OPEN = {("causal", "split"): 8.0, ("causal", "merged"): 3.0}
+
+
+def counted(inputs: list[Any], tensor: te.Tensor, arrays: list[np.ndarray], head: np.ndarray) -> Any:
+    both = with_gradients(te.function(inputs, tensor), tuple(range(len(inputs))))
+    lowered = jax.jit(both).lower([head], *arrays)
+    assert not {"gather", "scatter", "while"} & set(operations(lowered.as_text()))
+    compiled = lowered.compile(compiler_options=QUICK)
+    cost, memory = compiled.cost_analysis(), compiled.memory_analysis()
+    counts = cost.get("flops", 0.0), cost["bytes accessed"], float(memory.temp_size_in_bytes)
+    return counts, [np.asarray(x) for x in compiled([head], *arrays)]
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_every_respelling_costs_what_the_best_does(name: str, rng: np.random.Generator) -> None:
+    build, shapes = DEFINITIONS[name]
+    inputs = [te.placeholder(shape, name="xw"[n]) for n, shape in enumerate(shapes)]
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    y = build(*inputs)
+    assert isinstance(y, Compute)
+    head = rng.standard_normal(y.shape).astype("float32")
+    found = {"as it is": counted(inputs, y, arrays, head)}
+    found |= {own: counted(inputs, tensor, arrays, head) for own, tensor in respelled(y)}
+    assert len(found) >= 6
+    best = [min(counts[n] for counts, _ in found.values()) for n in range(3)]
+    for own, (counts, values) in found.items():
+        limit = OPEN.get((name, own), 1.5)
+        for what, count, least, slack in zip(("flops", "bytes", "held"), counts, best, SLACK, strict=True):
+            assert count <= limit * least + slack, f"{own}: {what} {count:,.0f} beside {least:,.0f}"
+        for value, expected in zip(values, found["as it is"][1], strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-3, atol=1e-3, err_msg=own)
