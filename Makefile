@@ -34,6 +34,7 @@ test: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/emitted.py
+	$(BIN)/python benchmarks/raising.py
 	$(BIN)/python benchmarks/suite.py $(SUITE)
 
 # ONLY=--slow: the rows that missed their goal; ONLY="prod conv1d": some operators

@@ -40,6 +40,13 @@ def test_newton() -> None:
     assert "144 unknowns, 672 elements" in printed
 
 
+def test_raise(tmp_path: Path) -> None:
+    picture = tmp_path / "conductivity.png"
+    printed = run("raise.py", "--size", "40", "--steps", "4", "--figure", str(picture))
+    assert float(printed.partition("difference of the fields ")[2].split()[0]) <= 1e-5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.slow
 def test_digits() -> None:
     printed = run("digits.py")

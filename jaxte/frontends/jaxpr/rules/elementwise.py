@@ -152,8 +152,6 @@ def _convert(site: Site, x: Value) -> Value:
 @raises(
     "copy",
     "copy_p",
-    "reduce_precision_none",
-    "optimization_barrier_none",
     reads=Reads.VIEW,
     notation="`x[i]`",
 )
