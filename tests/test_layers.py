@@ -46,6 +46,7 @@ LAYERS = (
     "tensors.tensor",
     "tensors.reductions",
     "tensors.piecewise_indices",
+    "tensors.symbolic_turns",
     "tensors.compute",
     "tensors.alignment",
     "tensors.copies",

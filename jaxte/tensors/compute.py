@@ -18,6 +18,7 @@ from jaxte.sets.domain import find_violation, is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.tensors.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
 from jaxte.tensors.shapes import check_shape
+from jaxte.tensors.symbolic_turns import without_turns
 from jaxte.tensors.tensor import Compute, axis_names, check_result, evaluated, new_axes
 
 _OPEN_CHOICE = (
@@ -73,7 +74,7 @@ def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:
     check_axes(name, axes, body)
     if body.weak:
         body = cast(body, body.dtype)
-    return Compute(name, axes, _settled(name, axes, body))
+    return Compute(name, axes, _settled(name, axes, without_turns(body)))
 
 
 def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:

@@ -134,3 +134,22 @@ def test_a_budget_of_memory_holds_for_the_batch(rng) -> None:
 
     one = temporaries(fn, x[0], y[0])
     assert temporaries(jax.vmap(fn), x, y) <= max(2 * one, 2 * budget)
+
+
+def test_a_stencil_around_the_end_is_exported_with_a_symbolic_size() -> None:
+    @te.function
+    def ring(x):
+        n = x.shape[0]
+        return te.compute((n,), lambda i: x[(i + 1) % n] * x[i] - 2 * x[(i - 1) % n], "y")
+
+    def reference(x):
+        return jnp.roll(x, -1) * x - 2 * jnp.roll(x, 1)
+
+    (n,) = jax.export.symbolic_shape("n")
+    shape = jax.ShapeDtypeStruct((n,), "float32")
+    value = jax.export.export(jax.jit(ring))(shape)
+    gradient = jax.export.export(jax.jit(jax.grad(squared(ring))))(shape)
+    for size in (1, 2, 7):
+        x = jnp.cos(jnp.arange(size, dtype="float32"))
+        close(value.call(x), reference(x))
+        close(gradient.call(x), jax.grad(squared(reference))(x))

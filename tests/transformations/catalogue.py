@@ -398,7 +398,7 @@ COLUMNS = (
     Column("float16", _all_of_it, "float16"),
     Column("float64", _all_of_it, "float64", jit=False),
     Column("complex64", _complex, "complex64", needs="complex"),
-    Column("check_grads", _check_grads, "float64", jit=False),
+    Column("check_grads", _check_grads, "float64", jit=False, needs="smooth"),
 )
 
 

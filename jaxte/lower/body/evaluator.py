@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.operators import ADD, COMPARISONS, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, SELECT, SUBTRACT
+from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
 from jaxte.lower.arrays.operations import Cast, Kept
 from jaxte.lower.arrays.steps import Pad
@@ -309,6 +309,11 @@ class Body(Statements):
         decided = decide(node.op, left, right)
         if decided is not None:
             return Value(Number(decided), (), ("bool", False), literal=True)
+        if node.op in (EQUAL, NOT_EQUAL) and not free_axes(left) and not isinstance(left, Const):
+            left, right = (
+                right,
+                left,
+            )  # a symbolic size of jax.export asks itself whether it equals an array: it does not
         operands = [self.index_value(a, scope, None) for a in (left, right)]
         return self.combine(node.op, operands, ("bool", False), scope)
 

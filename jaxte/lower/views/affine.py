@@ -30,6 +30,10 @@ def _element(extent: Expr, offset: Linear) -> View | Refusal:
     if extent is ONE and from_linear(offset) is ZERO:
         return View((Index((Only(),)),), ())
     if nonnegative(offset) and at_most(offset + constant(1), extent):
+        if offset.terms:  # jax.export takes symbolic sizes as the ends of slices, not as positions
+            return View(
+                (Index((Range(from_linear(offset), from_linear(offset + constant(1))),)), Index((ZERO,))), ()
+            )
         return View((Index((from_linear(offset),)),), ())
     steps = fetch(extent, offset, 1, ONE)
     return steps if isinstance(steps, Refusal) else View((*steps, Index((ZERO,))), ())
