@@ -199,6 +199,18 @@ def maximum_in_a_corner_at_positions_that_are_held() -> Tensor:
     return te.compute((3, 4), body)
 
 
+@found
+def window_that_no_tap_of_hits() -> Tensor:
+    """A convolution with every second element of one, from the second on: XLA takes no window of no element."""
+    a, b, k = x(1, 1, 2, 3), x(1, name="B"), te.reduce_axis((0, 1), "k")
+    place = lambda i: 2 * i + 2 * k - 3  # noqa: E731
+
+    def body(i, j, m, n):
+        return te.sum(a[place(i), j, m, n] * b[k], k, where=(place(i) >= 0) & (place(i) < 1))
+
+    return te.compute((4, 1, 2, 3), body)
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

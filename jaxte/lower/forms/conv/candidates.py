@@ -8,7 +8,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ONE, Axis, Reduce, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Reduce, as_expr
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.write_form import operands_of
@@ -50,6 +50,9 @@ def convolution_candidates(
 ) -> Iterator[Candidate]:
     """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
     spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
+    if any(extent is ZERO for operand in spec.operands for extent in operand.shape):
+        body.refuse("convolution", "nothing is read of an operand")  # and XLA takes no window of no element
+        return
 
     def write() -> Search:
         operands = yield from operands_of(body, spec.operands)
