@@ -11,7 +11,6 @@ SIZES = {
     "quick": dict(n=300),
     "tiny": dict(n=3),
 }
-ABOVE = {"flops": (1.7, "products of components are computed again for each")}
 
 
 def inputs(n):

@@ -20,7 +20,8 @@ from jaxte.lower.rewrites.unroll import OPS
 from jaxte.lower.views.intervals import known
 from jaxte.sets.tabulate import tabulated
 
-GAIN = 2  # how many times fewer points make pieces worth it
+GAIN = 2  # how many times fewer points make a tensor of its own worth it
+_LEAST_GAIN = 2.5  # the same for pieces: a triangle, with all of its rows, is none
 _MOST_PIECES = 32
 _MOST_PAIRS = 2**20  # of positions that are compared with bounds
 
@@ -50,7 +51,10 @@ def in_pieces(node: Reduce) -> Expr | None:
         return None
     if any(_meet(m, read) for m in found for read in reads_of(*node.exprs)):
         return None  # a window, whose bounds are where it leaves its tensor
-    if prod(m.share for m in found) * GAIN > 1 or not 1 < prod(len(m.runs) for m in found) <= _MOST_PIECES:
+    if (
+        prod(m.share for m in found) * _LEAST_GAIN > 1
+        or not 1 < prod(len(m.runs) for m in found) <= _MOST_PIECES
+    ):
         return None
     return _pieces(Reduce(node.reducer, node.exprs, node.axes, TRUE), found)
 
