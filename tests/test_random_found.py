@@ -211,6 +211,32 @@ def window_that_no_tap_of_hits() -> Tensor:
     return te.compute((4, 1, 2, 3), body)
 
 
+@found
+def strided_read_held_at_an_end_that_it_steps_over() -> Tensor:
+    """The last step, 1 for 2, was not looked at: zeros stood for the element at the end."""
+    a = x(6)
+    return te.compute((5,), lambda i: a[te.minimum(te.maximum(5 - 2 * i, 0), 5)] * 2.0)
+
+
+@found
+def condition_on_a_sum_over_an_axis_of_its_own() -> Tensor:
+    """The solver was asked for the axis of the sum, which the definition does not have."""
+    a, k = x(4, 5), te.reduce_axis((0, 3), "k")
+    return te.compute(
+        (4,),
+        lambda i: te.leaky_relu(
+            te.sum(a[i, te.sign(k) + 1], k) / (1.3 + a[te.maximum(0, i - 2), i] ** 2), 0.3
+        ),
+    )
+
+
+@found
+def ties_of_bits_at_positions_that_are_data() -> Tensor:
+    """The points of an adjoint are counted by its conditions; bits are none that tell a position."""
+    a, b, k = x(5), x(4, name="B"), te.reduce_axis((0, 4), "k")
+    return te.compute((5,), lambda i: te.max(te.tanh(a[i] * b[k]), k, ties="first"))
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
-from jaxte.lang.errors import ArgumentError, ShapeError
+from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
 from jaxte.lang.operators import (
     ADD,
@@ -186,7 +186,10 @@ def told_by_data(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
     found: dict[Axis, None] = {}
     for condition in conjuncts(node.where):
         if isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition):
-            difference = linear(condition.args[0]) - linear(condition.args[1])
+            try:
+                difference = linear(condition.args[0]) - linear(condition.args[1])
+            except IndexExpressionError:  # bits, or a comparison of data that are no positions
+                continue
             told = (a for a in axes if difference.coefficient(a) in (1, -1) and a not in found)
             found |= dict.fromkeys(itertools.islice(told, 1))
     return list(found)

@@ -251,7 +251,9 @@ def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
 def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, str]) -> str:
     match node:
         case Axis() | Var():
-            return names.get(node, "0") if not names else names[node]
+            if names and node not in names:  # of a reduction within the condition, which is data then
+                raise IndexExpressionError(f"`{text(node)}` is no variable here")
+            return names.get(node, "0")
         case Const(int() as value):
             return f"({int(value)})" if value < 0 else str(int(value))
         case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers

@@ -135,7 +135,8 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     else:  # linear between two constant ends, which are found by halving
         first = bisect_left(range(count), 1, key=lambda p: values[p] != values[0]) - 1
         last = bisect_left(range(count), 1, key=lambda p: values[p] == values[count - 1])
-        between = range(first, min(first + 1, last))
+        # the first and the last step may be shorter than those between
+        between = sorted({first, min(first + 1, last - 1), last - 1} - {-1})
     if first >= last:
         taken = fetch(extent, constant(values[0]), 1, ONE)
         return (
