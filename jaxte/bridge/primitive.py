@@ -78,7 +78,7 @@ def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
         structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
         return [jax.core.ShapedArray(s.shape, s.dtype) for s in jax.eval_shape(program, *structs)]
     shapes = _shapes(program, avals)
-    dtypes = [np.dtype(r.dtype) for r in program.results]
+    dtypes = [jax.dtypes.canonicalize_dtype(np.dtype(r.dtype)) for r in program.results]
     like = next((a for a in avals if is_placed(a)), None)
     if like is None:
         return [jax.core.ShapedArray(s, d) for s, d in zip(shapes, dtypes, strict=True)]

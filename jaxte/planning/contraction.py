@@ -13,19 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
+from math import nan, prod
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of
-from jaxte.lower.match.product import Factor, Product, multiplied, product_of
+from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.planning.density import share
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, extent, term_bounds
+from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
+_SPOILT = Const(nan)
 _PER_ELEMENT = 4  # operations that an element of an intermediate costs, written and read
 _WORTH = 1.3  # how much less a plan has to cost to be taken
 _MOST_AXES = 4  # up to which all subsets are tried as what to sum first
@@ -175,7 +177,7 @@ class _Search:
             tuple(axes),
             tuple(c for c in current.conditions if depends_on(c, axes)),
         )
-        if not own.factors:
+        if not own.factors or not self._may_leave(current, own):
             return None
         split = Split(axes)
         for expr in (*(f.expr for f in own.factors), *own.conditions):
@@ -183,6 +185,16 @@ class _Search:
         bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
         found = coordinates(split.terms, bounds, (*self._axes, *current.axes))
         return None if found is None else Step(own, split, found)
+
+    def _may_leave(self, current: Sum, own: Sum) -> bool:
+        """Whether the other factors may be multiplied to the sum of ``own``: where that has no point, it is zero whatever they are."""
+        others = [f for f in current.factors if not among(f, own.factors)]
+        if not own.conditions or not any(map(_may_spoil, others)):
+            return True
+        if not all(map(is_decidable, own.conditions)):
+            return False
+        outer = tuple(a for a in own.outer if any(a in free_axes(c) for c in own.conditions))
+        return IntegerSet((*outer, *own.axes), own.conditions).covers(outer)
 
 
 def _elementwise(rest: Sum) -> float:
@@ -212,7 +224,22 @@ class _Standing:
     @staticmethod
     def of(step: Step) -> Expr:
         axes = [c.axis for c in step.coordinates.order]
-        return Read(Compute("part", axes, Const(0.0)), [c.position for c in step.coordinates.order])
+        spoils = any(map(_may_spoil, step.own.factors))
+        return Read(
+            Compute("part", axes, _SPOILT if spoils else Const(0.0)),
+            [c.position for c in step.coordinates.order],
+        )
+
+
+def _may_spoil(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where the arrays are finite; tensors that are not made yet say so by their body."""
+    if (
+        isinstance(factor.expr, Read)
+        and isinstance(factor.expr.tensor, Compute)
+        and factor.expr.tensor.body is _SPOILT
+    ):
+        return True
+    return may_be_infinite(factor)
 
 
 def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, name: str) -> Expr:

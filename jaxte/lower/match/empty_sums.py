@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, TRUE, Axis, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, GREATER, NEGATIVE, SUBTRACT
-from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.match.product import Factor, product_of
+from jaxte.lower.match.product import Factor, may_be_infinite, product_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.reductions import builtin_reducer
@@ -75,15 +74,6 @@ def _terms(expr: Expr) -> Iterator[Expr]:
                 stack.append(a)
             case _:
                 yield node
-
-
-def may_be_infinite(factor: Factor) -> bool:
-    """Whether a factor may be infinite or NaN where its operands are finite."""
-    if factor.guard:
-        return False
-    if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
-        return True
-    return not is_finite(factor.expr)
 
 
 def _has_points(node: Reduce, guards: Sequence[Expr], scope: Scope) -> bool:

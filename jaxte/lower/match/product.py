@@ -13,6 +13,7 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
+from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import depends_on
 from jaxte.sets.domain import is_decidable
 
@@ -95,3 +96,12 @@ def split_outer(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list[F
     """The factors that do not depend on the reduced ``axes``, which leave the sum, and the others."""
     outer = [f for f in factors if not f.guard and not depends_on(f.expr, axes)]
     return outer, [f for f in factors if not among(f, outer)]
+
+
+def may_be_infinite(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where its operands are finite."""
+    if factor.guard:
+        return False
+    if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
+        return True
+    return not is_finite(factor.expr)

@@ -17,8 +17,7 @@ from operator import and_
 from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on
-from jaxte.lower.match.empty_sums import may_be_infinite
-from jaxte.lower.match.product import Factor, is_zero, multiplied, product_of, split_outer
+from jaxte.lower.match.product import Factor, is_zero, may_be_infinite, multiplied, product_of, split_outer
 from jaxte.lower.rewrites.hoist_common_factors import without
 
 _MOST_BRANCHES = 8

@@ -14,8 +14,7 @@ from jaxte.lang.expr import Axis, Const, Expr, Read
 from jaxte.lang.walk import reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.match.empty_sums import may_be_infinite
-from jaxte.lower.match.product import Factor
+from jaxte.lower.match.product import Factor, may_be_infinite
 from jaxte.lower.views.condition_box import box_of, usable
 from jaxte.lower.views.intervals import known, surely_inside
 from jaxte.lower.views.overlaps import overlaps
