@@ -187,14 +187,21 @@ class _Search:
         return None if found is None else Step(own, split, found)
 
     def _may_leave(self, current: Sum, own: Sum) -> bool:
-        """Whether the other factors may be multiplied to the sum of ``own``: where that has no point, it is zero whatever they are."""
+        """Whether the sum of ``own`` and the rest may be multiplied: where one of them has no point, it is zero whatever the other is."""
         others = [f for f in current.factors if not among(f, own.factors)]
-        if not own.conditions or not any(map(_may_spoil, others)):
-            return True
-        if not all(map(is_decidable, own.conditions)):
-            return False
-        outer = tuple(a for a in own.outer if any(a in free_axes(c) for c in own.conditions))
-        return IntegerSet((*outer, *own.axes), own.conditions).covers(outer)
+        conditions = [c for c in current.conditions if not among(c, own.conditions)]
+        rest = tuple(a for a in current.axes if not among(a, own.axes))
+        return (_have_points(own.conditions, own.axes) or not any(map(_may_spoil, others))) and (
+            _have_points(conditions, rest) or not any(map(_may_spoil, own.factors))
+        )
+
+
+def _have_points(conditions: Sequence[Expr], axes: Sequence[Axis]) -> bool:
+    """Whether ``conditions`` surely hold at some point of ``axes``, whatever the other axes are."""
+    if not all(map(is_decidable, conditions)):
+        return False
+    outer = tuple(dict.fromkeys(a for c in conditions for a in free_axes(c) if not among(a, axes)))
+    return not conditions or IntegerSet((*outer, *axes), conditions).covers(outer)
 
 
 def _elementwise(rest: Sum) -> float:

@@ -14,6 +14,7 @@ array ``V[dims] = T[index]``. Positions outside of the tensor hold zeros. The fo
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from math import gcd
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
@@ -131,7 +132,7 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     if any(isinstance(n, Call) and n.op.name in ("floor_divide", "mod") for n in postorder(index)):
         first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
         last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
-        between = range(first, last)
+        between: Sequence[int] = range(first, last)
     else:  # linear between two constant ends, which are found by halving
         first = bisect_left(range(count), 1, key=lambda p: values[p] != values[0]) - 1
         last = bisect_left(range(count), 1, key=lambda p: values[p] == values[count - 1])
