@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
-# fails for a change of the code, never by luck. New examples are the work of "full", which shows a failure as it
+# fails for a change of the code, never by luck. New examples are the work of "full". Both show a failure as it
 # was drawn: to shrink a definition compiles it hundreds of times.
 settings.register_profile(
     "quick",
     max_examples=50,
     deadline=None,
     derandomize=True,
+    phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(

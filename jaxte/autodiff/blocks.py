@@ -120,8 +120,9 @@ def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: 
                 part = _solved_block(tensor, read, own, False)
                 assert part is not None
                 adjoints.setdefault(read, []).append(_with_value_of(part, straight, output))
+    # no origin of its own: it reads the adjoints of the copies, each of which knows its own derivative for the head
     total = _sum_of(adjoints[input], input)
-    return Adjoint(total.name, total.axes, total.body, [total], [Origin(output, input, head)])
+    return Adjoint(total.name, total.axes, total.body, [total])
 
 
 def _sum_of(parts: Sequence[Tensor], tensor: Tensor) -> Compute:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.sparse import BCOO
 
 from jaxte.autodiff import derivatives
 from jaxte.autodiff.reverse import differentiate
@@ -23,6 +23,9 @@ from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO
 
 VALUES = "values"
 
@@ -95,7 +98,9 @@ class SparseJacobian:
         """The matrix whose elements at ``indices`` are ``values``."""
         shape = self.structure.matrix_shape if flat else self.shape
         indices = self._flat_indices if flat else self._indices
-        return BCOO((values, indices), shape=shape, indices_sorted=True, unique_indices=True)
+        # imported when it is first asked for, since it imports scipy, which takes long
+        bcoo: type[BCOO] = importlib.import_module("jax.experimental.sparse").BCOO
+        return bcoo((values, indices), shape=shape, indices_sorted=True, unique_indices=True)
 
     @lazy
     def _indices(self) -> jax.Array:

@@ -160,7 +160,7 @@ def test_one_copy_for_all_that_reads_it() -> None:
     second = te.compute((n,), lambda i: te.max(x[(i + k) % n], axis=k), "second")
     text = te.source([first, second])
     assert text.count("x_extended = ") == 1
-    assert "jnp.concatenate([x, x[:2]], axis=0)" in text
+    assert "jnp.concatenate([x, x[:2]])" in text
 
 
 def test_a_circulant_product_is_one_of_a_matrix() -> None:
@@ -169,7 +169,7 @@ def test_a_circulant_product_is_one_of_a_matrix() -> None:
     j = te.reduce_axis((0, n), "j")
     y = te.compute((b, n), lambda b, i: te.sum(c[(i - j) % n] * x[b, j], axis=j), "y")
     found = te.source(y)
-    assert "jnp.concatenate([c[1:], c], axis=0)" in found and ".at[" not in found
+    assert "jnp.concatenate([c[1:], c])" in found and ".at[" not in found
 
 
 def test_no_copy_where_it_is_longer_than_what_is_read() -> None:
