@@ -41,10 +41,11 @@ bench: $(VENV)/.bench
 operators: $(VENV)/.bench
 	$(BIN)/python benchmarks/operators $(ONLY)
 
-# twelve functions under fifty transformations, beside plain JAX: renews docs/transformations.md
+# random programs by seed, each beside the interpreter and differences
 volume: $(VENV)/.test
 	$(BIN)/python -m tests.volume $(COUNT) $(VOLUME)
 
+# twelve functions under fifty transformations, beside plain JAX: renews docs/transformations.md
 transformations: $(VENV)/.test
 	$(BIN)/python -m tests.transformations.grid --write
 

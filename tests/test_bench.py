@@ -50,10 +50,12 @@ def run(script: str, figures: Path, *options: str) -> tuple[str, Any]:
 def test_run_prints_every_figure_beside_its_budget(tmp_path: Path) -> None:
     printed, rows = run("run.py", tmp_path / "figures.json", "--runs", "1", "--sizes", "20", "40")
     assert printed.startswith("| what ") and len(printed.splitlines()) == len(rows) + 2
-    assert all(row["figure"] > 0 and row["budget"] > 0 for row in rows)
+    assert all(isinstance(row["figure"], (int, float)) and row["budget"] > 0 for row in rows)
     assert all(row["ok"] == (row["figure"] <= row["budget"]) for row in rows)
     counts = [row for row in rows if row["unit"] in ("iterations", "elements")]
-    assert len(counts) == 6 and all(row["ok"] for row in counts)
+    assert len(counts) == 6 and all(
+        row["ok"] and row["figure"] > 0 for row in counts
+    )  # times may be noise around zero
 
 
 def test_emitted_finds_the_scatters_of_jax_grad_and_none_of_jaxte(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def examples(quick: int, full: int) -> settings:
     return settings(max_examples=full if settings.default.max_examples >= 1000 else quick)
 
 
-@examples(quick=60, full=700)
+@examples(quick=30, full=700)
 @given(definition=definitions(stages=(1, 2)))
 def test_forms_of_random_definitions(definition: Definition) -> None:
     check_forms(definition)
