@@ -166,7 +166,7 @@ def train(step, params, data, rng):
 
 def largest_difference(points, images, targets):
     """The largest norm of a difference between gradients, over the norm, at several parameters."""
-    ours, theirs = jax.jit(te.grad(loss)), jax.jit(jax.grad(plain_loss))
+    ours, theirs = jax.jit(te.grad(te.function(loss))), jax.jit(jax.grad(plain_loss))
     differences = [
         jax.tree.map(
             lambda a, b: float(jnp.linalg.norm((a - b).ravel()) / jnp.linalg.norm(b.ravel())),
