@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from jaxte.lang.expr import Call, Const, Expr, Reducer, Symbol
 from jaxte.lang.operators import ADD, AND, MAXIMUM, MINIMUM, MULTIPLY, OR, Op
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Number, number
 from jaxte.lower.arrays.loops import Folded
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.arrays.operations import Apply, Cast, Padded, View
 from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.arrays.views import Padded, View
 
 
 def node_of(expr: Expr, symbols: Mapping[Symbol, Node]) -> Node:

@@ -7,13 +7,14 @@ from functools import cached_property
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.lower.arrays.kinds import Converted, LikeArray, OfArray, Stated
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape
 
 IN_BOUNDS, CLIP, FILL, DROP = "promise_in_bounds", "clip", "fill", "drop"
 
 
 @dataclass(frozen=True, eq=False)
-class Gather(Node):
+class Gather(OfArray):
     """``array`` at arrays of positions, one for each dimension from the first on; None takes all of a dimension.
 
     ``mode`` is what is read out of range; without one, positions are known to be inside and never negative. ``fill`` is what there is
@@ -34,13 +35,9 @@ class Gather(Node):
         before = given[0] if given[-1] - given[0] + 1 == len(given) else 0
         return (*rest[:before], *block, *rest[before:])
 
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class Scatter(Node):
+class Scatter(LikeArray):
     """``array`` with ``values`` at positions, by ``method`` ("set", "add", "multiply", "min", "max"), as :class:`Gather` has them.
 
     Positions out of range are left out. ``flags`` are facts about the positions.
@@ -53,17 +50,9 @@ class Scatter(Node):
     mode: str = DROP
     flags: tuple[str, ...] = ()
 
-    @property
-    def shape(self) -> Shape:
-        return self.array.shape
-
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class OneHot(Node):
+class OneHot(Converted):
     """A row for each position: 1 there, 0 elsewhere."""
 
     positions: Node
@@ -74,13 +63,9 @@ class OneHot(Node):
     def shape(self) -> Shape:
         return (*self.positions.shape, self.extent)
 
-    @property
-    def kind(self) -> Kind:
-        return self.own_dtype, False
-
 
 @dataclass(frozen=True, eq=False)
-class Updated(Node):
+class Updated(OfArray):
     """``array`` with ``part`` written into it from ``start`` on."""
 
     array: Node
@@ -93,13 +78,9 @@ class Updated(Node):
             raise ArrayError("a part is written at a position in each dimension")
         return self.array.shape
 
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class Call(Node):
+class Call(Stated):
     """The result of a function by name: an extern of the user, or one that the program defines."""
 
     function: str
@@ -107,19 +88,9 @@ class Call(Node):
     extents: Shape | None = None
     own_kind: Kind = ("", False)
 
-    @property
-    def shape(self) -> Shape:
-        if self.extents is None:
-            raise ArrayError(f"{self.function} returns what its user returns")
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_kind
-
 
 @dataclass(frozen=True, eq=False)
-class Output(Node):
+class Output(Stated):
     """One of what an extern returns: the item at ``position`` of a tuple, or all of it."""
 
     outputs: Node
@@ -127,33 +98,17 @@ class Output(Node):
     extents: Shape
     own_kind: Kind
 
-    @property
-    def shape(self) -> Shape:
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_kind
-
 
 @dataclass(frozen=True, eq=False)
-class Sorting(Node):
+class Sorting(LikeArray):
     """Positions in order ("sort"), or where each of them stands then ("argsort")."""
 
     function: str
     array: Node
 
-    @property
-    def shape(self) -> Shape:
-        return self.array.shape
-
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class Take(Node):
+class Take(OfArray):
     """The elements at ``positions`` along ``axis``."""
 
     array: Node
@@ -165,13 +120,9 @@ class Take(Node):
         own = self.array.shape
         return (*own[: self.axis], *self.positions.shape, *own[self.axis + 1 :])
 
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class DynamicSlice(Node):
+class DynamicSlice(OfArray):
     """The part of ``sizes`` from a position on that is data; None where a dimension is taken in whole.
 
     ``typed`` says that the positions have the dtype int32 for good, which all of them have to have then.
@@ -186,24 +137,12 @@ class DynamicSlice(Node):
     def shape(self) -> Shape:
         return tuple(map(as_expr, self.sizes))
 
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind
-
 
 @dataclass(frozen=True, eq=False)
-class DynamicUpdate(Node):
+class DynamicUpdate(LikeArray):
     """``array`` with ``part`` written into it along ``axis``, from ``start`` on, which is data."""
 
     array: Node
     part: Node
     start: Node
     axis: int
-
-    @property
-    def shape(self) -> Shape:
-        return self.array.shape
-
-    @property
-    def kind(self) -> Kind:
-        return self.array.kind

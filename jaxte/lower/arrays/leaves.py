@@ -5,41 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.dtypes import Kind, scalar_kind
-from jaxte.lang.expr import Const, Expr, Scalar
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus
+from jaxte.lang.expr import Const, Expr
+from jaxte.lang.expr import Scalar as PythonNumber
+from jaxte.lower.arrays.kinds import Converted, OfExtents, Scalar, Stated
+from jaxte.lower.arrays.node import Node, Shape, plus
 from jaxte.sets.affine import normal
 
 
 @dataclass(frozen=True, eq=False)
-class Name(Node):
+class Name(Stated):
     """A parameter or a value that a statement has named; ``extents`` is None for a tuple of arrays."""
 
     identifier: str
     extents: Shape | None = None
     own_kind: Kind = ("", False)
 
-    @property
-    def shape(self) -> Shape:
-        if self.extents is None:
-            raise ArrayError(f"{self.identifier} is no single array")
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        if not self.own_kind[0]:
-            raise ArrayError(f"{self.identifier} has no dtype")
-        return self.own_kind
-
 
 @dataclass(frozen=True, eq=False)
-class Number(Node):
+class Number(Scalar):
     """A number of Python, which takes the dtype of what it meets."""
 
-    value: Scalar
-
-    @property
-    def shape(self) -> Shape:
-        return ()
+    value: PythonNumber
 
     @property
     def kind(self) -> Kind:
@@ -47,14 +33,10 @@ class Number(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Size(Node):
+class Size(Scalar):
     """An integer made of sizes, known when the code is traced."""
 
     extent: Expr
-
-    @property
-    def shape(self) -> Shape:
-        return ()
 
     @property
     def kind(self) -> Kind:
@@ -62,36 +44,20 @@ class Size(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Typed(Node):
+class Typed(Scalar, Converted):
     """A Python number as a scalar of a JAX dtype."""
 
     number: Node
     own_dtype: str
 
-    @property
-    def shape(self) -> Shape:
-        return ()
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_dtype, False
-
 
 @dataclass(frozen=True, eq=False)
-class Full(Node):
+class Full(OfExtents, Converted):
     """One number everywhere."""
 
     extents: Shape
     number: Node
     own_dtype: str
-
-    @property
-    def shape(self) -> Shape:
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_dtype, False
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +83,7 @@ class Arange(Node):
 _GREATEST = {"uint32": 2**31 - 1, "uint64": 2**63 - 1}  # that JAX takes as numbers of Python
 
 
-def number(value: Scalar, dtype: str = "") -> Node:
+def number(value: PythonNumber, dtype: str = "") -> Node:
     """A Python number, or one of ``dtype`` where JAX takes no such number of Python."""
     if type(value) is int and value > _GREATEST.get(dtype, value):
         return Typed(Number(value), dtype)

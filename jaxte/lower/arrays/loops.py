@@ -8,7 +8,8 @@ from math import prod
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Reducer
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus
+from jaxte.lower.arrays.kinds import LikeParts, Several, Stated
+from jaxte.lower.arrays.node import Node, Shape, plus
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def count_of(parts: tuple[Node, ...]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Node):
+class Joined(LikeParts):
     """Arrays one after the other along ``axis``."""
 
     parts: tuple[Node, ...]
@@ -95,13 +96,9 @@ class Joined(Node):
         extents = [p.shape[axis] for p in self.parts for _ in range(count_of((p,)))]
         return (*first[:axis], plus(*extents), *first[axis + 1 :])
 
-    @property
-    def kind(self) -> Kind:
-        return self.parts[0].kind
-
 
 @dataclass(frozen=True, eq=False)
-class Stacked(Node):
+class Stacked(LikeParts):
     """Arrays of one shape side by side along a dimension of their own."""
 
     parts: tuple[Node, ...]
@@ -111,10 +108,6 @@ class Stacked(Node):
     def shape(self) -> Shape:
         first = self.parts[0].shape
         return (*first[: self.axis], plus(count_of(self.parts)), *first[self.axis :])
-
-    @property
-    def kind(self) -> Kind:
-        return self.parts[0].kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,34 +126,22 @@ class Total(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Folded(Node):
+class Folded(LikeParts):
     """Arrays combined one after the other by ``reducer``."""
 
     reducer: Reducer
     parts: tuple[Node, ...]
 
-    @property
-    def shape(self) -> Shape:
-        return self.parts[0].shape
-
-    @property
-    def kind(self) -> Kind:
-        return self.parts[0].kind
-
 
 @dataclass(frozen=True, eq=False)
-class Tuple(Node):
+class Tuple(Several):
     """Several arrays."""
 
     items: tuple[Node, ...]
 
-    @property
-    def shape(self) -> Shape:
-        raise ArrayError("a tuple has no shape")
-
 
 @dataclass(frozen=True, eq=False)
-class Sums(Node):
+class Sums(Several):
     """What a loop makes, each array summed over ``axes``, all in one pass: a tuple of as many."""
 
     parts: Each
@@ -176,7 +157,7 @@ class Sums(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Items(Node):
+class Items(Stated):
     """All arrays of a tuple of ``count`` of them, as parts."""
 
     values: Node
@@ -184,17 +165,9 @@ class Items(Node):
     extents: Shape
     own_kind: Kind
 
-    @property
-    def shape(self) -> Shape:
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_kind
-
 
 @dataclass(frozen=True, eq=False)
-class Scanned(Node):
+class Scanned(Stated):
     """What ``function``, which the program defines, returns beside what it carries on, for each element along the first dimension."""
 
     function: str
@@ -205,19 +178,31 @@ class Scanned(Node):
     reverse: bool = False
     unroll: int = 1
 
-    @property
-    def shape(self) -> Shape:
-        return self.extents
-
-    @property
-    def kind(self) -> Kind:
-        return self.own_kind
-
 
 @dataclass(frozen=True, eq=False)
-class Carried(Node):
+class Carried(Several):
     """What ``function``, which the program defines, carries on from ``starts`` over ``elements``, and what it returns beside that."""
 
     function: str
     starts: tuple[Node, ...]
     elements: Node
+
+
+@dataclass(frozen=True, eq=False)
+class MapOver(Stated):
+    """``function``, which the program defines, of each element along the first dimension, one after the other."""
+
+    function: str
+    array: Node
+    extents: Shape
+    own_kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Item(Stated):
+    """One array of a tuple of them."""
+
+    values: Node
+    position: int
+    extents: Shape
+    own_kind: Kind

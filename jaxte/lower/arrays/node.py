@@ -83,6 +83,11 @@ class Node(metaclass=Interned):
         raise ArrayError(f"{type(self).__name__} has no dtype")
 
     @property
+    def is_tuple(self) -> bool:
+        """Whether it is several arrays, or what only a function of the user knows: there is no shape then."""
+        return False
+
+    @property
     def dtype(self) -> str:
         return self.kind[0]
 
@@ -152,6 +157,18 @@ def times(a: Expr, b: Expr) -> Expr:
     if not isinstance(number, Const):
         raise ArrayError(f"the product of {a!r} and {b!r} is no extent")
     return from_linear(linear(other) * int(number.value))  # type: ignore[arg-type]
+
+
+def windows(
+    extent: Expr, spacing: int, padding: tuple[Expr, Expr], size: Expr, dilation: int, stride: int
+) -> Expr:
+    """How many windows of ``size`` elements, ``dilation`` apart, begin ``stride`` apart on an array with padding.
+
+    The ``extent`` elements of the array are ``spacing`` apart.
+    """
+    room = plus(times(plus(spacing), plus(extent, -1)), 1, *padding)
+    reach = plus(times(plus(dilation), plus(size, -1)), 1)
+    return normal((room - reach) // stride + 1)
 
 
 def known(extent: Expr) -> int | None:

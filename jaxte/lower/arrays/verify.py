@@ -11,11 +11,9 @@ from functools import singledispatch
 from math import prod
 
 from jaxte.lang.expr import Expr
-from jaxte.lower.arrays import data, leaves, loops, operations
+from jaxte.lower.arrays import data, leaves, loops, reductions, views
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, known, nodes_below
 from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Tile, Transpose
-
-TUPLES = (loops.Tuple, loops.Sums, loops.Carried, operations.Prefixes, operations.Combined)
 
 
 def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Collection[str] = ()) -> None:
@@ -38,7 +36,7 @@ def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Coll
             continue
         try:
             _verify(node)
-            if not isinstance(node, TUPLES) and not (isinstance(node, data.Call) and node.extents is None):
+            if not node.is_tuple:
                 if any(e is None for e in node.shape) or not node.dtype:
                     raise ArrayError("it has no shape or no dtype")
         except ArrayError as error:
@@ -78,7 +76,7 @@ def _verify(node: Node) -> None:
 
 
 @_verify.register
-def _(node: operations.View) -> None:
+def _(node: views.View) -> None:
     shape, step = node.array.shape, node.step
     match step:
         case Index(entries):
@@ -116,7 +114,7 @@ def _verify_entries(entries: tuple[Entry, ...], shape: Shape) -> None:
 
 
 @_verify.register
-def _(node: operations.Broadcast) -> None:
+def _(node: views.Broadcast) -> None:
     own = (1,) * (len(node.extents) - len(node.array.shape)) + tuple(map(known, node.array.shape))
     for extent, wanted in zip(own, map(known, node.extents), strict=True):
         if extent not in (1, None) and wanted is not None and extent != wanted:
@@ -161,7 +159,7 @@ def _(node: data.Updated) -> None:
 
 
 @_verify.register
-def _(node: operations.Reduced) -> None:
+def _(node: reductions.Reduced) -> None:
     ndim = len(node.array.shape)
     if any(not -ndim <= axis < ndim for axis in node.axes or ()):
         raise ArrayError(f"axes {node.axes} of {ndim} dimensions")

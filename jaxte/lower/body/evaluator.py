@@ -13,8 +13,8 @@ from typing import Any
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
-from jaxte.lower.arrays.operations import Cast, Kept
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.statements import Statements
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral

@@ -8,11 +8,12 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import COMPARISONS, SELECT, Op
+from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Typed
 from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Broadcast, Cast
 from jaxte.lower.arrays.steps import Step
+from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps, broadcast

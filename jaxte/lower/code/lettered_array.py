@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lower.arrays import operations
+from jaxte.lower.arrays import products
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Spread
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Reshape, Transpose
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Array
 
@@ -110,7 +110,7 @@ def shaped(array: Array, roles: Sequence[str | Axis], node: Node, letters: dict[
 def einsum(first: Shaped, second: Shaped, out: str) -> Shaped:
     """Their product, summed over the dimensions that are not in ``out``."""
     known = dict(zip(first.letters + second.letters, first.extents + second.extents, strict=True))
-    node = operations.Einsum(f"{first.letters},{second.letters}->{out}", (first.node, second.node))
+    node = products.Einsum(f"{first.letters},{second.letters}->{out}", (first.node, second.node))
     return Shaped(node, out, tuple(known[letter] for letter in out))
 
 

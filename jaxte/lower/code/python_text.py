@@ -8,8 +8,9 @@ from itertools import groupby
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Broadcast, Reduced, View
+from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import (
     ALL,
     NEW,
@@ -24,6 +25,7 @@ from jaxte.lower.arrays.steps import (
     Reshape,
     Step,
 )
+from jaxte.lower.arrays.views import Broadcast, View
 from jaxte.lower.code.vocabulary import Value
 
 

@@ -8,7 +8,7 @@ from jaxte.lang.expr import as_expr
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Tuple
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.arrays.verify import TUPLES, verify_node
+from jaxte.lower.arrays.verify import verify_node
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Program, Statement
 
 Bound = dict[str, Name | None]
@@ -58,9 +58,4 @@ def _verify_statement(statement: AnyStatement, bound: Bound) -> None:
 
 def _named(name: str, source: Node) -> Name | None:
     """``source`` under a name; None where it is no single array."""
-    if isinstance(source, TUPLES):
-        return None
-    try:
-        return Name(name, source.shape, source.kind)
-    except ArrayError:
-        return None
+    return None if source.is_tuple else Name(name, source.shape, source.kind)

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Reducer
 from jaxte.lower.arrays.combiners import OPS, combined
 from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Item
 from jaxte.lower.printing.combiner import combiner_source
 from jaxte.lower.printing.numbers import tuple_text
 from jaxte.lower.printing.printer import Printer

@@ -10,10 +10,12 @@ from jaxte.lang.identity import identical
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.scalars import CALL
 from jaxte.lower.arrays.data import Gather, Scatter
+from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.lower.arrays.operations import Apply, Cast, Item, View
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
+from jaxte.lower.arrays.views import View
 from jaxte.lower.code.identifiers import APART, docstring_text
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement

@@ -22,20 +22,14 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conju
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
+from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.leaves import Name
-from jaxte.lower.arrays.loops import Sums
+from jaxte.lower.arrays.loops import MapOver, Sums
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import (
-    Combined,
-    Convolution,
-    Cumulative,
-    Einsum,
-    Kept,
-    MapOver,
-    ReduceWindow,
-    View,
-)
+from jaxte.lower.arrays.products import Convolution, Einsum
+from jaxte.lower.arrays.reductions import Combined, Cumulative, ReduceWindow
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
+from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective

@@ -15,9 +15,11 @@ from jaxte.lang.expr import Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.data import Gather
+from jaxte.lower.arrays.elementwise import Apply, Kept
 from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import ArrayError, Node, known, nodes_below
-from jaxte.lower.arrays.operations import Apply, Combined, Einsum, Kept, Reduced
+from jaxte.lower.arrays.products import Einsum
+from jaxte.lower.arrays.reductions import Combined, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
 from jaxte.meaning.cost import told_by_data
 from jaxte.planning.density import share

@@ -10,9 +10,11 @@ from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name, Number, size
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Einsum, Reduced
+from jaxte.lower.arrays.products import Einsum
+from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value

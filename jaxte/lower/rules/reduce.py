@@ -10,10 +10,13 @@ from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr,
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import POWER, SELECT
 from jaxte.lower.arrays.combiners import identity_of
+from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.leaves import Typed, size
+from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Combined, Item, Kept, Position, View
+from jaxte.lower.arrays.reductions import Combined, Position
 from jaxte.lower.arrays.steps import Reshape
+from jaxte.lower.arrays.views import View
 from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import point_condition

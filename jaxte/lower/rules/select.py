@@ -16,8 +16,8 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Broadcast, Spread
 from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.arrays.views import Broadcast, Spread
 from jaxte.lower.body.evaluator import Body, Task
 from jaxte.lower.code.python_text import broadcast
 from jaxte.lower.code.vocabulary import Value

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from jaxte.lang.expr import Axis, as_expr
 from jaxte.lang.operators import ADD, MINIMUM, MULTIPLY, SUBTRACT
 from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Name, Number
-from jaxte.lower.arrays.loops import Carried, Joined, Tuple
+from jaxte.lower.arrays.loops import Carried, Joined, MapOver, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, MapOver, View
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Transpose
+from jaxte.lower.arrays.views import View
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps

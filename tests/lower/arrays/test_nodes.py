@@ -8,12 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from jaxte.lang.expr import Expr, Var, as_expr
 from jaxte.lang.operators import ADD, MULTIPLY
 from jaxte.lower.arrays.data import Gather, Scatter, Updated
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Full, Name, Number
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.arrays.operations import Apply, Broadcast, Einsum, Reduced, View
+from jaxte.lower.arrays.products import Einsum
+from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.verify import verify_node
+from jaxte.lower.arrays.views import Broadcast, View
 from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer

@@ -22,9 +22,9 @@ from string import ascii_letters, ascii_uppercase
 
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.operators import MULTIPLY
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of
 from jaxte.lower.code.python_text import apply_steps

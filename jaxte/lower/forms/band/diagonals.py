@@ -23,10 +23,10 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.identity import identical, place_of
 from jaxte.lang.operators import MULTIPLY
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Each, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Step, Transpose
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.python_text import apply_steps

@@ -10,7 +10,7 @@ from __future__ import annotations
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total
-from jaxte.lower.arrays.operations import Spread
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped
 
 

@@ -18,8 +18,8 @@ from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Stacked, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Spread
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal

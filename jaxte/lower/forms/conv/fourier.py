@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Fourier
+from jaxte.lower.arrays.products import Fourier
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
 from jaxte.lower.code.python_text import apply_steps, finished

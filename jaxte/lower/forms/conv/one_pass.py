@@ -20,11 +20,13 @@ from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import free_axes
+from jaxte.lower.arrays.elementwise import Apply, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Kept, Reduced, Spread
+from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array

@@ -21,10 +21,11 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, Const, as_expr
 from jaxte.lower.arrays.leaves import Name, Number, Typed
-from jaxte.lower.arrays.loops import Each, Joined, Total, loop
+from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import MapOver, Spread, Tensordot
+from jaxte.lower.arrays.products import Tensordot
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal

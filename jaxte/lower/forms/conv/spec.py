@@ -9,8 +9,9 @@ from typing import TypeVar
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Convolution, Flip
+from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.arrays.steps import Reshape, Step, Transpose
+from jaxte.lower.arrays.views import Flip
 from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation

@@ -13,9 +13,9 @@ from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.data import Gather
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Range
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body

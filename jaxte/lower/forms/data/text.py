@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Const
 from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lower.arrays.data import OneHot, Scatter, Sorting, Take
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Number, number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply, Einsum
+from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.forms.data.recognise import Position, ScatterSpec

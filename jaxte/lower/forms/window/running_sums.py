@@ -16,8 +16,8 @@ from itertools import product
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, as_expr, call, conjunction
 from jaxte.lang.operators import ADD, SELECT, SUBTRACT
 from jaxte.lang.walk import substitute
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.operations import Apply
 from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Array, Refusal

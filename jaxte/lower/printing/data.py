@@ -1,0 +1,99 @@
+"""The text of gathers, scatters, slices at positions that are data, and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays import data
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
+from jaxte.lower.printing.writer import Rules, Writer, call
+
+_FROM_THE_FRONT = "wrap_negative_indices=False"  # positions below 0 are out of range
+
+
+def _dynamic_slice(node: data.DynamicSlice, to: Writer) -> Written:
+    source, moving = to.text(node.array), [n for n, s in enumerate(node.starts) if s is not None]
+    if len(moving) == 1:
+        (axis,) = moving
+        at = _start(to, node, axis)
+        length, place = str(node.sizes[axis]), str(axis) if axis else ""
+        return call("lax.dynamic_slice_in_dim", source, at, length, axis=place)
+    starts = tuple_text(_start(to, node, n) for n in range(len(node.starts)))
+    return call("lax.dynamic_slice", source, starts, tuple_text(map(str, node.sizes)))
+
+
+def _start(to: Writer, node: data.DynamicSlice, axis: int) -> str:
+    start = node.starts[axis]
+    if start is None:
+        return "jnp.int32(0)" if node.typed else "0"
+    return to.text(start)
+
+
+def _dynamic_update(node: data.DynamicUpdate, to: Writer) -> Written:
+    given = map(to.text, (node.array, node.part, node.start))
+    return call("lax.dynamic_update_slice_in_dim", *given, axis=str(node.axis))
+
+
+def _sorting(node: data.Sorting, to: Writer) -> Written:
+    return call(f"jnp.{node.function}", to.text(node.array))
+
+
+def _take(node: data.Take, to: Writer) -> Written:
+    return call("jnp.take", to.text(node.array), to.text(node.positions), axis=str(node.axis))
+
+
+def _gather(node: data.Gather, to: Writer) -> Written:
+    base, where = to.atom(node.array), _positions(to, node.positions)
+    if not node.mode:
+        return f"{base}[{where}]", CALL
+    fill = "" if node.fill is None else to.text(node.fill)
+    mode = f'mode="{node.mode}"' + (f", fill_value={fill}" if fill else "")
+    return f"{base}.at[{where}].get({mode}, {_FROM_THE_FRONT})", CALL
+
+
+def _scatter(node: data.Scatter, to: Writer) -> Written:
+    known = "".join(f", {flag}=True" for flag in node.flags)
+    where, values = _positions(to, node.positions), to.text(node.values)
+    call = f'{node.method}({values}, mode="{node.mode}", {_FROM_THE_FRONT}{known})'
+    return f"{to.atom(node.array)}.at[{where}].{call}", CALL
+
+
+def _positions(to: Writer, positions: Sequence[Node | None]) -> str:
+    shown = list(positions)
+    while len(shown) > 1 and shown[-1] is None:
+        shown.pop()
+    return ", ".join(":" if p is None else to.text(p) for p in shown)
+
+
+def _one_hot(node: data.OneHot, to: Writer) -> Written:
+    where, extent = to.text(node.positions), to.text(node.extent)
+    return call("jax.nn.one_hot", where, extent, dtype=dtype_text(node.own_dtype))
+
+
+def _updated(node: data.Updated, to: Writer) -> Written:
+    return call("lax.dynamic_update_slice", to.text(node.array), to.text(node.part), str(node.start))
+
+
+def _call(node: data.Call, to: Writer) -> Written:
+    return call(node.function, *map(to.text, node.args))
+
+
+def _output(node: data.Output, to: Writer) -> Written:
+    outputs = to.text(node.outputs)
+    return f"{outputs}[{node.position}] if isinstance({outputs}, (tuple, list)) else {outputs}", 0
+
+
+RULES: Rules = {
+    data.DynamicSlice: _dynamic_slice,
+    data.DynamicUpdate: _dynamic_update,
+    data.Sorting: _sorting,
+    data.Take: _take,
+    data.Gather: _gather,
+    data.Scatter: _scatter,
+    data.OneHot: _one_hot,
+    data.Updated: _updated,
+    data.Call: _call,
+    data.Output: _output,
+}

@@ -1,0 +1,69 @@
+"""The text of names, numbers, constant arrays, and of what is done to each element by itself."""
+
+from __future__ import annotations
+
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays import elementwise, leaves
+from jaxte.lower.printing.numbers import Written, dtype_text, number_text
+from jaxte.lower.printing.writer import Rules, Writer, call
+
+_KEPT = {"barrier": "lax.optimization_barrier", "apart": "_apart", "constant": "lax.stop_gradient"}
+
+
+def _name(node: leaves.Name, to: Writer) -> Written:
+    return node.identifier, CALL
+
+
+def _number(node: leaves.Number, to: Writer) -> Written:
+    return number_text(node.value)
+
+
+def _size(node: leaves.Size, to: Writer) -> Written:
+    return to.size(node.extent)
+
+
+def _typed(node: leaves.Typed, to: Writer) -> Written:
+    return f"{dtype_text(node.own_dtype)}({to.text(node.number)})", CALL
+
+
+def _full(node: leaves.Full, to: Writer) -> Written:
+    shape, dtype = to.shape(node.extents), dtype_text(node.own_dtype)
+    value = node.number.value if isinstance(node.number, leaves.Number) else None
+    if value in (0, 1):
+        return f"jnp.{'ones' if value else 'zeros'}({shape}, {dtype})", CALL
+    return f"jnp.full({shape}, {to.text(node.number)}, {dtype})", CALL
+
+
+def _arange(node: leaves.Arange, to: Writer) -> Written:
+    bounds = [to.text(node.stop)]
+    if node.start or node.step != 1:
+        bounds.insert(0, str(node.start))
+    if node.step != 1:
+        bounds.append(str(node.step))
+    return call("jnp.arange", *bounds, dtype=node.own_dtype and dtype_text(node.own_dtype))
+
+
+def _apply(node: elementwise.Apply, to: Writer) -> Written:
+    return TABLE[node.op.name].code.write(*map(to.write, node.args))
+
+
+def _cast(node: elementwise.Cast, to: Writer) -> Written:
+    return f"{to.atom(node.array)}.astype({dtype_text(node.own_dtype)})", CALL
+
+
+def _kept(node: elementwise.Kept, to: Writer) -> Written:
+    return call(_KEPT[node.how], to.text(node.array))
+
+
+RULES: Rules = {
+    leaves.Name: _name,
+    leaves.Number: _number,
+    leaves.Size: _size,
+    leaves.Typed: _typed,
+    leaves.Full: _full,
+    leaves.Arange: _arange,
+    elementwise.Apply: _apply,
+    elementwise.Cast: _cast,
+    elementwise.Kept: _kept,
+}

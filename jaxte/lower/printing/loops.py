@@ -1,0 +1,117 @@
+"""The text of loops, of what is made of their parts, and of tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Axis
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays import loops
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.printing.combiner import combiner_source
+from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
+from jaxte.lower.printing.writer import Rules, Writer, call
+
+
+def _joined(node: loops.Joined, to: Writer) -> Written:
+    return call("jnp.concatenate", _listed(to, node.parts), axis=str(node.axis) if node.axis else "")
+
+
+def _stacked(node: loops.Stacked, to: Writer) -> Written:
+    return call("jnp.stack", _listed(to, node.parts), axis=str(node.axis))
+
+
+def _listed(to: Writer, parts: Sequence[Node]) -> str:
+    if len(parts) == 1 and isinstance(parts[0], loops.Items):
+        return to.text(parts[0])
+    return f"[{', '.join(map(to.text, parts))}]"
+
+
+def _each(node: loops.Each, to: Writer) -> Written:
+    axes = [axis for own in node.loops for axis in _variables(own)]
+    with to.variables(axes, node):
+        ranges = " ".join(_loop(to, own) for own in node.loops)
+        return f"{to.text(node.element)} {ranges}", 0
+
+
+def _variables(own: loops.Loop | loops.Choices | loops.Parts) -> tuple[Axis, ...]:
+    match own:
+        case loops.Loop(axis):
+            return (axis,)
+        case loops.Choices(axes):
+            return axes
+    return ()
+
+
+def _loop(to: Writer, own: loops.Loop | loops.Choices | loops.Parts) -> str:
+    match own:
+        case loops.Loop(axis, step, backwards):
+            bounds = str(axis.hi) if step == 1 else f"0, {axis.hi}, {step}"
+            turns = f"range({bounds})"
+            return f"for {to.text(axis)} in {f'reversed({turns})' if backwards else turns}"
+        case loops.Choices(axes, rows):
+            listed = tuple_text(tuple_text(map(str, row)) for row in rows)
+            return f"for {', '.join(map(to.text, axes))} in {listed}"
+        case loops.Parts(names, arrays, places, count):
+            split = [
+                call("jnp.split", to.text(a), str(count), axis=str(n) if n else "")[0]
+                for a, n in zip(arrays, places, strict=True)
+            ]
+            return f"for {', '.join(map(to.text, names))} in zip({', '.join(split)})"
+
+
+def _total(node: loops.Total, to: Writer) -> Written:
+    return f"sum({to.text(node.parts)})", CALL
+
+
+def _folded(node: loops.Folded, to: Writer) -> Written:
+    return call("functools.reduce", combiner_source(node.reducer), _listed(to, node.parts))
+
+
+def _tuple(node: loops.Tuple, to: Writer) -> Written:
+    return tuple_text(map(to.text, node.items)), CALL
+
+
+def _scanned(node: loops.Scanned, to: Writer) -> Written:
+    reverse = "True" if node.reverse else ""
+    arrays = to.one_or_all(node.starts), to.one_or_all(node.elements)
+    scan, _ = call("lax.scan", node.function, *arrays, reverse=reverse, unroll=str(node.unroll))
+    return f"{scan}[1]", CALL
+
+
+def _carried(node: loops.Carried, to: Writer) -> Written:
+    return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements))
+
+
+def _sums(node: loops.Sums, to: Writer) -> Written:
+    start = f"[{dtype_text(node.parts.dtype)}(0)] * {node.count}"
+    add = "lambda a, b: [x + y for x, y in zip(a, b)]"
+    return call("lax.reduce", f"[{to.text(node.parts)}]", start, add, str(node.axes))
+
+
+def _items(node: loops.Items, to: Writer) -> Written:
+    return to.write(node.values)
+
+
+def _item(node: loops.Item, to: Writer) -> Written:
+    return f"{to.atom(node.values)}[{node.position}]", CALL
+
+
+def _map_over(node: loops.MapOver, to: Writer) -> Written:
+    return call("lax.map", node.function, to.text(node.array))
+
+
+RULES: Rules = {
+    loops.Joined: _joined,
+    loops.Stacked: _stacked,
+    loops.Each: _each,
+    loops.Total: _total,
+    loops.Folded: _folded,
+    loops.Tuple: _tuple,
+    loops.Scanned: _scanned,
+    loops.Carried: _carried,
+    loops.Sums: _sums,
+    loops.Items: _items,
+    loops.Item: _item,
+    loops.MapOver: _map_over,
+}

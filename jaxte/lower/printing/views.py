@@ -1,0 +1,100 @@
+"""The text of views: slices, zeros around arrays, other shapes, copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Expr
+from jaxte.lang.scalars import CALL
+from jaxte.lower.arrays import views
+from jaxte.lower.arrays.steps import (
+    ALL,
+    Entry,
+    Index,
+    New,
+    Only,
+    Pad,
+    Range,
+    Repeat,
+    Reshape,
+    Tile,
+    Transpose,
+)
+from jaxte.lower.printing.numbers import Written, tuple_text
+from jaxte.lower.printing.writer import Rules, Writer, call
+
+
+def _view(node: views.View, to: Writer) -> Written:
+    own, step = node.array, node.step
+    match step:
+        case Index(entries):
+            return f"{to.atom(own)}[{_entries(to, entries)}]", CALL
+        case Pad(widths, mode):
+            shown = "" if mode == "zeros" else f'"{mode}"'
+            return call("jnp.pad", to.text(own), _widths(to, widths), mode=shown)
+        case Reshape(shape):
+            return f"{to.atom(own)}.reshape({', '.join(map(to.text, shape)) or '()'})", CALL
+        case Transpose(order):
+            moved = "T" if order == (1, 0) else f"transpose({', '.join(map(str, order))})"
+            return f"{to.atom(own)}.{moved}", CALL
+        case Repeat(axis, times):
+            return call("jnp.repeat", to.text(own), to.text(times), axis=str(axis))
+        case Tile(axis, times, ndim):
+            counts = [to.text(times) if n == axis else "1" for n in range(ndim)]
+            return call("jnp.tile", to.text(own), counts[0] if ndim == 1 else tuple_text(counts))
+    raise AssertionError(step)
+
+
+def _entries(to: Writer, entries: Sequence[Entry]) -> str:
+    """What stands between brackets; whole dimensions at the end are left out where no new one is among them."""
+    shown = list(entries)
+    if not any(isinstance(e, New) for e in shown):
+        while len(shown) > 1 and shown[-1] is ALL:
+            shown.pop()
+    return ", ".join(_entry(to, entry) for entry in shown)
+
+
+def _entry(to: Writer, entry: Entry) -> str:
+    match entry:
+        case New():
+            return "None"
+        case Only():
+            return "0"
+        case Range(start, stop, step):
+            first = "" if start is None else to.text(start)
+            last = "" if stop is None else to.text(stop)
+            return f"{first}:{last}{'' if step == 1 else f':{step}'}"
+    assert isinstance(entry, Expr)
+    return to.text(entry)
+
+
+def _widths(to: Writer, widths: Sequence[tuple[Expr, Expr]]) -> str:
+    pairs = [f"({to.text(a)}, {to.text(b)})" for a, b in widths]
+    return pairs[0] if len(pairs) == 1 else tuple_text(pairs)
+
+
+def _broadcast(node: views.Broadcast, to: Writer) -> Written:
+    return call("jnp.broadcast_to", to.text(node.array), to.shape(node.extents))
+
+
+def _spread(node: views.Spread, to: Writer) -> Written:
+    widths = [f"({to.text(a)}, {to.text(b)}, {n})" for a, b, n in node.widths]
+    return call("lax.pad", to.text(node.array), to.text(node.fill), tuple_text(widths))
+
+
+def _padded(node: views.Padded, to: Writer) -> Written:
+    widths = _widths(to, node.widths)
+    return call("jnp.pad", to.text(node.array), widths, constant_values=to.text(node.fill))
+
+
+def _flip(node: views.Flip, to: Writer) -> Written:
+    return call("jnp.flip", to.text(node.array), axis=str(node.axes))
+
+
+RULES: Rules = {
+    views.View: _view,
+    views.Broadcast: _broadcast,
+    views.Spread: _spread,
+    views.Padded: _padded,
+    views.Flip: _flip,
+}
