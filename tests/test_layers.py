@@ -64,6 +64,7 @@ LAYERS = (
     "planning.density",
     "planning.terms",
     "planning.contraction",
+    "planning.distribution",
     "planning.strides",
     "planning.graph",
     "planning",

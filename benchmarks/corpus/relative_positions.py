@@ -11,7 +11,6 @@ SIZES = {
     "quick": dict(h=2, n=48, d=8),
     "tiny": dict(h=1, n=5, d=3),
 }
-ABOVE = {"temporaries": (1.7, "sheared in each pass")}
 
 
 def inputs(h, n, d):

@@ -31,7 +31,7 @@ _SPOILT = Const(nan)
 _PER_ELEMENT = 4  # operations that an element of an intermediate costs, written and read
 _WORTH = 1.3  # how much less a plan has to cost to be taken
 _MOST_AXES = 4  # up to which all subsets are tried as what to sum first
-_EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
+EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
 
 class PartialSum(Compute):
@@ -94,7 +94,7 @@ def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name
         node: a reduction over the points of ``axes`` where ``guards`` hold.
         name: what the tensors are called after.
     """
-    if node.reducer.name != "sum" or node.dtype not in _EXACT or not node.axes:
+    if node.reducer.name != "sum" or node.dtype not in EXACT or not node.axes:
         return node
     product = product_of(node.exprs[0], [node.where])
     if not _may_gain(product, node):

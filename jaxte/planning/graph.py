@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.planning.contraction import planned_sum
+from jaxte.planning.distribution import added, distributed
 from jaxte.planning.strides import with_frames
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
@@ -20,8 +21,8 @@ def planned_body(tensor: Compute) -> Expr:
     guards = {} if isinstance(tensor.body, Reduce) else guards_of(tensor.axes, tensor.body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        framed = with_frames(node, tensor.axes)
-        new = planned_sum(framed, tensor.axes, guards.get(node, []), tensor.name)
+        parts = [with_frames(part, tensor.axes) for part in distributed(node, tensor.axes)]
+        new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
         if new is not node:
             table[node] = new
     return substitute(tensor.body, table)

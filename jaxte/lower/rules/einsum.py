@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
+from string import ascii_letters
 
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
 from jaxte.lang.identity import among
@@ -291,7 +293,7 @@ def reduced_call(
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
     values = with_flat_vector(body, values, out)
-    letters = _letters([d for v in values for d in v.dims])
+    letters = _in_memory_order(_letters([d for v in values for d in v.dims]), values, out)
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)
     node = Einsum(f"{inputs}->{result}", tuple(v.code for v in values))
@@ -323,6 +325,23 @@ def _letters(dims: Sequence[Axis]) -> dict[Axis, str]:
             found[dim] = first
         else:
             found[dim] = next(letter for letter in spare if letter not in found.values())
+    return found
+
+
+def _in_memory_order(
+    letters: dict[Axis, str], values: Sequence[Value], out: Sequence[Axis]
+) -> dict[Axis, str]:
+    """``letters`` with those of what is summed over in the order in which the largest operand has them.
+
+    ``jnp.einsum`` contracts dimensions in the order of the alphabet: by other letters XLA transposes operands that lie as they should.
+    """
+    largest = max(values, key=lambda v: prod(extent_of(d.hi) for d in v.dims))
+    summed = [d for d in dict.fromkeys((*largest.dims, *letters)) if not among(d, out)]
+    found = dict(letters)
+    for before, dim in pairwise(summed):
+        if found[dim] < found[before]:
+            free = (c for c in ascii_letters if c > found[before] and c not in found.values())
+            found[dim] = next(free, found[dim])
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -77,6 +79,20 @@ def test_letters_are_the_axes_own_where_they_can_be() -> None:
     Y = te.compute((3, 4), lambda batch, i: te.sum(A[i, long] * T[long, also, batch], axis=[long, also]), "Y")
     (source,) = check_view(Y)
     assert source == 'jnp.einsum("ic,ckb->bi", A, T)'
+
+
+def test_letters_of_what_is_summed_stand_in_the_alphabet_as_in_memory() -> None:
+    """jnp.einsum contracts dimensions in the order of the alphabet, and XLA transposes what lies otherwise."""
+    x, y = (te.placeholder((6, n, 4), name=name) for n, name in ((5, "x"), (3, "y")))
+    r, q = k(6, "r"), k(4, "q")
+    tensor = one((5, 3), lambda i, j: te.sum(x[r, i, q] * y[r, j, q], axis=[r, q]))
+    assert check_view(tensor)[-1] == 'jnp.einsum("ris,rjs->ij", x, y)'
+    jaxpr = jax.make_jaxpr(lambda x, y: jnp.einsum("ris,rjs->ij", x, y))(
+        np.ones((6, 5, 4)), np.ones((6, 3, 4))
+    )
+    assert {((0, 2), (0, 2))} == {
+        e.params["dimension_numbers"][0] for e in jaxpr.eqns if "dimension_numbers" in e.params
+    }
 
 
 def test_triangular_sums_mask_one_operand() -> None:

@@ -1,0 +1,104 @@
+"""Products of a sum of arrays that differ in what they depend on: multiplied out, so that each term is a product of matrices.
+
+    sum over d of q[h, i, d] * (k[h, j, d] + r[i - j + n - 1, d])
+
+has a factor with a value for each point of the whole sum, which no product of matrices has. Multiplied out it is two sums with two small
+factors each. Differences stay as they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction
+from jaxte.lang.operators import ADD
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
+from jaxte.planning.contraction import EXACT
+from jaxte.planning.terms import Split, coordinates, extent, term_bounds
+
+_MOST_TERMS = 4
+_SMALLER = 8  # how much fewer values a term has than the sum of all
+_SHORTEST = 8  # what is summed over fewer points is no product of matrices
+
+
+def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
+    """The sums whose sum ``node`` is, at the points of ``axes``; ``node`` alone where multiplying out gains nothing.
+
+    Args:
+        node: a sum.
+        axes: what else its terms may depend on.
+    """
+    if node.reducer.name != "sum" or node.dtype not in EXACT:
+        return [node]
+    if any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
+        return [node]
+    product = product_of(node.exprs[0], [node.where])
+    sums = [f for f in product.factors if _terms(f) is not None]
+    if len(sums) != 1 or any(f.guard for f in product.factors):
+        return [node]
+    (wide,) = sums
+    terms = _terms(wide)
+    if terms is None or not _gains(product, wide, terms, node, axes):
+        return [node]
+    found = [_with(node, product, wide, term) for term in terms]
+    alike = all(own.exprs[0].dtype == node.exprs[0].dtype for own in found)
+    return found if alike else [node]
+
+
+def _terms(factor: Factor) -> list[Expr] | None:
+    """What is added up in ``factor``; None where it is no sum of a few terms."""
+    if factor.inverse or not isinstance(factor.expr, Call) or factor.expr.op is not ADD:
+        return None
+    found: list[Expr] = []
+    stack: list[Expr] = [factor.expr]
+    while stack:
+        term = stack.pop()
+        if isinstance(term, Call) and term.op is ADD:
+            stack += reversed(term.children)
+        else:
+            found.append(term)
+    return found if len(found) <= _MOST_TERMS else None
+
+
+def _gains(product: Product, wide: Factor, terms: Sequence[Expr], node: Reduce, axes: Sequence[Axis]) -> bool:
+    others = [f for f in product.factors if f is not wide]
+    if any(map(may_be_infinite, product.factors)) or prod(map(extent, node.axes)) < _SHORTEST:
+        return False
+    box = free_axes(wide.expr)
+    needed = {axis for f in product.factors for axis in free_axes(f.expr)}
+    if needed - set(box) or not any(_matters(f, node) for f in others):
+        return False
+    whole = prod(map(extent, box))
+    return all(_values(term, axes, node) * _SMALLER <= whole for term in terms)
+
+
+def _matters(factor: Factor, node: Reduce) -> bool:
+    """Whether a factor is an array over what is summed."""
+    own = free_axes(factor.expr)
+    return any(axis in own for axis in node.axes)
+
+
+def _values(term: Expr, axes: Sequence[Axis], node: Reduce) -> int:
+    """How many values ``term`` takes: one for each value of its indices."""
+    split = Split(())
+    split.add(term)
+    found = coordinates(split.terms, term_bounds(split.terms, ()), (*axes, *node.axes))
+    return prod(map(extent, free_axes(term))) if found is None else found.points
+
+
+def _with(node: Reduce, product: Product, wide: Factor, term: Expr) -> Reduce:
+    """The part of ``node`` with ``term`` in place of the whole sum, over axes of its own."""
+    body = multiplied([Factor(term) if f is wide else f for f in product.factors])
+    fresh = [Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes]
+    table: dict[Expr, Expr] = dict(zip(node.axes, fresh, strict=True))
+    where = substitute(conjunction(product.guards), table)
+    return Reduce(node.reducer, (substitute(body, table),), fresh, where)
+
+
+def added(sums: Sequence[Expr]) -> Expr:
+    total, *rest = sums
+    for other in rest:
+        total = call(ADD, total, other)
+    return total
