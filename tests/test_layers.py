@@ -71,6 +71,7 @@ LAYERS = (
     "autodiff.like_terms",
     "autodiff.simplify",
     "autodiff.scalar",
+    "autodiff.support",
     "autodiff.shared",
     "autodiff.lattice",
     "autodiff.data",

@@ -270,6 +270,33 @@ def combiner_of_equal_elements() -> Tensor:
     return te.compute((2, 3, 3, 1), lambda i, j, n, q: add(te.tanh(a[2 * n % 2]) * 0.1, [k, m]))
 
 
+def combiner_of_two_reads() -> Tensor:
+    """What several reads shared was made a tensor over the axes of the output, though it stands at points of the reduction."""
+    a, b, k = x(2, 5), x(4, name="Y"), te.reduce_axis((0, 2), "k")
+    add = te.comm_reducer(lambda p, q: p + q + p * q, lambda t: te.const(0.0, t), name="circle")
+    return te.compute((3,), lambda i: add(te.tanh(a[1, k] / (1.3 + b[k] * b[k]) - te.minimum(a[k, i], 1)), k))
+
+
+def reads_that_bend_in_a_condition() -> Tensor:
+    """A condition on no axis of the sum got lost where its bounds move with the output."""
+    a = x(3, 1, 2, 6)
+    return te.compute(
+        (2, 1, 3, 3), lambda i, j, m, n: te.tanh(0.25 + a[m, j, i, te.minimum(m, 3 * i)]) * (n + 1)
+    )
+
+
+def quotient_at_bent_positions() -> Tensor:
+    """Twice a guarded adjoint was divided outside of its guard, by what is read beyond the end."""
+    a, k = x(5, 6, 2, 2), te.reduce_axis((0, 1), "k")
+
+    def body(i, j, n):
+        below = a[j, te.maximum(-2 * j - 2, 3), j, k]
+        own = a[j, k // 2, k, k] / (1.3 + below * below)
+        return te.sum(te.log1p(own * own), k)
+
+    return te.compute((3, 2, 3), body)
+
+
 def maximum_along_an_axis_that_nothing_reads() -> Tensor:
     """XLA's compiler died of the reduction that looks for the places of equal elements."""
     a, b, k = x(3), x(name="B"), te.reduce_axis((1, 5), "k")
@@ -279,7 +306,14 @@ def maximum_along_an_axis_that_nothing_reads() -> Tensor:
 @pytest.mark.parametrize("residuals", [False, True])
 @pytest.mark.parametrize(
     "make",
-    [product_at_a_hidden_multiple, combiner_of_equal_elements, maximum_along_an_axis_that_nothing_reads],
+    [
+        product_at_a_hidden_multiple,
+        combiner_of_equal_elements,
+        combiner_of_two_reads,
+        reads_that_bend_in_a_condition,
+        quotient_at_bent_positions,
+        maximum_along_an_axis_that_nothing_reads,
+    ],
 )
 def test_found_second_derivatives(make: Callable[[], Tensor], residuals: bool) -> None:
     output = make()

@@ -13,7 +13,6 @@ SIZES = {
 }
 ABOVE = {
     "flops": (3.8, "elements are computed again where minima are found, so that none is lost to rounding"),
-    "bytes": (1.6, "as for flops"),
     "temporaries": (3.3, "as for flops"),
 }
 

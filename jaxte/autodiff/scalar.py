@@ -194,17 +194,42 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
         if g.op is ADD and any(_has_guard(a) for a in g.args):
             left, right = (through_guards(a, rule, depth + 1) for a in g.args)
             return left if right is None else right if left is None else plus(left, right)
+        if (multiple := _multiple_of_guard(g)) is not None:
+            factor, inner = multiple
+            return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
     return rule(g)
 
 
+def _multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
+    """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added."""
+    if g.op is NEGATIVE and _has_guard(g.args[0]):
+        return Const(-1.0), g.args[0]
+    if g.op is not MULTIPLY:
+        return None
+    number, inner = g.args if isinstance(g.args[0], Const) else reversed(g.args)
+    return (number, inner) if isinstance(number, Const) and _has_guard(inner) else None
+
+
 def _has_guard(g: Expr) -> bool:
-    """Whether ``g`` is a guard, or a short sum with one."""
+    """Whether ``g`` is a guard, or a short sum of multiples with one."""
     for _ in range(_DEEPEST_GUARD):
-        if isinstance(g, Call) and g.op is ADD and not _is_select(g.args[1]):
+        if not isinstance(g, Call):
+            return False
+        if g.op is ADD:
+            if _is_select(_without_number(g.args[1])):
+                return True
             g = g.args[0]
-        elif isinstance(g, Call) and g.op is ADD:
-            return True
+        else:
+            g = _without_number(g)
     return _is_select(g)
+
+
+def _without_number(g: Expr) -> Expr:
+    """``g`` without a number that it is a multiple of, and without its sign."""
+    if not isinstance(g, Call) or g.op not in (MULTIPLY, NEGATIVE):
+        return g
+    left = [a for a in g.args if not isinstance(a, Const)]
+    return left[0] if len(left) == 1 else g
 
 
 def _is_select(g: Expr) -> bool:

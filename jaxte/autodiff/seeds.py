@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from jaxte.autodiff.lattice import LatticeSum
 from jaxte.autodiff.scalar import guard
+from jaxte.autodiff.support import support
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.operators import NEGATIVE, NOT_EQUAL, SELECT
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
+from jaxte.lang.scalar_table import TABLE, may_blow_up
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned_body
@@ -74,7 +75,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
     tensor is made for it. A guarded head is put in place where the reader's slope may not be finite; where that
     cannot be (the head is a sum), its elements pass on nothing where a condition on positions that are data excludes
-    them, or where they are zero if that is not known from such a condition.
+    them, or where they are zero if that is not known from such a condition. Elements that no position of the head's sums
+    reaches pass on nothing there, either.
     """
     element: Expr = Read(head, tuple(at))
     if not isinstance(head, Compute):
@@ -88,7 +90,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         return substitute(head.body, table)
     guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
     if not guarded:
-        return element
+        where = support(head)
+        return element if where is None else guard(substitute(where, table), element)
     known = _whole_guard(head)
     return guard(call(NOT_EQUAL, element, 0) if known is None else substitute(known, table), element)
 
@@ -151,7 +154,13 @@ def _may_blow_up(reader: Tensor) -> bool:
         return True
     if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
         return True
-    return any(isinstance(n, Call) and TABLE[n.op.name].finite != "all" for n in _value_nodes(reader.body))
+    return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in _value_nodes(reader.body))
+
+
+def _slope_may_blow_up(node: Call) -> bool:
+    if node.op in (DIVIDE, POWER) and isinstance(node.args[1], Const):
+        return may_blow_up(node)
+    return TABLE[node.op.name].finite != "all"
 
 
 def _value_nodes(body: Expr) -> list[Expr]:

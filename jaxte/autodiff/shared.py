@@ -34,12 +34,15 @@ class Shared(Compute):
 
 def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) -> list[Contribution]:
     """``parts`` in terms of what they have in common; as they are where that is little, or where sums are around them."""
-    reads = {part.read for part in parts}
+    nodes = postorder(*(part.value for part in parts))
     plain = all(len(part.axes) == len(axes) and part.where is TRUE for part in parts)
+    # the value of a contribution to an own reduction may stand at points of the reduction, too
+    over_axes = {node for node in nodes if isinstance(node, Axis)} <= set(axes)
     if (
-        len(reads) < 2
+        len({part.read for part in parts}) < 2
         or not plain
-        or any(isinstance(n, Reduce) for n in postorder(*(p.value for p in parts)))
+        or not over_axes
+        or any(isinstance(n, Reduce) for n in nodes)
     ):
         return list(parts)
     table: dict[Expr, Expr] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -109,3 +110,50 @@ def test_a_divisor_of_zero_where_data_leaves_no_point(build: Callable[..., te.Te
 
 def _inputs(tensor: te.Tensor) -> set[te.Tensor]:
     return {t for t in topological_order([tensor]) if isinstance(t, Placeholder)}
+
+
+def strided(q: Any) -> te.Tensor:
+    return te.compute((4,), lambda i: q[2 * i + 1], "y")
+
+
+def windows(q: Any) -> te.Tensor:
+    k = te.reduce_axis((0, 2), "k")
+    return te.compute((3,), lambda i: te.sum(q[3 * i + k], axis=k), "y")
+
+
+def slices(q: Any) -> te.Tensor:
+    return te.compute((2,), lambda i: q[i + 1] * 3.0 - q[i + 5], "y")
+
+
+def two_steps(q: Any) -> te.Tensor:
+    first = te.compute((8,), lambda i: 2.0 * q[i], "first")
+    return te.compute((4,), lambda i: te.tanh(first[2 * i]), "y")
+
+
+UNREAD = [
+    (strided, [0, 2, 4, 6, 8]),
+    (windows, [2, 5, 8]),
+    (slices, [0, 3, 4, 7, 8]),
+    (two_steps, [1, 3, 5, 7, 8]),
+]
+
+
+@pytest.mark.parametrize(("build", "unread"), UNREAD)
+@pytest.mark.parametrize("of", [lambda x, z: x / z, lambda x, z: te.sqrt(x * z), lambda x, z: te.log(z) * x])
+def test_infinite_elements_that_nothing_reads(
+    build: Callable[..., te.Tensor], unread: list[int], of: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    """``x / 0`` where the reader of the quotient does not look: its adjoint is zero there, not 0 times infinity."""
+    X, Z = te.placeholder((9,), name="X"), te.placeholder((9,), name="Z")
+    q = te.compute((9,), lambda i: of(X[i], Z[i]), "q")
+    own = te.function([X, Z], build(q))
+
+    def fn(x: Any, z: Any) -> Any:
+        return own(x, z).sum()
+
+    x, z = ((rng.random(9) + 1).astype("float32") for _ in range(2))
+    whole = jax.grad(fn, (0, 1))(x, z)
+    z[unread] = 0.0
+    for gradient, before in zip(jax.grad(fn, (0, 1))(x, z), whole, strict=True):
+        assert not np.any(gradient[np.array(unread)])
+        np.testing.assert_allclose(gradient, before, rtol=1e-6)

@@ -56,7 +56,9 @@ def in_pieces(node: Reduce) -> Expr | None:
         or not 1 < prod(len(m.runs) for m in found) <= _MOST_PIECES
     ):
         return None
-    return _pieces(Reduce(node.reducer, node.exprs, node.axes, TRUE), found)
+    pieces = _pieces(Reduce(node.reducer, node.exprs, node.axes, TRUE), found)
+    outside = [c for c in conjuncts(node.where) if not any(among(a, node.axes) for a in free_axes(c))]
+    return call(SELECT, conjunction(outside), pieces, node.reducer.identity[0]) if outside else pieces
 
 
 def _meet(moving: _Moving, read: Read) -> bool:

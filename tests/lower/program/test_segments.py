@@ -147,3 +147,16 @@ def test_prefixes_of_two_axes_are_two_scans() -> None:
 def test_sixteen_bit_sums_are_not_rounded_in_between() -> None:
     x = te.placeholder((2, *SIZES), "bfloat16", "x")
     assert te.source(by_where(x)).count("with jax.named_scope") == 1
+
+
+def test_a_condition_on_no_axis_of_the_sum_stays(rng: np.random.Generator) -> None:
+    """``i <= 3 * j`` is about the output alone; bounds that move with ``i`` are taken apart beside it."""
+    k = te.reduce_axis((0, 6), "k")
+    X, Y = te.placeholder((3, 6), name="X"), te.placeholder((2, 3), name="Y")
+    y = te.compute(
+        (2, 3), lambda j, i: te.sum(X[i, k] * Y[j, i], k, where=te.equal(i, k) & (i <= 3 * j)), "y"
+    )
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in [(3, 6), (2, 3)])
+    i = np.arange(3)
+    expected = np.where(i <= 3 * np.arange(2)[:, None], x[i, i] * w, 0.0)
+    np.testing.assert_allclose(te.function([X, Y], y)(x, w), expected, rtol=1e-6)

@@ -1,0 +1,86 @@
+"""Where a head is other than zero, as far as positions decide: elsewhere it passes on nothing, however infinite the slope is there.
+
+y[i] = z[2 * i],   z[j] = x[j] / w[j]:   dz[j] = select(j % 2 == 0, H[j // 2], 0.0),   dx[j] = dz[j] / w[j] at even j only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT
+from jaxte.lang.walk import substitute
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.tensors.tensor import Compute
+
+_MOST_TERMS = 8
+_MOST_NODES = 100  # that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """Where one term of a head may be other than zero: where ``conditions`` hold at some positions of ``axes``."""
+
+    conditions: tuple[Expr, ...] = ()
+    axes: tuple[Axis, ...] = ()
+
+    def within(self, condition: Expr, axes: Sequence[Axis] = ()) -> _Term:
+        own = [c for c in conjuncts(condition) if c is not TRUE and is_decidable(c)]
+        return _Term((*self.conditions, *own), (*self.axes, *axes))
+
+    def moved(self, table: Mapping[Expr, Expr]) -> _Term:
+        conditions = [substitute(c, table) for c in self.conditions]
+        return _Term(tuple(c for c in conditions if is_decidable(c)), self.axes)
+
+
+_EVERYWHERE = [_Term()]
+
+
+def support(head: Compute) -> Expr | None:
+    """A condition on the axes of ``head`` outside of which its elements are zero; None where there is none that is short."""
+    terms = _Search().terms(head.body)
+    if not 0 < len(terms) <= _MOST_TERMS or not all(t.conditions for t in terms):
+        return None
+    cases: Expr = FALSE
+    for term in terms:
+        cases = call(OR, cases, conjunction(term.conditions))
+    inner = dict.fromkeys(a for term in terms for a in term.axes)
+    found = IntegerSet((*head.axes, *inner), [cases]).shadow(head.axes)
+    return None if found is TRUE else found
+
+
+class _Search:
+    """The terms of a head, in it and in the tensors that it reads."""
+
+    def __init__(self) -> None:
+        self._visited = 0
+
+    def terms(self, value: Expr) -> list[_Term]:
+        """What ``value`` is a sum of, without terms that are zero."""
+        self._visited += 1
+        if self._visited > _MOST_NODES:
+            return _EVERYWHERE
+        match value:
+            case Const(number) if number == 0:
+                return []
+            case Call(op, (a, b)) if op is ADD:
+                first = self.terms(a)
+                return first if first == _EVERYWHERE else [*first, *self.terms(b)]
+            case Call(op, (a,)) if op is NEGATIVE or op.name == "cast":
+                return self.terms(a)
+            case Call(op, (a, b)) if op in (MULTIPLY, DIVIDE):
+                first = self.terms(a)
+                return self.terms(b) if first == _EVERYWHERE and op is MULTIPLY else first
+            case Call(op, (test, a, b)) if op is SELECT:
+                taken = [t.within(test) for t in self.terms(a)]
+                return taken + [t.within(call(NOT, test)) for t in self.terms(b)]
+            case Reduce(reducer, (element,), axes, where) if reducer.name == "sum":
+                renamed = [Axis(f"{a.name}_{self._visited}", a.lo, a.hi, reduction=True) for a in axes]
+                own: dict[Expr, Expr] = dict(zip(axes, renamed, strict=True))
+                inner = [t.moved(own) for t in self.terms(element)]
+                return [t.within(substitute(where, own), renamed) for t in inner]
+            case Read(tensor, indices) if isinstance(tensor, Compute):
+                table: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
+                return [t.moved(table) for t in self.terms(tensor.body)]
+        return _EVERYWHERE
