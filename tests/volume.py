@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tqdm import tqdm
 
 from tests.agreement import Pullback, at_random, check
 from tests.choices import Seeded
+from tests.frontends.random_functions import RandomFunction, check_raised
 from tests.points import excess
 from tests.random_definitions import Definition, definition
 from tests.test_random_forms import check_forms
@@ -76,17 +78,26 @@ def forms(definition: Definition, seed: int) -> Details:
     return {}
 
 
-KINDS: dict[str, tuple[Callable[[Definition, int], Details], dict[str, Any]]] = {
+def raised(f: RandomFunction, seed: int, order: int = 1) -> Details:
+    return check_raised(f, order)
+
+
+KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dict[str, Any]]] = {
     "first": (first, {}),
     "second": (second, {"stages": (1, 1)}),
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
     "forms": (forms, {"stages": (1, 2)}),
+    "raised": (raised, RandomFunction),
+    "raised-twice": (partial(raised, order=2), partial(RandomFunction, steps=4)),
 }
-"""What is done with a definition, and how it is drawn."""
+"""What is done with a definition or a JAX function, and how it is drawn."""
 
 
-def drawn(kind: str, seed: int) -> Definition:
-    return definition(Seeded(f"{kind} {seed}"), **{**STAGES[seed % len(STAGES)], **KINDS[kind][1]})
+def drawn(kind: str, seed: int) -> Any:
+    options = KINDS[kind][1]
+    if callable(options):
+        return options(seed)
+    return definition(Seeded(f"{kind} {seed}"), **{**STAGES[seed % len(STAGES)], **options})
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Linearized:
         if not sources:
             return ()
         outputs = [source.outputs[n] for n in heads]
-        return tuple(vjp_graph(outputs, own, sources, source.overrides, source.fdiff))
+        return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
 
     @lazy
     def saved(self) -> tuple[Tensor, ...]:

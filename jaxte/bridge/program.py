@@ -162,6 +162,11 @@ class Program:
         computed = reached - set(self.inputs)
         return {t: checked.get(t, t.override) for t in computed if t in checked or t.override is not None}
 
+    def overrides_of(self, outputs: Sequence[Tensor]) -> dict[Tensor, Override]:
+        """Those of :attr:`overrides` that some of the outputs depend on."""
+        reached = reached_from(outputs, self.inputs, self.overrides)
+        return {t: own for t, own in self.overrides.items() if t in reached}
+
     @property
     def every_override(self) -> dict[Tensor, Override]:
         """The same, with ``fdiff`` for each tensor that has no override."""

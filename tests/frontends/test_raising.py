@@ -192,6 +192,25 @@ def test_derivatives_that_functions_bring_along(u: Any) -> None:
     np.testing.assert_allclose(*second, rtol=1e-4, atol=1e-5)
 
 
+def test_an_operand_at_two_places_of_such_a_function_moves_at_both(u: Any) -> None:
+    f = lambda x: jnp.sum(jnp.logaddexp(x, x) ** 2)  # noqa: E731
+    raised = te.adjoint(f, everything=True)
+    assert not te.explain(raised, u[:3]).kept
+    np.testing.assert_allclose(te.grad(raised)(u[:3]), jax.grad(f)(u[:3]), rtol=1e-5)
+
+
+def test_a_second_derivative_of_one_argument_needs_no_override_of_the_other(u: Any) -> None:
+    def f(a: Any, b: Any) -> Any:
+        return jnp.sum(jnp.sin(jnp.cumsum(b, 0))) + jnp.sum(jnp.sin(a * lax.stop_gradient(a)))
+
+    def second(f: Callable[..., Any]) -> Any:
+        total = lambda a, b: sum(jnp.sum(jnp.sin(g)) for g in jax.grad(f, (0, 1))(a, b))  # noqa: E731
+        return jax.grad(total, (0, 1))(u[:5], u[5:10])
+
+    for found, expected in zip(second(te.adjoint(f, everything=True)), second(f), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_bodies_of_loops_and_branches_are_raised(u: Any) -> None:
     def f(u: Any) -> Any:
         u, totals = lax.scan(lambda u, x: (u + x * laplacian(u), jnp.sum(u)), u, jnp.linspace(0.1, 0.2, 4))

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.tree_util import tree_flatten, tree_unflatten
+from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.arrays import x64_enabled
 from jaxte.bridge.evaluate import Explained
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
 from jaxte.frontends.jaxpr.plan import Plan, Planner
+from jaxte.frontends.jaxpr.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.steps import known_array
+from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError
 
@@ -39,13 +41,11 @@ class Traced:
         closed: the jaxpr.
         arrays: the arrays of the call, its arguments.
         rebuild: the result of the call from those of the jaxpr.
-        plan: what runs in its place.
     """
 
     closed: Any
     arrays: Sequence[Any]
     rebuild: Callable[[Sequence[Any]], Any]
-    plan: Plan
 
 
 class Raised(Explained):
@@ -57,8 +57,9 @@ class Raised(Explained):
         functools.update_wrapper(self, f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.f = f
-        self.everything = everything
+        self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
         self._plans: dict[str, Plan] = {}
+        self._tuned: dict[str, Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, _ = tree_flatten((args, kwargs))
@@ -68,15 +69,16 @@ class Raised(Explained):
             traced = self.traced(args, kwargs)
         except _CONCRETE:
             return self.f(*args, **kwargs)
-        if not traced.plan.regions:
+        plan = self.plan(traced.closed)
+        if not plan.regions:
             return self.f(*args, **kwargs)
-        return traced.rebuild(evaluate(traced.plan, traced.closed, traced.arrays))
+        return traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        """The call as a jaxpr, with its plan."""
+        """The call as a jaxpr."""
         leaves, tree = tree_flatten((args, kwargs))
         places = [n for n, leaf in enumerate(leaves) if is_traced(leaf)]
         shape: list[Any] = []
@@ -103,24 +105,38 @@ class Raised(Explained):
                 filled[n] = value
             return tree_unflatten(out, filled)
 
-        return Traced(closed, arrays, rebuild, self._plan(closed))
+        return Traced(closed, arrays, rebuild)
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The modules of the regions that are raised for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
-        found = self.traced(args, kwargs).plan
+        found = self.plan(self.traced(args, kwargs).closed)
         return "\n\n".join(region.code.graph.module.text for region in found.regions)
 
     def explain(self, *args: Any, **kwargs: Any) -> RaisedReport:
         """Which lines are raised for these arguments and why, and what stays as it is."""
-        return report(self.__name__, self.traced(args, kwargs).plan)
+        return report(self.__name__, self.plan(self.traced(args, kwargs).closed))
 
-    def _plan(self, closed: Any) -> Plan:
+    def tune(self, *args: Any, **kwargs: Any) -> None:
+        """Measures which regions are raised for arguments of these shapes, in place of estimating; see :func:`adjoint`."""
+        for leaf in tree_leaves((args, kwargs)):
+            if isinstance(leaf, (jax.core.Tracer, jax.ShapeDtypeStruct)):
+                raise ArgumentError(
+                    f"tune of {self.__name__} measures, which takes the arrays of a call; one of them is {described(leaf)}"
+                )
+        try:
+            traced = self.traced(args, kwargs)
+        except _CONCRETE:
+            return  # it is called as it is
+        self._tuned[fingerprint(traced.closed)] = tuned(traced.closed, traced.arrays)
+
+    def plan(self, closed: Any) -> Plan:
+        """What runs in place of a jaxpr: as it was measured, else by estimate."""
         key = fingerprint(closed)
-        found = self._plans.get(key)
+        found = self._tuned.get(key) or self._plans.get(key)
         if found is None:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            found = self._plans[key] = Planner(self.everything).plan(closed)
+            found = self._plans[key] = Planner(self.choice).plan(closed)
         return found
 
     def __repr__(self) -> str:
@@ -158,7 +174,9 @@ def _builder(name: str, error: str) -> ArgumentError:
     )
 
 
-def adjoint(f: Callable[..., Any] | None = None, *, everything: bool = False) -> Any:
+def adjoint(
+    f: Callable[..., Any] | None = None, *, everything: bool = False, tune: tuple[Any, ...] | None = None
+) -> Any:
     """``f`` with derivatives that index analysis finds: ``jax.grad`` of the result is the raised one.
 
     Where nothing is to be gained, ``f`` itself is called.
@@ -166,15 +184,30 @@ def adjoint(f: Callable[..., Any] | None = None, *, everything: bool = False) ->
     Args:
         f: any JAX function; used as a decorator too.
         everything: whether all that has a rule is raised, not only what gains by estimate.
+        tune: the arguments of a call. Values and gradients of the whole function are then compiled and timed with regions taken
+            and left, and calls with arguments of these shapes and dtypes run the fastest; others run as estimated.
+            :meth:`Raised.tune` does so again, for other arguments.
+
+    Raises:
+        ArgumentError: ``f`` is no function, or ``tune`` no tuple of arguments that are there.
 
     Example:
         >>> @te.adjoint
         ... def heat(u):
         ...     return u + 0.1 * (jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u)
         >>> jax.grad(lambda u: jnp.sum(heat(u) ** 2))(jnp.ones(8))
+
+        >>> te.explain(te.adjoint(heat, tune=(jnp.ones(8),)), jnp.ones(8)).measured
     """
     if f is None:
-        return functools.partial(adjoint, everything=everything)
+        return functools.partial(adjoint, everything=everything, tune=tune)
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
-    return f if isinstance(f, Raised) else Raised(f, everything)
+    if tune is not None and not isinstance(tune, tuple):
+        raise ArgumentError(
+            f"tune= takes the arguments of a call as a tuple, (x,) for one, not {described(tune)}"
+        )
+    raised = f if isinstance(f, Raised) else Raised(f, everything)
+    if tune is not None:
+        raised.tune(*tune)
+    return raised

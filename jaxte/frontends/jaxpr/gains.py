@@ -42,7 +42,7 @@ _STRONG = {
     "cummin": "the adjoint is a recurrence from the other end",
     "gather": "the positions are index expressions: no scatter",
 }
-_SHIFTS = {
+SHIFTS = {
     "slice": "a slice",
     "concatenate": "slices side by side",
     "pad": "a pad",
@@ -78,7 +78,7 @@ def gain_of(step: Step) -> str:
         return ""
     if step.name == "slice" and not _overlaps(step):
         return ""
-    return strong(step) or (_SHIFTS.get(step.name, "") if _positions_known(step) else "")
+    return strong(step) or (SHIFTS.get(step.name, "") if _positions_known(step) else "")
 
 
 def strong(step: Step) -> str:
@@ -128,7 +128,7 @@ def levels(steps: Sequence[Step]) -> list[int]:
         again = any(s in moved for s in step.inputs)
         for slot in step.outputs:
             level[slot] = before + (shifted and not again)
-            if shifted or (again and (step.name in _MOVES or step.name in _SHIFTS)):
+            if shifted or (again and (step.name in _MOVES or step.name in SHIFTS)):
                 moved.add(slot)
         if shifted and step.name != "pad" and not (step.name == "concatenate" and again):
             read = shifts.setdefault(before - again, set())

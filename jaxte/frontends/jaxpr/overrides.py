@@ -27,13 +27,19 @@ def by_tangent(
     operands: Sequence[Tensor],
     tangent: Callable[[Tensor, Sequence[Tensor], Sequence[Tensor]], Tensor],
 ) -> None:
-    """What flows back from ``tensor`` is the transpose of ``tangent(tensor, operands, tangents)``, which is linear in the last."""
+    """What flows back from ``tensor`` is the transpose of ``tangent(tensor, operands, tangents)``, which is linear in the last.
+
+    An operand that stands at two places is one dependency, which moves at both.
+    """
+    sources = tuple(dict.fromkeys(operands))
+    places = [next(n for n, source in enumerate(sources) if source is operand) for operand in operands]
 
     def adjoints(out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
         moves = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in inputs]
-        return list(differentiate(tangent(out, inputs, moves), moves, head=head))
+        moved = tangent(out, [inputs[n] for n in places], [moves[n] for n in places])
+        return list(differentiate(moved, moves, head=head))
 
-    tensor.with_override(Override((tensor,), tuple(operands), adjoints))
+    tensor.with_override(Override((tensor,), sources, adjoints))
 
 
 def tangent_jaxpr(eqn: Any) -> Any:

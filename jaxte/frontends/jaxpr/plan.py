@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.outputs import Outputs
 from jaxte.frontends.jaxpr.build import Builder, Refused
-from jaxte.frontends.jaxpr.regions import Equation, Fate, cut, equations
+from jaxte.frontends.jaxpr.measured import Measured, Place
+from jaxte.frontends.jaxpr.regions import Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.steps import GROUPS, Slot, flat, known_array
 from jaxte.lang.errors import JaxteError
 
@@ -42,6 +43,7 @@ class Region:
     """Equations that are raised.
 
     Attributes:
+        number: of the jaxpr that they stand in.
         members: their numbers.
         inputs: what the code takes: arrays of the jaxpr, or constants.
         outputs: what it makes.
@@ -49,11 +51,17 @@ class Region:
         equations: what they were, for ``te.explain``.
     """
 
+    number: int
     members: tuple[int, ...]
     inputs: tuple[Any, ...]
     outputs: tuple[Ref, ...]
     code: Compiled
     equations: tuple[Equation, ...]
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where its equations stand."""
+        return frozenset((self.number, member) for member in self.members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +79,12 @@ class Plan:
     Attributes:
         items: regions, constructs with raised bodies, and numbers of equations that stay, in the order in which they run.
         kept: the equations that stay, with the reasons.
+        measured: where it was chosen by measuring.
     """
 
     items: list[Region | Inner | int] = field(default_factory=list)
     kept: list[Equation] = field(default_factory=list)
+    measured: Measured | None = None
 
     @property
     def regions(self) -> list[Region]:
@@ -86,39 +96,43 @@ class Plan:
 
 
 class Planner:
-    """Makes plans, of each jaxpr once; with ``everything``, all that has a rule is raised, whatever it costs."""
+    """Makes plans, of each jaxpr once; equations at ``left`` stay as they are, whatever is chosen."""
 
-    def __init__(self, everything: bool = False) -> None:
-        self.everything = everything
+    def __init__(self, choice: Choice = Choice.ESTIMATED, left: Set[Place] = frozenset()) -> None:
+        self.choice = choice
+        self.left = frozenset(left)
         self._made: dict[int, tuple[Any, Plan]] = {}
+        self._seen = 0
 
     def plan(self, closed: Any) -> Plan:
         """The plan of a closed jaxpr."""
         found = self._made.get(id(closed))
         if found is None:
+            number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed)
+                found = closed, self._plan(closed, number)
             self._made[id(closed)] = found
         return found[1]
 
-    def _plan(self, closed: Any) -> Plan:
+    def _plan(self, closed: Any, number: int) -> Plan:
         jaxpr = closed.jaxpr
         slots = {v: Slot(v.aval) for v in jaxpr.invars}
         slots |= {
             v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
         }
-        listed = equations(flat(jaxpr.eqns, slots), self.everything)
-        inner = {e.index: plans for e in listed if (plans := self._bodies(e))}
+        left = {index for place, index in self.left if place == number}
+        listed = equations(flat(jaxpr.eqns, slots), self.choice, left)
+        inner = {e.index: plans for e in listed if e.index not in left and (plans := self._bodies(e))}
         refs = _refs(jaxpr)
         while True:
-            groups = cut(listed, self.everything)
+            groups = cut(listed, self.choice)
             try:
-                regions = [_region(group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
+                regions = [_region(number, group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
                 break
             except _Refusal as refusal:
                 for entry in refusal.entries:
                     entry.fate, entry.reason = Fate.KEPT, refusal.reason
-        plan = Plan(kept=[e for e in listed if e.fate is Fate.KEPT])
+        plan = Plan(kept=_kept(listed, regions))
         plan.items = list(_ordered(listed, regions, inner))
         return plan
 
@@ -128,6 +142,18 @@ class Planner:
             return ()
         plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
         return plans if any(p.regions for p in plans) else ()
+
+
+def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equation]:
+    """The equations that stay, each with a reason."""
+    raised = {n for region in regions for n in region.members}
+    found = [e for e in listed if e.index not in raised and e.fate is not Fate.KNOWN]
+    for entry in found:
+        if entry.fate is Fate.GAINS:
+            entry.reason = "too few reads to gain: one loop of XLA's, also with JAX's transposes"
+        elif entry.fate is Fate.NEUTRAL:
+            entry.reason = "nothing beside it gains"
+    return found
 
 
 def bodies_of(eqn: Any) -> list[Any]:
@@ -152,7 +178,12 @@ def _refs(jaxpr: Any) -> dict[Any, Ref]:
 
 
 def _region(
-    group: Sequence[Equation], jaxpr: Any, slots: dict[Any, Slot], refs: dict[Any, Ref], number: int
+    place: int,
+    group: Sequence[Equation],
+    jaxpr: Any,
+    slots: dict[Any, Slot],
+    refs: dict[Any, Ref],
+    number: int,
 ) -> Region:
     """The tensors of a group and their code."""
     steps = [step for entry in group for step in entry.steps]
@@ -173,7 +204,7 @@ def _region(
         raise _Refusal(group, str(error)) from error
     places = {slot: refs[v] for v, slot in slots.items()}
     inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
-    return Region(tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
+    return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
 
 
 def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[Var]:

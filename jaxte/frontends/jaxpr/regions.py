@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -23,6 +23,14 @@ class Fate(Enum):
     KEPT = "kept"
 
 
+class Choice(Enum):
+    """What is raised of what has a rule: regions that gain by estimate, all around something that may gain, all."""
+
+    ESTIMATED = "estimated"
+    GAINING = "gaining"
+    EVERYTHING = "everything"
+
+
 @dataclass
 class Equation:
     """One equation of the outermost list, with the steps that it is made of.
@@ -40,8 +48,10 @@ class Equation:
     sources: list[Equation] = field(default_factory=list)
 
 
-def equations(groups: Iterable[tuple[Any, list[Step]]], everything: bool = False) -> list[Equation]:
-    """The equations with their readers and sources, and what each may become; with ``everything``, whatever it costs."""
+def equations(
+    groups: Iterable[tuple[Any, list[Step]]], choice: Choice = Choice.ESTIMATED, left: Set[int] = frozenset()
+) -> list[Equation]:
+    """The equations with their readers and sources, and what each may become; those at ``left`` stay."""
     found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
     makers = {v: e for e in found for v in e.eqn.outvars}
     for entry in found:
@@ -51,7 +61,9 @@ def equations(groups: Iterable[tuple[Any, list[Step]]], everything: bool = False
                 entry.sources.append(source)
                 source.readers.append(entry)
     for entry in found:
-        entry.fate, entry.reason = _fate(entry, everything)
+        entry.fate, entry.reason = _fate(entry, choice is Choice.EVERYTHING)
+        if entry.index in left and entry.fate is not Fate.KNOWN:
+            entry.fate, entry.reason = Fate.KEPT, "slower raised, as measured"
     return found
 
 
@@ -75,18 +87,20 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
     return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
 
 
-def cut(listed: Sequence[Equation], everything: bool = False) -> list[list[Equation]]:
+def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[list[Equation]]:
     """Regions: equations that gain and the neutral ones around them, such that regions and the rest can run one after the other."""
     while True:
         chosen = _around(listed)
         groups = _connected(listed, chosen, _stages(listed, chosen))
-        if everything:
+        if choice is Choice.EVERYTHING:
             return groups
         hanging = [e for group in groups for e in _hanging_reductions(group)]
         if not hanging:
             break
         for entry in hanging:
             entry.fate, entry.reason = Fate.KEPT, "a reduction, which XLA and its own derivative do well"
+    if choice is Choice.GAINING:
+        return groups
     return [g for g in groups if worth([s for entry in g for s in entry.steps if not s.is_known])]
 
 

@@ -1,0 +1,139 @@
+"""Which regions are raised, measured: the whole function with regions taken and left, in place of estimates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+
+from jaxte.frontends.jaxpr.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan import Plan, Planner, Region
+from jaxte.frontends.jaxpr.regions import Choice
+from jaxte.frontends.jaxpr.run import evaluate
+from jaxte.lang.dtypes import is_float
+
+_MOST_TOGGLED = 16  # regions that are left one by one; what is alike is left together
+_MARGIN = 1.03  # by which a program has to be faster than what it replaces
+_ROUNDS = 5
+_SECONDS = 0.05  # that a round takes, of which the least time is kept
+
+
+def tuned(closed: Any, arrays: Sequence[Any]) -> Plan:
+    """The fastest plan of ``closed`` on ``arrays``, with what was measured.
+
+    First nothing, what gains by estimate, all that may gain, and all that has a rule are raised; then, of the fastest of these, the
+    regions are left one after the other, those of the same primitives together, as long as that is faster.
+    """
+    if not any(is_float(str(a.dtype)) for a in arrays):
+        return Plan()
+    race = _Race(closed, arrays)
+    best = race.best([None, *(Planner(choice) for choice in Choice)])
+    without: dict[frozenset[Place], float] = {}
+    if best.planner is not None:
+        for places in _kinds(best.plan.regions):
+            other = race.entry(Planner(best.planner.choice, best.planner.left | places))
+            own, left = race.against(best, other)
+            if left * _MARGIN < own:
+                best = other
+            else:
+                without[places] = left / own
+    original, taken = race.against(race.original, best)
+    return replace(
+        best.plan,
+        measured=Measured(original, taken, {k: taken * ratio for k, ratio in without.items()}, race.programs),
+    )
+
+
+def _kinds(regions: Sequence[Region]) -> list[frozenset[Place]]:
+    """The places of the regions, those of the same primitives together, the largest first."""
+    found: dict[tuple[str, ...], set[Place]] = {}
+    for region in regions:
+        kind = tuple(e.eqn.primitive.name for e in region.equations)
+        found.setdefault(kind, set()).update(region.places)
+    largest = sorted(found.values(), key=len, reverse=True)
+    return [frozenset(places) for places in largest[:_MOST_TOGGLED]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    planner: Planner | None
+    plan: Plan
+    call: Callable[[], Any]
+
+
+class _Race:
+    """Programs of one function: each compiled once, timed in turn with another one."""
+
+    def __init__(self, closed: Any, arrays: Sequence[Any]) -> None:
+        self._closed, self._arrays = closed, list(arrays)
+        self._made: dict[frozenset[Place] | None, _Entry] = {}
+        self.original = self.entry(None)
+
+    @property
+    def programs(self) -> int:
+        return len(self._made)
+
+    def entry(self, planner: Planner | None) -> _Entry:
+        """The program of a planner, or of the function as it is; the same one where the same is raised."""
+        plan = Plan() if planner is None else planner.plan(self._closed)
+        key = frozenset(p for r in plan.regions for p in r.places) or None
+        if key not in self._made:
+            self._made[key] = _Entry(planner, plan, self._compiled(plan if key else None))
+        return self._made[key]
+
+    def best(self, planners: Sequence[Planner | None]) -> _Entry:
+        """The fastest of several, each beside the fastest one before it."""
+        best = self.original
+        for planner in planners:
+            other = self.entry(planner)
+            if other is not best:
+                own, new = self.against(best, other)
+                best = other if new * _MARGIN < own else best
+        return best
+
+    def against(self, a: _Entry, b: _Entry) -> tuple[float, float]:
+        """The least times of both, called in turn."""
+        if a is b:
+            return (own := _seconds(a.call, 1), own)
+        once = max(_seconds(e.call, 1) for e in (a, b))
+        times = max(1, int(_SECONDS / max(once, 1e-6)))
+        rounds = [[_seconds(e.call, times) for e in (a, b)] for _ in range(_ROUNDS)]
+        own, other = map(min, zip(*rounds, strict=True))
+        return own, other
+
+    def _compiled(self, plan: Plan | None) -> Callable[[], Any]:
+
+        def run(*arrays: Any) -> Any:
+            if plan is None:
+                return jax.core.eval_jaxpr(self._closed.jaxpr, self._closed.consts, *arrays)
+            return evaluate(plan, self._closed, arrays)
+
+        made = jax.jit(_with_gradient(run, self._arrays)).lower(*self._arrays).compile()
+        return lambda: jax.block_until_ready(made(*self._arrays))
+
+
+def _seconds(call: Callable[[], Any], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times
+
+
+def _with_gradient(f: Callable[..., Any], arrays: Sequence[Any]) -> Callable[..., Any]:
+    """The floats that ``f`` returns, and what flows back from ones at them to all arguments that are floats."""
+    moving = [n for n, s in enumerate(arrays) if is_float(str(s.dtype))]
+
+    def both(*args: Any) -> Any:
+        def of_moving(*own: Any) -> Any:
+            filled = list(args)
+            for n, array in zip(moving, own, strict=True):
+                filled[n] = array
+            return [r for r in jax.tree.leaves(f(*filled)) if is_float(str(r.dtype))]
+
+        values, pull = jax.vjp(of_moving, *(args[n] for n in moving))
+        return values, pull([jax.numpy.ones_like(v) for v in values])
+
+    return both
