@@ -86,6 +86,7 @@ LAYERS = (
     "autodiff.tangents",
     "autodiff.merge",
     "autodiff.blocks",
+    "autodiff.alike",
     "autodiff.origins",
     "autodiff.cancel",
     "autodiff.overrides",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.autodiff.alike import passed_alike
 from jaxte.autodiff.blocks import diff_building_block, zero_of, zeros
 from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
@@ -15,7 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
-from jaxte.lang.identity import identical
+from jaxte.lang.identity import among, identical
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
@@ -30,9 +31,11 @@ def accumulate(
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``."""
     check_fdiff(fdiff)
     walk = _Accumulation(outputs, heads, wanted, overrides_of(outputs, override), fdiff)
-    for tensor in reversed(walk.order):
+    for tensor in walk.visits:
         walk.visit(tensor)
-    return walk.adjoints | walk.vanished, walk.summands
+    found = walk.adjoints | walk.vanished
+    order = [t for t in reversed(walk.order) if t in found]
+    return {t: found[t] for t in order}, {t: walk.summands[t] for t in order}
 
 
 class _Accumulation:
@@ -58,6 +61,10 @@ class _Accumulation:
         sources = {
             t: overrides[t].dependencies if t in overrides else self._known.sources_of(t) for t in self.order
         }
+        # Leaves last: what flows into them may be the sum of what flows into others.
+        inner = [t for t in reversed(self.order) if sources[t]]
+        self.visits = [*inner, *(t for t in reversed(self.order) if not sources[t])]
+        self._sources = sources
         self._needed = _needed(self.order, sources, wanted)
         self._readers: dict[Tensor, list[Tensor]] = {t: [] for t in self.order}
         for tensor in self.order:
@@ -107,7 +114,24 @@ class _Accumulation:
             return _by_fdiff(self._fdiff, reader, tensor, head)
         if self._known.knows(reader, tensor):
             return of_adjoint(reader, tensor, head)
+        if not self._sources[tensor]:
+            for other in self._alone(reader, tensor):
+                alike = passed_alike(reader, tensor, head, other, self.adjoints[other])
+                if alike is not None:
+                    return alike
         return diff_building_block(reader, tensor, head, missing_ok=True)
+
+    def _alone(self, reader: Tensor, tensor: Tensor) -> list[Tensor]:
+        """The tensors beside ``tensor`` whose whole adjoint is what ``reader`` passes on to them."""
+        outputs = [output for output, _ in self._given]
+        return [
+            t
+            for t in self._sources[reader]
+            if t is not tensor
+            and t in self.adjoints
+            and list(self.summands[t]) == [reader]
+            and not among(t, outputs)
+        ]
 
     def _pass_on(self, tensor: Tensor, own: Override) -> None:
         """What an override makes of the adjoints of its tensors; zeros for those that nothing flows into."""

@@ -86,16 +86,16 @@ def diff_building_block(
 
 def _solved_block(output: Tensor, input: Tensor, head: Tensor, missing_ok: bool) -> Compute | None:
     """The summand with every read solved for the points at which it hits an element."""
-    found = _contributions_to(output, input, head, missing_ok)
+    found = contributions_to(output, input, head, missing_ok)
     if found is None:
         return None
     prefix, parts = found
     assert isinstance(output, Compute)
-    targets = _target_axes(output, input, prefix)
+    targets = target_axes(output, input, prefix)
     if not prefix:
         parts = with_shared(parts, output.axes, f"shared_{output.name}")
     terms = [term for part in parts for term in summands(part, targets)]
-    body = _typed(collect(terms), input.dtype)
+    body = typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)
     return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head], [origin])
 
@@ -148,13 +148,13 @@ def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
         block = diff_building_block(output, input, head)
         assert isinstance(block, Compute)
         return block
-    found = _contributions_to(output, input, head, missing_ok=False)
+    found = contributions_to(output, input, head, missing_ok=False)
     assert found is not None
     prefix, parts = found
     assert isinstance(output, Compute)
-    targets = _target_axes(output, input, prefix)
+    targets = target_axes(output, input, prefix)
     body = collect([_definition(part, targets) for part in parts])
-    return Compute(f"d{input.name}", (*prefix, *targets), _typed(body, input.dtype))
+    return Compute(f"d{input.name}", (*prefix, *targets), typed(body, input.dtype))
 
 
 def _definition(part: Contribution, targets: Sequence[Axis]) -> Expr:
@@ -168,9 +168,10 @@ def _definition(part: Contribution, targets: Sequence[Axis]) -> Expr:
     return Reduce(builtin_reducer("sum", value.dtype), (value,), part.axes, where)
 
 
-def _contributions_to(
+def contributions_to(
     output: Tensor, input: Tensor, head: Tensor, missing_ok: bool
 ) -> tuple[tuple[Axis, ...], list[Contribution]] | None:
+    """The axes of the head's prefix, and what each read of ``input`` receives; None where nothing can flow, if that is ok."""
     if not isinstance(output, Compute):
         raise DifferentiationError(
             f"{output.name} is an input of the graph; it does not depend on {input.name}"
@@ -207,11 +208,12 @@ def _contributions_to(
     return prefix, parts
 
 
-def _typed(body: Expr, dtype: str) -> Expr:
+def typed(body: Expr, dtype: str) -> Expr:
+    """``body`` as an element of a tensor of ``dtype``."""
     return body if body.dtype == dtype and not body.weak else cast(body, dtype)
 
 
-def _target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:
+def target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:
     """Axes for an element of ``input``, named after its own axes or the indices that it is read at."""
     if isinstance(input, Compute):
         names = [a.name for a in input.axes]
