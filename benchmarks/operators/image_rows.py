@@ -265,6 +265,14 @@ row(
     SMALL,
     target=3.0,
 )
+row(
+    "5",
+    "resize.larger",
+    lambda x: ops.resize(x, (224, 224)),
+    resized(224, 224, "bilinear"),
+    normal(1, 16, 112, 112),
+    target=3.0,
+)
 row("5", "resize.smaller", lambda x: ops.resize(x, (21, 17)), resized(21, 17, "bilinear"), SMALL, target=3.0)
 
 

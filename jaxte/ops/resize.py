@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Any
 
@@ -100,12 +100,20 @@ def _resized(x: Tensor, size: Any, method: str, align: str, layout: str, name: s
     _, spatial = channel_and_spatial(layout, x.ndim, name)
     _check(method, align, name)
     wanted = per_axis(size, len(spatial), f"te.ops.{name}: size")
+    known = [static_int(x.shape[a], f"te.ops.{name}: extent of axis {a} of {x.name}", 1) for a in spatial]
     result = x
-    for axis, new in zip(spatial, wanted, strict=True):
-        old = static_int(x.shape[axis], f"te.ops.{name}: extent of axis {axis} of {x.name}", 1)
+    for axis, old, new in _innermost_at_fewest(zip(spatial, known, wanted, strict=True)):
         if old != new:
             result = _along(result, axis, _Positions(old, new, align, method == "nearest"), method, name)
     return result
+
+
+def _innermost_at_fewest(axes: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """``(axis, old, new)`` in an order in which the innermost axis has the fewest rows: before others grow, after they shrink.
+
+    It is the dearest one, since its neighbours are not read a vector at a time.
+    """
+    return sorted(axes, key=lambda a: (a[2] > a[1], -a[0] if a[2] > a[1] else a[0]))
 
 
 class _Positions:
