@@ -77,6 +77,7 @@ LAYERS = (
     "autodiff.data",
     "autodiff.zeros",
     "autodiff.places",
+    "autodiff.beside",
     "autodiff.extrema",
     "autodiff.prefixes",
     "autodiff.recurrences",

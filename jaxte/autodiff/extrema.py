@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jaxte.autodiff.beside import beside
 from jaxte.autodiff.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.scalar import guard
 from jaxte.lang import dtypes
@@ -118,11 +119,12 @@ class _Extremum:
 
         What the adjoints of all that the extremum reads have in common is one tensor, made for the first of them.
         """
-        derived = self.tensor.derived
-        if kind not in derived:
+
+        def made() -> Compute:
             axes, table = fresh(self.tensor.axes)
-            derived[kind] = Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
-        return Read(derived[kind], self.tensor.axes)
+            return Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
+
+        return Read(beside(self.tensor, kind, made), self.tensor.axes)
 
 
 def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
@@ -235,15 +237,17 @@ def _one_tensor(extremum: _Extremum) -> Expr:
     tensor, node = extremum.tensor, extremum.node
     if isinstance(extremum.element, Read):
         return extremum.element
-    if "elements" not in tensor.derived:
+
+    def made() -> Compute:
         own = [Axis(a.name, 0, a.extent) for a in node.axes]
         outer, table = fresh(tensor.axes)
         table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
         element = substitute(extremum.element, table)
         body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
-        tensor.derived["elements"] = Compute(f"elements_{tensor.name}", (*outer, *own), body)
+        return Compute(f"elements_{tensor.name}", (*outer, *own), body)
+
     at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
-    return Read(tensor.derived["elements"], at)
+    return Read(beside(tensor, "elements", made), at)
 
 
 def _end(extremum: _Extremum, kind: str) -> Expr:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from jaxte.autodiff.beside import all_beside, beside
 from jaxte.autodiff.overrides import Override
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY
@@ -58,7 +60,7 @@ class Rebuilt:
         """What stands for each tensor of ``graph``."""
         for tensor, new in self.table.items():
             if new is not tensor:
-                new.facts = self._facts(tensor)
+                new.with_facts(self._facts(tensor))
         order = self._order(graph)
         for tensor in order:
             self._add(tensor)
@@ -103,7 +105,7 @@ class Rebuilt:
         self.table[tensor] = new
         if batched:
             self.at[new] = 0
-        new.facts = self._facts(tensor)
+        new.with_facts(self._facts(tensor))
         if own is not None:
             self._overridden.setdefault(own, []).append(tensor)
 
@@ -170,10 +172,14 @@ class Rebuilt:
         new = self.table[tensor]
         if new is tensor or not (isinstance(tensor, Compute) and isinstance(new, Compute)):
             return
-        for kind, part in tensor.derived.items():
+        for kind, part in all_beside(tensor).items():
             moved = self.table.get(part)
             if isinstance(moved, Compute):
-                new.derived.setdefault(kind, moved)
+                beside(new, kind, partial(_itself, moved))
+
+
+def _itself(tensor: Compute) -> Compute:
+    return tensor
 
 
 @dataclass(frozen=True, eq=False)

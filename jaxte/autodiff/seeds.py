@@ -48,25 +48,26 @@ class Adjoint(Compute):
         body: Expr,
         heads: Sequence[Tensor],
         origins: Sequence[Origin] = (),
+        like: Adjoint | None = None,
     ) -> None:
         super().__init__(name, axes, body)
         self.origins = tuple(origins)
-        self.passed_on: bool = any(isinstance(head, Adjoint) and head.guarded for head in heads)
-        self.guarded: bool = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
+        if like is not None:
+            self.passed_on: bool = like.passed_on
+            self.guarded: bool = like.guarded
+            return
+        self.passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
+        self.guarded = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
 
     def planned(self) -> Adjoint:
         """The same adjoint, its sums planned."""
         body = planned_body(self)
         if body is self.body:
             return self
-        new = self.over(self.axes, body)
-        new.origins = self.origins
-        return new
+        return Adjoint(self.name, self.axes, body, (), self.origins, like=self)
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Adjoint:
-        new = Adjoint(self.name, axes, body, ())
-        new.passed_on, new.guarded = self.passed_on, self.guarded
-        return new
+        return Adjoint(self.name, axes, body, (), like=self)
 
 
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:

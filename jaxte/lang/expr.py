@@ -87,17 +87,19 @@ class Axis(Expr):
     """A variable with the half-open range ``lo <= axis < hi``; every Axis made is a different one.
 
     Attributes:
-        condition: what holds of the axis beyond its range, for ranges that depend on other axes.
+        ends: the ends of a range that depends on other axes, each where it is another than ``lo`` or ``hi``.
+        given: what else was stated of the axis.
         extent: how many values it takes.
     """
 
-    __slots__ = ("condition", "extent", "hi", "lo", "name", "reduction")
+    __slots__ = ("ends", "extent", "given", "hi", "lo", "name", "reduction")
     __match_args__ = ("name", "lo", "hi")
     name: str
     lo: Expr
     hi: Expr
     reduction: bool
-    condition: Expr
+    given: Expr
+    ends: tuple[Expr | None, Expr | None]
     extent: Expr
 
     def __new__(
@@ -107,11 +109,19 @@ class Axis(Expr):
         hi: Expr | int,
         reduction: bool = False,
         condition: Expr | None = None,
+        ends: tuple[Expr | None, Expr | None] = (None, None),
     ) -> Axis:
         low, high = as_expr(lo), as_expr(hi)
         fields = {"name": name, "lo": low, "hi": high, "extent": high - low, "reduction": reduction}
-        fields |= {"condition": TRUE if condition is None else condition, "dtype": "int32", "weak": True}
-        return new_node(cls, fields)
+        fields |= {"given": TRUE if condition is None else condition, "ends": ends}
+        return new_node(cls, {**fields, "dtype": "int32", "weak": True})
+
+    @property
+    def condition(self) -> Expr:
+        """What holds of the axis beyond its range."""
+        first, stop = self.ends
+        parts = [self.given] if first is None else [self.given, first <= self]
+        return conjunction(parts if stop is None else [*parts, self < stop])
 
 
 class Symbol(Expr):

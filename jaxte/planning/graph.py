@@ -30,9 +30,8 @@ def planned_body(tensor: Compute) -> Expr:
 
 def with_body(tensor: Compute, body: Expr) -> Compute:
     """``tensor`` with another body of the same values."""
-    made = Compute(tensor.name, tensor.axes, body)
-    made.facts = tensor.facts
-    made.override = tensor.override
+    made = tensor.renewed(body)
+    made.with_override(tensor.override)
     return made
 
 

@@ -47,13 +47,8 @@ def reduce_axis(bounds: tuple[Any, Any] | Any, name: str | None = None) -> Axis:
         raise ShapeError(f"reduce_axis {label} runs from {text(lo)} to {text(hi)}; its extent is negative")
     if isinstance(extent, Const) and int(extent.value) > MAX_EXTENT:  # type: ignore[arg-type]
         raise ShapeError(f"reduce_axis {label} has {text(extent)} points, which overflows int32")
-    if least is lo and most is hi:
-        return Axis(label, lo, hi, reduction=True)
-    # The conditions are about the axis itself, so they are made once it exists.
-    box = Axis(label, least, most, reduction=True)
-    inside = call(AND, TRUE if least is lo else lo <= box, TRUE if most is hi else box < hi)
-    object.__setattr__(box, "condition", inside)
-    return box
+    ends = (None if least is lo else lo, None if most is hi else hi)
+    return Axis(label, least, most, reduction=True, ends=ends)
 
 
 def _bound(value: Any, label: str) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
@@ -76,6 +76,11 @@ class Tensor(Operand):
             )
         return expr
 
+    def with_facts(self, facts: Iterable[Fact]) -> Self:
+        """This tensor, of whose values ``facts`` are known from now on, and no others."""
+        self.facts = tuple(facts)
+        return self
+
     def with_override(self, override: Any) -> None:
         """From now on the derivative of this tensor is ``override``, unless one stands already."""
         if self.override is None:
@@ -121,16 +126,14 @@ class Compute(Tensor):
     Attributes:
         axes: one axis for each entry of ``shape``, from 0.
         body: the scalar expression of the element at ``axes``.
-        derived: tensors that adjoints of this one need beside it, by what they are, so that all read the same.
     """
 
-    __slots__ = ("_inputs", "axes", "body", "derived")
+    __slots__ = ("_inputs", "axes", "body")
 
     def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
         super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
         self.axes = tuple(axes)
         self.body = body
-        self.derived: dict[str, Compute] = {}
         self._inputs: tuple[Tensor, ...] | None = None
 
     @property
@@ -143,6 +146,10 @@ class Compute(Tensor):
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor of the same name and kind with another definition."""
         return type(self)(self.name, axes, body)
+
+    def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
+        """A tensor of the same values, of which the same is known, written as ``body``."""
+        return Compute(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
 
     def __repr__(self) -> str:
         axes = ", ".join(a.name for a in self.axes)
@@ -239,15 +246,15 @@ def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
     one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
     for fact in listed(facts, tensor.name):
         _check_fact(tensor, fact)
-        tensor.facts = (*tensor.facts, fact)
+        tensor.with_facts([*tensor.facts, fact])
         if (
             isinstance(fact, Permutation)
             and fact.inverse is not None
             and find(fact.inverse, Permutation) is None
         ):
-            fact.inverse.facts = (*fact.inverse.facts, Permutation(tensor))
+            fact.inverse.with_facts([*fact.inverse.facts, Permutation(tensor)])
         if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
-            fact.slot.facts = (*fact.slot.facts, Within(tensor.shape[1]))
+            fact.slot.with_facts([*fact.slot.facts, Within(tensor.shape[1])])
     return tensor
 
 

@@ -18,7 +18,7 @@ from jaxte.lower.cost.work import Work
 from jaxte.lower.views.scope import Scope
 
 Search = Generator[tuple[Expr, Scope], Value, Value | None]
-GENERAL = "general"  # what reduces.py does by itself: einsum, shifted sums, jnp's reductions
+GENERAL = "general"  # what rules/reduce.py does by itself: einsum, shifted sums, jnp's reductions
 
 
 @dataclass(frozen=True)
@@ -39,30 +39,61 @@ class Candidate:
     caution: str = ""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A choice among candidates, with what ``te.explain`` says of it.
+
+    Attributes:
+        candidate: the one to write.
+        estimates: what each of them costs.
+        refused: those that are not taken whatever they cost, with the reason.
+    """
+
+    candidate: Candidate
+    estimates: tuple[Estimate, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
 def choose(body: Body, offers: Sequence[Candidate], key: str) -> Candidate:
-    """The candidate to write, with the estimates of all of them noted for ``te.explain``.
+    """The candidate to write, as :func:`chosen` says, noted for ``te.explain``."""
+    found = chosen(body.policy, body.name, offers, key)
+    noted(body, found)
+    return found.candidate
+
+
+def noted(body: Body, found: Chosen) -> None:
+    """Notes a choice for ``te.explain``."""
+    for form, reason in found.refused:
+        body.report.refuse(form, reason)
+    body.report.estimate(found.estimates)
+
+
+def chosen(policy: Policy, tensor: str, offers: Sequence[Candidate], key: str) -> Chosen:
+    """What to write.
 
     Args:
-        body: the tensor that is lowered.
+        policy: how forms are chosen.
+        tensor: the name of the tensor that is lowered.
         offers: the candidates; the first of two alike is taken.
         key: the signature of the definition, under which measurements are looked up.
     """
-    policy = body.policy
     measured = policy.measured.get(key, {})
     estimates = [
         Estimate(c.form, c.work.seconds(policy.rates), c.work.temporaries, measured.get(c.form))
         for c in offers
     ]
     cautious = frozenset(c.form for c in offers if c.caution)
-    chosen = _index(policy, body.tensor_name, estimates, cautious)
-    for n, candidate in enumerate(offers):
-        if candidate.caution and n != chosen:
-            body.refuse(candidate.form, f"{candidate.caution}: only by name, or as te.autotune measures it")
-    if policy.max_memory is not None and estimates[chosen].temporaries > policy.max_memory:
-        held = f"{estimates[chosen].form} holds {estimates[chosen].temporaries:,.0f} bytes, no form less"
-        body.refuse("within max_memory", held)
-    body.estimates += [replace(e, chosen=n == chosen, key=key) for n, e in enumerate(estimates)]
-    return offers[chosen]
+    at = _index(policy, tensor, estimates, cautious)
+    refused = [
+        (c.form, f"{c.caution}: only by name, or as te.autotune measures it")
+        for n, c in enumerate(offers)
+        if c.caution and n != at
+    ]
+    if policy.max_memory is not None and estimates[at].temporaries > policy.max_memory:
+        held = f"{estimates[at].form} holds {estimates[at].temporaries:,.0f} bytes, no form less"
+        refused.append(("within max_memory", held))
+    own = tuple(replace(e, chosen=n == at, key=key) for n, e in enumerate(estimates))
+    return Chosen(offers[at], own, tuple(refused))
 
 
 def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate], cautious: frozenset[str]) -> int:

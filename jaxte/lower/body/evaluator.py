@@ -7,24 +7,22 @@ statement of their own, as parts of long lines do (``statements.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
 from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.body.assignment import Assignment, Shared, Task
+from jaxte.lower.body.report import Report
 from jaxte.lower.body.statements import Statements
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
-from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Estimate, Value, View
-from jaxte.lower.cost.policy import Policy
+from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.match.guarded_reads import guarded_reads
-from jaxte.lower.printing.printer import Printer
 from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
 from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.intervals import (
@@ -42,59 +40,45 @@ from jaxte.lower.views.intervals import (
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, joined
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import rotation_of
-from jaxte.lower.views.scope import Scope, Widths
+from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import is_index, linear
 from jaxte.tensors.tensor import Tensor
 
-Task = Generator[tuple[Expr, Scope], Value, Value]
 _MOST_STACKED = 8
 _MOST_LEVELS = 8  # rewritings of one read, each of a dimension
 
 
 class Body(Statements):
-    """The state of lowering one tensor: statements so far, values of nodes, and the rules for compound nodes."""
+    """The state of lowering one tensor: statements so far, values of nodes, and what is noted for ``te.explain``.
 
-    def __init__(
-        self,
-        label: str,
-        target: str,
-        names: Names,
-        printer: Printer,
-        tensors: Mapping[Tensor, str],
-        rules: Mapping[str, Callable[..., Any]],
-        policy: Policy,
-        tensor_name: str,
-    ) -> None:
-        super().__init__(label, target, names, printer)
-        self.tensors = tensors
-        self.rules = rules
-        self.policy = policy
-        self.tensor_name = tensor_name
-        self.forms: list[str] = []
-        self.refused: list[tuple[str, str]] = []
-        self.estimates: list[Estimate] = []
-        self.reason = ""
-        self.rewrites: list[str] = []  # the names of those that changed something
-        self.axes: tuple[Axis, ...] = ()
-        self.padded: Mapping[Tensor, Widths] = {}  # the tensors that are read with zeros around them
-        self.direct = False  # whether reads are of the tensors themselves nevertheless
-        self.sliced: tuple[Tensor, ...] = ()  # the tensors that are read as slices without zeros around them
+    Attributes:
+        sliced: the tensors that are read as slices without zeros around them.
+    """
+
+    def __init__(self, own: Assignment, shared: Shared) -> None:
+        super().__init__(own, shared)
+        self.name = own.name
+        self.tensors = own.tensors
+        self.axes = own.axes
+        self.in_tiles = own.in_tiles
+        self.returned = own.returned
+        self.padded = own.padded
+        self.sliced = own.sliced
+        self.policy = shared.policy
+        self.report = Report()
+        self._rules = shared.rules
         self._padded_names: dict[Tensor, str] = {}
-        self.in_tiles = False  # whether this is a row that is computed together with others
-        self.guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
-        self.root: Expr | None = None  # what is evaluated
-        self.returned: Expr | None = (
-            None  # what is computed, where it is a result of the function: no loop reads it
-        )
-        self._values: dict[tuple[Expr, Scope, frozenset[Read]], Value] = {}
+        self._guarded: frozenset[Read] = frozenset()  # reads at data whose guards keep them in range
+        self._root: Expr | None = None  # what is evaluated
+        self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
 
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""
-        self.guarded = guarded_reads(root)
-        self.root = root
+        self._guarded = guarded_reads(root)
+        self._root = root
         self.survey(root)
         stack = [self._task(root, scope)]
         answer: Value | None = None
@@ -105,7 +89,7 @@ class Body(Statements):
                 stack.pop()
                 answer = finished.value
                 continue
-            answer = self._values.get((*request, self.guarded))
+            answer = self._values.get(request)
             if answer is None:
                 stack.append(self._task(*request))
         assert answer is not None
@@ -113,10 +97,17 @@ class Body(Statements):
 
     def rewrite(self, expr: Expr, rewrites: Sequence[Rewrite], scope: Scope) -> Expr:
         """``expr`` by each of ``rewrites`` in turn, noted where they change it."""
-        place = Place(self.axes, scope, self.policy, self.in_tiles)
-        found, fired = rewritten(expr, rewrites, place)
-        self.rewrites += [name for name in fired if name not in self.rewrites]
+        found, fired = rewritten(expr, rewrites, Place(self.axes, scope, self.policy, self.in_tiles))
+        self.report.fired(fired)
         return found
+
+    def read_in_slices(self, tensors: Iterable[Tensor]) -> None:
+        """``tensors`` are read as slices: XLA would compute them again for each element of the result that they are in."""
+        self.sliced += tuple(tensors)
+
+    def is_kept_in_range(self, read: Read, scope: Scope) -> bool:
+        """Whether guards keep ``read``, which is at positions that are data, in range wherever it counts."""
+        return read in self._guarded or read in scope.hits
 
     def leaks(self, node: Expr) -> bool:
         """Whether a read below ``node`` can leave its tensor where no guard holds it."""
@@ -143,7 +134,7 @@ class Body(Statements):
         value = yield from self._evaluate(node, scope)
         if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
             value = self.named(value)
-        self._values[node, scope, self.guarded] = value
+        self._values[node, scope] = value
         return value
 
     def _evaluate(self, node: Expr, scope: Scope) -> Task:
@@ -155,9 +146,9 @@ class Body(Statements):
             case Read():
                 return (yield from self._read(node, scope))
             case Reduce():
-                return (yield from self.rules["reduce"](self, node, scope))
+                return (yield from self._rules.reduce(self, node, scope))
             case Call(op) if op is SELECT:
-                return (yield from self.rules["select"](self, node, scope))
+                return (yield from self._rules.select(self, node, scope))
             case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
                 return self.condition(node, scope)
             case Call(op, (Expr() as a, Read() as b)) if op in COMPARISONS and self._fits(a, b.dtype, scope):
@@ -172,8 +163,8 @@ class Body(Statements):
         if roots is not node:
             self.survey(roots)
             return (yield roots, scope)
-        if node is self.root and node.op in (ADD, SUBTRACT):
-            total = yield from self.rules["sum"](self, node, scope)
+        if node is self._root and node.op in (ADD, SUBTRACT):
+            total = yield from self._rules.total(self, node, scope)
             if total is not None:
                 return total
         operands = []
@@ -183,11 +174,11 @@ class Body(Statements):
 
     def _read(self, node: Read, scope: Scope) -> Task:
         if any(reads_of(index) for index in node.indices):
-            return (yield from self.rules["gather"](self, node, scope))
+            return (yield from self._rules.gather(self, node, scope))
         found = self.view_of(node, scope)
         if isinstance(found, Refusal):
-            self.refuse("view", found.reason)
-            return (yield from self.rules["gather"](self, node, scope))
+            self.report.refuse("view", found.reason)
+            return (yield from self._rules.gather(self, node, scope))
         return found
 
     def view_of(self, node: Read, scope: Scope, level: int = 0) -> Value | Refusal:
@@ -232,7 +223,7 @@ class Body(Statements):
 
     def _view(self, node: Read, scope: Scope) -> Value | Refusal:
         found: View | Refusal = Refusal("")
-        if not self.direct and node.tensor in self.padded:
+        if not scope.direct and node.tensor in self.padded:
             found = scope.view(node, self.padded[node.tensor])
         source = "" if isinstance(found, Refusal) else self._padded_name(node.tensor)
         if isinstance(found, Refusal):
@@ -316,11 +307,3 @@ class Body(Statements):
             )  # a symbolic size of jax.export asks itself whether it equals an array: it does not
         operands = [self.index_value(a, scope, None) for a in (left, right)]
         return self.combine(node.op, operands, ("bool", False), scope)
-
-    def refuse(self, form: str, reason: str) -> None:
-        if (form, reason) not in self.refused:
-            self.refused.append((form, reason))
-
-    def note(self, form: str) -> None:
-        if form not in self.forms:
-            self.forms.append(form)

@@ -14,11 +14,10 @@ from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Step
 from jaxte.lower.arrays.views import Broadcast
+from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.constants import converted, folded, without_zero
-from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps, broadcast
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
-from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.intervals import simplify
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
@@ -30,14 +29,14 @@ _WIDE = {"float32": "float64", "complex64": "complex128"}
 class Statements:
     """The statements of one tensor so far, and what makes values of values."""
 
-    def __init__(self, label: str, target: str, names: Names, printer: Printer) -> None:
-        self.label = label
-        self.target = target
-        self.names = names
-        self.printer = printer
+    def __init__(self, own: Assignment, shared: Shared) -> None:
+        self.label = own.label
+        self.target = own.target
+        self.wide = own.wide
+        self.names = shared.names
+        self.printer = shared.printer
+        self.written = shared.written
         self.statements: list[AnyStatement] = []
-        self.written: dict[Node, str] = {}  # names of nodes; the bodies of one function share them
-        self.wide = False  # whether the tensor is of 64-bit floats, or reads such
 
     # --- names
 
@@ -73,8 +72,21 @@ class Statements:
         self.assign(target, code)
         self.written[code] = target
 
+    def add(self, statement: AnyStatement) -> None:
+        self.statements.append(statement)
+
     def assign(self, target: str, code: Node) -> None:
-        self.statements.append(Statement(self.label, target, code))
+        self.add(Statement(self.label, target, code))
+
+    def finish(self, code: Node) -> None:
+        """Assigns ``code`` to the target; where the last line makes it, that line does."""
+        last = self.statements[-1] if self.statements else None
+        if isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier:
+            self.statements.pop()
+            code = last.source
+            if code in self.written:
+                self.written[code] = self.target
+        self.assign(self.target, code)
 
     def step(self, node: Node, target: str = "") -> Name:
         """The name of ``node``, in a statement of its own: ``target``, or a new one."""

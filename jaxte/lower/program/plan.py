@@ -13,10 +13,12 @@ from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.leaves import Full, Name, Number, Typed
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.body.assignment import Assignment, Rules, Shared
+from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
 from jaxte.lower.code.lines import lines_of
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
@@ -32,15 +34,15 @@ from jaxte.lower.program.segments import with_segments
 from jaxte.lower.program.shared_products import with_shared_products
 from jaxte.lower.program.straight_reads import with_straight_reads
 from jaxte.lower.program.verdicts import verdict_of
+from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
-from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.reduce import reduce_value
 from jaxte.lower.rules.select import select_value
 from jaxte.lower.tiles.costs import with_costs
 from jaxte.lower.tiles.planner import tiling
 from jaxte.lower.tiles.sizes import TILES
-from jaxte.lower.tiles.text import Writer, Written, choice_of, tile_statements
+from jaxte.lower.tiles.text import Writer, Written, tile_statements
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope
@@ -48,13 +50,7 @@ from jaxte.sets.affine import linear
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
-_RULES: Mapping[str, Callable[..., Any]] = {
-    "select": select_value,
-    "reduce": reduce_value,
-    "gather": gather_value,
-    "recognise": recognised,
-    "sum": chained,
-}
+_RULES = Rules(select=select_value, reduce=reduce_value, gather=gather_value, total=chained)
 _LONGEST_FORMULA = 600
 _WIDE = ("float64", "complex128")
 
@@ -81,14 +77,14 @@ def lower(
     order = _needed(results, idents)
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
-    lowering = _Lowering(names, Printer(sizes), policy, name, params, returned)
+    lowering = _Lowering(Shared(names, Printer(sizes), policy, _RULES), name, params, returned)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_straight_reads(with_segments(with_shared_products(planned, returned, policy)))
     written = lowering.written(planned, idents)
     for (
         statement
     ) in written.statements:  # a size that no input has is an error here, not where the text is asked for
-        lines_of(statement, lowering.printer)
+        lines_of(statement, lowering.shared.printer)
     idents |= written.names
     return Program(
         own,
@@ -100,74 +96,65 @@ def lower(
         tuple(written.choices),
         tuple(lowering.functions),
         tuple(results),
-        lowering.printer,
+        lowering.shared.printer,
     )
 
 
 class _Lowering:
-    """What the parts of a program share: names, sizes, the policy, and the functions that it calls."""
+    """What the parts of a program share, and the functions that it calls."""
 
     def __init__(
-        self,
-        names: Names,
-        printer: Printer,
-        policy: Policy,
-        name: str,
-        params: Sequence[Tensor],
-        results: frozenset[Tensor],
+        self, shared: Shared, name: str, params: Sequence[Tensor], results: frozenset[Tensor]
     ) -> None:
-        self.names = names
-        self.printer = printer
-        self.policy = policy
+        self.shared = shared
         self.name = name
         self.params = params
         self.results = results
         self.externs: dict[object, str] = {}
         self.functions: list[tuple[str, Callable[..., Any]]] = []
 
-    def body(self, label: str, target: str, tensor_name: str, known: Mapping[Tensor, str]) -> Body:
-        return Body(label, target, self.names, self.printer, known, _RULES, self.policy, tensor_name)
-
     def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
         """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
         idents = dict(given)
         statements: list[AnyStatement] = []
         choices: list[Choice] = []
-        shared: dict[Node, str] = {}
+        names, policy = self.shared.names, self.shared.policy
+        shared = replace(self.shared, written={})  # the bodies of one function
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
-        platform = "tiles" if tile_of else self.policy.platform
+        platform = "tiles" if tile_of else policy.platform
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
-                writer = Writer(self.names, self.printer, self.body, lower_tensor, self.written)
+                writer = Writer(self.shared, lower_tensor, self.written)
                 found = tile_statements(tensor, idents, writer, tile_of)
                 statements += found.statements
                 idents |= found.names
-                choices += found.choices if tile_of else with_costs(found.choices, tensor, self.policy)
+                choices += found.choices if tile_of else with_costs(found.choices, tensor, policy)
                 continue
             if isinstance(tensor, Extern):
-                statements += _extern(tensor, idents, self.names, self.externs, self.functions)
+                statements += _extern(tensor, idents, names, self.externs, self.functions)
                 choices.append(Choice(tensor.name, "extern"))
                 continue
             if not isinstance(tensor, Compute):
                 raise _missing(self.name, tensor, self.params)
-            target = self.names.new(tensor.name)
-            body = self.body(tile_of or target, target, tensor.name, idents)
-            body.in_tiles = bool(tile_of)
-            body.returned = tensor.body if tensor in self.results and not tile_of else None
-            body.written = shared
+            target = names.new(tensor.name)
+            returned = tensor.body if tensor in self.results and not tile_of else None
+            own = Assignment(
+                tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of), returned=returned
+            )
+            body = lower_tensor(own, shared, tensor)
             if tensor in planned.refused:
-                body.refuse(TILES, planned.refused[tensor])
-            own = lower_tensor(body, tensor)
-            statements += own
+                body.report.refuse(TILES, planned.refused[tensor])
+            statements += body.statements
             if tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], platform)
             for sliced in body.sliced:
                 keep_apart(statements, sliced, idents[sliced], platform)
             idents[original.get(tensor, tensor)] = target
-            choice = choice_of(tensor.name, body)
+            choice = body.report.choice(tensor.name)
             if not tile_of:
-                choice = replace(choice, verdict=verdict_of(tensor, own, body.estimates))
+                verdict = verdict_of(tensor, body.statements, choice.estimates)
+                choice = replace(choice, verdict=verdict)
             choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         return Written(statements, idents, choices)
@@ -178,40 +165,41 @@ def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringErr
     return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
 
 
-def lower_tensor(body: Body, tensor: Compute) -> list[AnyStatement]:
-    """The statements that compute ``tensor``; the last one assigns it."""
-    scope = Scope(tensor.axes)
+def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
+    """The body that has lowered ``tensor``; the last of its statements assigns it."""
+    scope, policy = Scope(tensor.axes), shared.policy
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
+        body = Body(own, shared)
         body.assign(body.target, Full(tuple(a.hi for a in tensor.axes), Number(0), tensor.dtype))
-        return body.statements
-    body.axes = tensor.axes
-    root = body.rewrite(tensor.body, BEFORE_PADDING, scope)
+        return body
+    place = Place(tensor.axes, scope, policy, own.in_tiles)
+    root, before = rewritten(tensor.body, BEFORE_PADDING, place)
     # the pieces of a copy with continued ends lie inside, one after the other
-    body.padded = {} if isinstance(tensor, Extended) else paddings(root)
-    body.wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
+    padded = {} if isinstance(tensor, Extended) else paddings(root)
+    wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    root = body.rewrite(root, AFTER_PADDING, scope)
-    pieces = peeled(body, root, tensor.axes, scope)
-    if pieces:
-        write_pieces(body, root, tensor.axes, tensor.dtype, pieces)
-        return body.statements
-    value = body.evaluate(root, scope)
-    if not value.literal:
-        value = body.typed(value, tensor.dtype)
-    if value.literal:
-        code = _constant(tensor, value.code)
+    root, after = rewritten(root, AFTER_PADDING, place)
+    own = replace(own, axes=tensor.axes, padded=padded, wide=wide)
+    peeling = peeled(root, own, policy, scope)
+    if peeling.is_chosen:
+        own = replace(own, padded={}, sliced=tuple(padded))
+    body = Body(own, shared)
+    body.report.fired([*before, *after])
+    if peeling.choice is not None:
+        noted(body, peeling.choice)
+    if peeling.is_chosen:
+        write_pieces(body, root, tensor.axes, tensor.dtype, peeling.pieces)
     else:
-        code = body.full(value, tensor.axes)
-    last = body.statements[-1] if body.statements else None
-    own = isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier
-    if own and isinstance(last, Statement):  # the last line is the tensor itself
-        body.statements.pop()
-        code = last.source
-        if code in body.written:
-            body.written[code] = body.target
-    body.assign(body.target, code)
-    return body.statements
+        body.finish(_code(body, body.evaluate(root, scope), tensor))
+    return body
+
+
+def _code(body: Body, value: Value, tensor: Compute) -> Node:
+    """``value`` as an array of the dtype and over all axes of ``tensor``."""
+    if value.literal:
+        return _constant(tensor, value.code)
+    return body.full(body.typed(value, tensor.dtype), tensor.axes)
 
 
 def _constant(tensor: Compute, number: Node) -> Node:

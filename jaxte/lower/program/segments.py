@@ -40,8 +40,7 @@ def with_segments(planned: Tiling) -> Tiling:
         if body is item.body:
             order.append(item)
             continue
-        renewed = Compute(item.name, item.axes, body)
-        renewed.facts = item.facts
+        renewed = item.renewed(body)
         order += [*inner, renewed]
         new[original.get(item, item)] = renewed
     return replace(planned, order=tuple(order), stand_ins={**planned.stand_ins, **new}) if new else planned

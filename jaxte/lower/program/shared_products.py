@@ -76,8 +76,7 @@ def _renewed(planned: Tiling, tables: dict[Compute, dict[Expr, Expr]], results: 
         return planned
     found: dict[Tensor, Compute] = {}
     for tensor, table in tables.items():
-        found[tensor] = Compute(tensor.name, tensor.axes, substitute(tensor.body, table))
-        found[tensor].facts = tensor.facts
+        found[tensor] = tensor.renewed(substitute(tensor.body, table))
     order = [found.get(t, t) if isinstance(t, Compute) else t for t in planned.order]
     read = {source for item in order for source in item.inputs}
     unread = {t for own in tables for t in own.inputs if isinstance(t, Compute) and t not in read}

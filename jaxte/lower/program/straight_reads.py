@@ -26,8 +26,7 @@ def with_straight_reads(planned: Tiling) -> Tiling:
             continue
         order += [copy for copy in found.copies if copy not in made]
         made.update(found.copies)
-        straight = Compute(item.name, item.axes, found.body)
-        straight.facts = item.facts
+        straight = item.renewed(found.body)
         order.append(straight)
         new[original.get(item, item)] = straight
     return replace(planned, order=tuple(order), stand_ins={**planned.stand_ins, **new}) if new else planned

@@ -40,8 +40,7 @@ def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
             body = _rewritten(tensor.body, places, new)
             if tensor in places or body is not tensor.body:
                 axes = [tensor.axes[n] for n in places.get(tensor, range(tensor.ndim))]
-                new[tensor] = Compute(tensor.name, axes, body)
-                new[tensor].facts = tensor.facts
+                new[tensor] = tensor.renewed(body, axes)
     return tuple(new.get(t, t) for t in outputs)
 
 

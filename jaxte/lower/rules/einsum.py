@@ -17,7 +17,8 @@ from jaxte.lower.arrays.leaves import Name, Number, size
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.reductions import Reduced
-from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.body.assignment import Task
+from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import extent_of
@@ -284,7 +285,7 @@ def reduced_call(
     left = tuple(d for d in value.dims if not among(d, reduced))
     # under x64 JAX would widen integers
     widened = function in ("sum", "prod") and not dtype.startswith(("f", "b", "c"))
-    body.note(function)
+    body.report.note(function)
     node = Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
     result = Value(node, left, (dtype, False))
     result = body.in_order(result, scope)
@@ -303,7 +304,7 @@ def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job
             break
         values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
         node = Einsum(node.spec, tuple(v.code for v in values))
-    body.note("einsum")
+    body.report.note("einsum")
     value = Value(node, out, (values[0].dtype, False))
     return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
 

@@ -13,7 +13,8 @@ from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
 from jaxte.lower.arrays.leaves import Name, Typed, number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.body.assignment import Task
+from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.python_text import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
@@ -50,7 +51,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
             arrays[n] = body.index_value(own, scope, None)
             taken |= {own}  # type: ignore[arg-type]
     if has_data:
-        body.reason = f"`{text(node)}` is read at positions that are data"
+        body.report.because(f"`{text(node)}` is read at positions that are data")
     return _indexed(body, node, arrays, affine, scope)
 
 
@@ -67,19 +68,19 @@ def _indexed(
     base = body.tensor(node.tensor)
     limits = list(zip(node.indices, affine, node.tensor.shape, strict=True))
     wanted = tuple(d for d in scope.order if among(d, found))
-    modes = _modes(body, node, limits)
+    modes = _modes(body.is_kept_in_range(node, scope), limits)
     form = GATHER
     if len(chosen) == 1 and affine[chosen[0]] is None:
         position = Value(broadcast(arrays[chosen[0]], dims), dims, arrays[chosen[0]].kind)  # type: ignore[arg-type, union-attr]
         form = form_of(body, node, position, chosen[0], scope)
-    body.note(form)
+    body.report.note(form)
     if form == ONE_HOT:
         inside = modes[0] != FILL
         value = one_hot_value(body, node, position, chosen[0], kept, inside)
     elif form == BY_INVERSE:
         inverse = inverse_of(substitute(node, dict(scope.table)))
         assert inverse is not None
-        body.reason = f"`{text(node)}` is written to its place by {inverse.name}, each row once"
+        body.report.because(f"`{text(node)}` is written to its place by {inverse.name}, each row once")
         value = Value(scatter_code(base, body.tensor(inverse)), found, (node.dtype, False))
     else:
         value = Value(_gathered(body, node, base, positions, modes), found, (node.dtype, False))
@@ -104,7 +105,7 @@ def _name(base: Name, positions: Sequence[Node | None]) -> str:
     return "_".join([base.identifier, *(p.identifier for p in positions if isinstance(p, Name))])
 
 
-def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
+def _modes(kept: bool, limits: Sequence[tuple[Expr, Expr | None, Expr | int]]) -> list[str]:
     """What a gather may do out of range, the fastest first: anything where that is known not to happen, or does not count.
 
     None at all where no position is data and all are in range: that is an index as Python has it.
@@ -113,7 +114,7 @@ def _modes(body: Body, node: Read, limits: Sequence[tuple[Expr, Expr | None, Exp
         return []
     if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
         return [IN_BOUNDS]
-    return [CLIP, FILL] if node in body.guarded else [FILL]
+    return [CLIP, FILL] if kept else [FILL]
 
 
 def _known_inside(index: Expr, extent: Expr | int) -> bool:

@@ -52,7 +52,7 @@ def _leaves_most(guard: Expr, scope: Scope) -> bool:
 
 def _is_slice(body: Body, read: Read, scope: Scope) -> bool:
     """Whether a read is of elements that exist, those around its tensor included."""
-    if body.direct or any(reads_of(index) for index in read.indices):
+    if scope.direct or any(reads_of(index) for index in read.indices):
         return False
     if read.tensor not in body.padded:
         return surely_inside(read)

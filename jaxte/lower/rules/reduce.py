@@ -17,11 +17,13 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Combined, Position
 from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.arrays.views import View
-from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.body.assignment import Task
+from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import OPS, few_positions
+from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
@@ -56,7 +58,7 @@ def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
     parts = split_conditions(node.where, inner)
     if parts is None or any(known(d.hi) == 0 for d in dims):
         return (yield identity, scope)
-    found = yield from body.rules["recognise"](body, node, scope)
+    found = yield from recognised(body, node, scope)
     if found is not None:
         return found
     if node.reducer.name == "sum":
@@ -102,7 +104,7 @@ def _simple(
         return (yield from guarded(body, outer, identity, scope, make))
     dim = overlapping([expr], dims, scope, 32)
     if dim is not None:
-        body.note("shifted slices")
+        body.report.note("shifted slices")
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
     dim = few_positions(expr, dims, lambda e: dims_under(e, scope))
     if dim is not None:
@@ -174,7 +176,7 @@ def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task
         return reduced_call(body, function, whole, dims, scope, node.dtype)
     if len(dims) > 1:
         code = View(code, Reshape((*(d.hi for d in out), as_expr(-1))))
-    body.note(node.reducer.name)
+    body.report.note(node.reducer.name)
     return Value(Position(node.reducer.name, code, len(out)), out, (node.dtype, False))
 
 
@@ -207,7 +209,7 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
         for n, identity in enumerate(node.reducer.identity)
     )
     axes = tuple(place_of(d, order) for d in dims)
-    body.note("reduce")
+    body.report.note("reduce")
     out, kind = tuple(d for d in order if not among(d, dims)), (node.dtype, False)
     results: Node = Combined(node.reducer, tuple(operands), starts, axes)
     if node.reducer.arity > 1:

@@ -18,11 +18,13 @@ from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Broadcast, Spread
-from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.body.assignment import Task
+from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.python_text import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition
+from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.views.condition_box import (
     Box,
     box_of,
@@ -50,7 +52,7 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
         return body.cast(value, node.dtype) if value.dtype != node.dtype else value
     whole = isinstance(taken, Reduce) and isinstance(other, Const) and not other.value
     if isinstance(taken, Reduce) and whole and point_condition(taken, scope) is None:
-        found = yield from body.rules["recognise"](body, taken, scope, parts)
+        found = yield from recognised(body, taken, scope, parts)
         if found is not None:
             return found
     if len(parts) == 1:
@@ -322,5 +324,5 @@ def _concatenated(body: Body, pieces: Sequence[tuple[Box, Expr]], node: Call, sc
         if not value.dims or any(known(d.hi) != 1 for d in own if not among(d, value.dims)):
             code = Broadcast(code, tuple(d.hi for d in own))
         parts.append(code)
-    body.note("concatenate")
+    body.report.note("concatenate")
     return Value(Joined(tuple(parts), place_of(dim, dims)), dims, (node.dtype, False))

@@ -16,7 +16,8 @@ from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.leaves import Number
-from jaxte.lower.body.evaluator import Body, Task
+from jaxte.lower.body.assignment import Task
+from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import FEW
 from jaxte.lower.match.product import Factor
@@ -253,7 +254,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         if small is None:
             return (yield from contraction(body, job, scope))
         return (yield from _stacked(body, job, scope, small))
-    body.note("shift-and-add")
+    body.report.note("shift-and-add")
     count = known(dim.hi) or 0
     rest = tuple(d for d in job.reduced if d is not dim)
     masked = job.masked or has_many_positions(job.factors, job.reduced, scope, job.budget)
@@ -292,5 +293,5 @@ def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     for position in range(count):
         value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
         values.append(body.cast(value, job.dtype) if value.literal else value)
-    body.note("stacked sums")
+    body.report.note("stacked sums")
     return body.stack(values, dim, scope)

@@ -62,8 +62,7 @@ def split_products(
         elif tensor not in splits:
             body = _rewritten(tensor.body, splits, cores, new)
             if body is not tensor.body:
-                new[tensor] = Compute(tensor.name, tensor.axes, body)
-                new[tensor].facts = tensor.facts
+                new[tensor] = tensor.renewed(body)
             found.append(new.get(tensor, tensor))
         elif not isinstance(splits[tensor].core, Read):
             core = splits[tensor].core

@@ -63,8 +63,7 @@ def split_positions(
         else:
             body = _read_in_pieces(_at_positions(tensor, dims), pieces, new)
             if body is not tensor.body:
-                new[tensor] = Compute(tensor.name, tensor.axes, body)
-                new[tensor].facts = tensor.facts
+                new[tensor] = tensor.renewed(body)
             found.append(new.get(tensor, tensor))
     counts: dict[Tensor, int] = {t: len(own.tensors) for own in pieces.values() for t in own.tensors}
     return found, new, counts

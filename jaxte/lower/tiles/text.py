@@ -14,20 +14,18 @@ from jaxte.lower.arrays.loops import Carried, Joined, MapOver, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.views import View
+from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
-from jaxte.lower.printing.printer import Printer
 from jaxte.lower.tiles.blocks import Slice, Window
 from jaxte.lower.tiles.carried_sums import Update, carried
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Compute, Tensor
 
-MakeBody = Callable[[str, str, str, Mapping[Tensor, str]], Body]
-Lower = Callable[[Body, Compute], list[AnyStatement]]
+Lower = Callable[[Assignment, Shared, Compute], Body]
 
 
 @dataclass(frozen=True)
@@ -50,16 +48,12 @@ class Writer:
     """What is needed to write tiles.
 
     Attributes:
-        names: gives new ones.
-        printer: writes nodes.
-        make_body: makes a body for (label, target, name of the tensor, names of tensors).
-        lower: the statements that compute a tensor.
+        shared: names, printer, policy and rules of the function.
+        lower: lowers a tensor.
         program: the statements of all that a tile computes, given the names of what exists, and a label.
     """
 
-    names: Names
-    printer: Printer
-    make_body: MakeBody
+    shared: Shared
     lower: Lower
     program: Callable[[Tiling, Mapping[Tensor, str], str], Written]
 
@@ -73,7 +67,7 @@ def tile_statements(tiles: Tiles, idents: Mapping[Tensor, str], writer: Writer, 
         writer: writes what the pass consists of.
         scope: the named scope that it is part of; by default its own.
     """
-    names = writer.names
+    names = writer.shared.names
     targets: dict[Tensor, str] = {whole: names.new(whole.name) for whole in tiles.wholes}
     label = next(iter(targets.values()))
     scope = scope or label
@@ -113,7 +107,7 @@ class _Text:
 
     def handed(self, targets: Mapping[Tensor, str]) -> list[AnyStatement]:
         """The statements that name what the tile is handed."""
-        names, blocks = self.writer.names, self.blocks
+        names, blocks = self.writer.shared.names, self.blocks
         for update in self.tiles.updates:
             self.so_far[update.whole] = names.new(f"{targets[update.whole]}_so_far")
         carry = list(self.so_far.values())
@@ -156,7 +150,9 @@ class _Text:
         if isinstance(source, Tensor):
             label = self.known[source]
         else:
-            label = self.writer.names.new(f"{piece.part.name}_all" if piece.windows else piece.part.name)
+            label = self.writer.shared.names.new(
+                f"{piece.part.name}_all" if piece.windows else piece.part.name
+            )
             self._prepare(source, label)
         own = Name(label, tuple(as_expr(e) for e in source.shape), (source.dtype, False))
         before, widths = {}, [(0, 0)] * len(own.shape)
@@ -166,7 +162,7 @@ class _Text:
             before[window.dim], widths[window.dim] = low, (low, high)
         if any(w != (0, 0) for w in widths):
             padded = View(own, Pad(tuple((as_expr(a), as_expr(b)) for a, b in widths)))
-            name = self.writer.names.new(f"{label}_padded")
+            name = self.writer.shared.names.new(f"{label}_padded")
             self.statements.append(Statement(self.scope, name, padded))
             own = Name(name, padded.shape, padded.kind)
         return own, before
@@ -180,7 +176,7 @@ class _Text:
         return DynamicSlice(source, own, sizes, self.reads_starts)
 
     def _prepare(self, array: Array, label: str) -> None:
-        body = self.writer.make_body(self.scope, label, label, self.known)
+        body = Body(Assignment(self.scope, label, label, self.known), self.writer.shared)
         axes: tuple[Axis, ...] = array.axes
         value = body.cast(body.evaluate(array.body, Scope(axes)), array.dtype)
         code = body.full(Value(value.code, value.dims, value.kind, value.literal), axes)
@@ -221,8 +217,8 @@ class _Text:
     def _begun(self, update: Update) -> Node:
         """The carried tensor before the first tile."""
         constant = carried(update)
-        body = self.writer.make_body(self.scope, self.scope, constant.name, self.known)
-        last = self.writer.lower(body, constant)[-1]
+        own = Assignment(self.scope, self.scope, constant.name, self.known)
+        last = self.writer.lower(own, self.writer.shared, constant).statements[-1]
         assert isinstance(last, Statement)
         return last.source
 
@@ -296,14 +292,6 @@ def _returning(
     elif len(rows) == 1 and isinstance(last, Statement) and last.target == rows[0].identifier:
         statements, result = statements[:-1], last.source
     return Function(scope, name, tuple(params), tuple(statements), result)
-
-
-def choice_of(tensor: str, body: Body) -> Choice:
-    """What became of a tensor, as its body noted it."""
-    form = " + ".join(body.forms) or "elementwise"
-    return Choice(
-        tensor, form, tuple(body.refused), body.reason, tuple(body.estimates), rewrites=tuple(body.rewrites)
-    )
 
 
 def _choices(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:

@@ -30,11 +30,15 @@ class Scope:
     order: the dimensions, in the order in which arrays have them.
     table: axes of the body in terms of dimensions; an axis that is missing stands for itself.
     depth: how many restrictions lie between this scope and the body's own.
+    direct: whether reads are of the tensors themselves, also of those that have zeros around them elsewhere.
+    hits: reads at positions that are data which only count where they are in range.
     """
 
     order: tuple[Axis, ...]
     table: Mapping[Axis, Expr] = field(default_factory=dict)
     depth: int = 0
+    direct: bool = False
+    hits: frozenset[Read] = frozenset()
     _derived: dict[object, Any] = field(default_factory=dict, repr=False)
 
     def index(self, expr: Expr) -> Expr:
@@ -87,7 +91,7 @@ class Scope:
             order = (*self.order[:position], *new, *self.order[position + 1 :])
             table = {axis: normal(substitute(value, {dim: meaning})) for axis, value in self.table.items()}
             table[dim] = meaning
-            self._derived[key] = Scope(order, table, self.depth + deeper)
+            self._derived[key] = Scope(order, table, self.depth + deeper, self.direct, self.hits)
         return self._derived[key]
 
     def restrict(self, dim: Axis, start: Expr, step: int, count: Expr) -> tuple[Scope, Axis]:
@@ -112,7 +116,7 @@ class Scope:
                 else:
                     own.append(Axis(axis.name, 0, normal(axis.extent)))
                     table[axis] = own[-1] + axis.lo
-            self._derived[key] = Scope((*self.order, *own), table, self.depth)
+            self._derived[key] = Scope((*self.order, *own), table, self.depth, self.direct, self.hits)
         scope = self._derived[key]
         return scope, scope.order[len(self.order) :]
 
@@ -122,8 +126,16 @@ class Scope:
         if identical(tuple(order), self.order):
             return self
         if key not in self._derived:
-            self._derived[key] = Scope(tuple(order), self.table, self.depth)
+            self._derived[key] = Scope(tuple(order), self.table, self.depth, self.direct, self.hits)
         return self._derived[key]
+
+    def reading(self, direct: bool) -> Scope:
+        """The same scope with reads of the tensors themselves, or as the body reads elsewhere."""
+        return self if direct is self.direct else Scope(self.order, self.table, self.depth, direct, self.hits)
+
+    def hitting(self, reads: frozenset[Read]) -> Scope:
+        """The same scope in which ``reads`` count only where they are in range."""
+        return Scope(self.order, self.table, self.depth, self.direct, self.hits | reads) if reads else self
 
 
 def is_inside(read: Read, scope: Scope) -> bool:

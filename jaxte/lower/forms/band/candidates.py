@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from math import prod
 
-from jaxte.lang.expr import Axis, Reduce
-from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lang.expr import Axis
+from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_of
-from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import way
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.blocks_text import band_source, blocks_of
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
@@ -20,28 +20,16 @@ BLOCKS = "block-skew"
 SLICES = "shifted products"
 
 
-def band_candidates(body: Body, spec: BandSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Candidate]:
     """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
-
-    def candidate(form: str, work: Work, source: Callable[[Sequence[Node]], Node]) -> Candidate:
-        def write() -> Search:
-            operands = yield from operands_of(body, spec.operands)
-            body.note(form)
-            return Value(source(operands), axes, (node.dtype, False))
-
-        return Candidate(form, work, write)
-
-    skewed = skewed_band(spec)
-    yield candidate(
-        BLOCKS, band_work(spec), lambda operands: band_source(spec, operands, body.shared, skewed)
-    )
+    blocks = partial(band_source, spec, assign=body.shared, skewed=skewed_band(spec))
+    yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, blocks)
     refusal = refusal_of_slices(spec)
     if refusal is None:
-        yield candidate(
-            SLICES, slices_work(spec), lambda operands: slices_source(spec, operands, body.shared)
-        )
+        slices = partial(slices_source, spec, assign=body.shared)
+        yield way(body, wanted, SLICES, slices_work(spec), spec.operands, slices)
     elif refusal.reason:
-        body.refuse(SLICES, refusal.reason)
+        body.report.refuse(SLICES, refusal.reason)
 
 
 def skewed_band(spec: BandSpec) -> int:

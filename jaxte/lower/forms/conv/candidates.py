@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ONE, ZERO, Axis, Reduce, as_expr
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lang.expr import ONE, ZERO, Axis, as_expr
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
 from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
@@ -33,11 +35,13 @@ from jaxte.lower.forms.conv.residue_classes import Classes, classes_source, resi
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source, specify
 from jaxte.lower.forms.conv.toeplitz_candidates import toeplitz_candidates
 
+CONVOLUTION = "convolution"
 PER_GROUP = "convolution per group"
 GROUPED = "grouped convolution"  # a name to go without: by itself it is a convolution as others
 ONE_PASS = "sums in one pass"
 CLASSES = "residue classes"
 FOLDED = "folded convolution"
+FOLDED_GROUPS = f"{FOLDED} per group"
 IMAGES = "product per image"
 _CALL = 20  # kernels that the call of one more convolution takes as long as
 _LANES = 16  # output features that are computed at the same time, whether there are as many or not
@@ -45,109 +49,83 @@ _ONE_CORE = 64  # output features that a core has alone
 _SHARED = 100_000  # elements of the kernel from which on others are given some
 
 
-def convolution_candidates(
-    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
+def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
     """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
+    axes, node = wanted.axes, wanted.node
     spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
     if any(extent is ZERO for operand in spec.operands for extent in operand.shape):
-        body.refuse("convolution", "nothing is read of an operand")  # and XLA takes no window of no element
+        body.report.refuse(
+            "convolution", "nothing is read of an operand"
+        )  # and XLA takes no window of no element
         return
 
-    def write() -> Search:
-        operands = yield from operands_of(body, spec.operands)
-        body.note("convolution")
-        return Value(convolution_source(spec, operands), axes, (node.dtype, False))
-
-    def write_groups() -> Search:
-        operands = yield from operands_of(body, spec.operands)
-        body.note(PER_GROUP)
-        return Value(groups_source(spec, operands), axes, (node.dtype, False))
+    def own(form: str, work: Work, source: Callable[[list[Node]], Node]) -> Candidate:
+        return way(body, wanted, form, work, spec.operands, source)
 
     if spec.groups is ONE or GROUPED not in body.policy.without:
-        yield Candidate("convolution", convolution_work(spec, axes), write)
-    yield from toeplitz_candidates(body, found, axes, node)
-    yield from fourier_candidates(body, found, axes, node)
+        yield own(CONVOLUTION, convolution_work(spec, axes), partial(convolution_source, spec))
+    yield from toeplitz_candidates(body, found, wanted)
+    yield from fourier_candidates(body, found, wanted)
     classes = residue_classes(spec)
     if isinstance(classes, Refusal):
         if any(alpha > 1 for alpha in spec.lhs_dilation):
-            body.refuse(CLASSES, classes.reason)
+            body.report.refuse(CLASSES, classes.reason)
     else:
-
-        def write_classes(classes: tuple[Classes, ...] = classes) -> Search:
-            operands = yield from operands_of(body, spec.operands)
-            body.note(CLASSES)
-            return Value(classes_source(spec, classes, operands), axes, (node.dtype, False))
-
-        yield Candidate(CLASSES, classes_work(spec, axes, classes), write_classes)
+        yield own(CLASSES, classes_work(spec, axes, classes), partial(classes_source, spec, classes))
     groups = groups_of(spec)
     if isinstance(groups, Refusal):
         if spec.groups is not ONE:
-            body.refuse(PER_GROUP, groups.reason)
+            body.report.refuse(PER_GROUP, groups.reason)
     else:
-        yield Candidate(PER_GROUP, groups_work(spec, axes, groups), write_groups)
-    yield from _folded(body, spec, axes, node)
-    yield from _images(body, spec, axes, node)
+        yield own(PER_GROUP, groups_work(spec, axes, groups), partial(groups_source, spec))
+    yield from _folded(body, spec, wanted)
+    yield from _images(body, spec, wanted)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
-    if isinstance(sums, Refusal):
-        return
-
-    def write_sums(sums: TapSumsSpec = sums) -> Search:
-        operands = yield from operands_of(body, sums.operands)
-        body.note(ONE_PASS)
-        return Value(tap_sums_source(sums, operands, body.step), axes, (node.dtype, False))
-
-    yield Candidate(ONE_PASS, tap_sums_work(sums), write_sums)
+    if not isinstance(sums, Refusal):
+        source = partial(tap_sums_source, sums, step=body.step)
+        yield way(body, wanted, ONE_PASS, tap_sums_work(sums), sums.operands, source)
 
 
-def _folded(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+def _folded(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
     """Three dimensions or more as two, whose groups may be apart."""
+    axes = wanted.axes
     folds = folds_of(spec)
     if isinstance(folds, Refusal):
         if len(spec.strides) > RANK:
-            body.refuse(FOLDED, folds.reason)
+            body.report.refuse(FOLDED, folds.reason)
         return
     left = folds[-1].spec
     copies = folded_copies(spec, axes, folds)
     groups = groups_of(left)
     works = {FOLDED: convolution_work(left, axes)}
     if not isinstance(groups, Refusal):
-        works[f"{FOLDED} per group"] = groups_work(left, axes, groups)
+        works[FOLDED_GROUPS] = groups_work(left, axes, groups)
     for form, work in works.items():
-
-        def write(form: str = form) -> Search:
-            operands = yield from operands_of(body, spec.operands)
-            body.note(form)
-            grouped = form != FOLDED
-            value = folded_source(spec, folds, operands, body.step, grouped)
-            return Value(value, axes, (node.dtype, False))
-
-        yield Candidate(form, work + copies, write)
+        source = partial(folded_source, spec, folds, step=body.step, grouped=form != FOLDED)
+        yield way(body, wanted, form, work + copies, spec.operands, source)
 
 
-def _images(body: Body, spec: ConvolutionSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+def _images(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
     """A matrix product for each image, on the CPU."""
     image = image_of(spec)
     if isinstance(image, Refusal):
-        body.refuse(IMAGES, image.reason)
+        body.report.refuse(IMAGES, image.reason)
         return
     if body.policy.platform != "cpu":
-        body.refuse(IMAGES, "other platforms have convolutions that use all of their cores")
+        body.report.refuse(IMAGES, "other platforms have convolutions that use all of their cores")
         return
-    work, held = image_work(spec, axes, image), held_bytes(spec, axes)
+    work, held = image_work(spec, wanted.axes, image), held_bytes(spec, wanted.axes)
     more = work.temporaries > held
     caution = f"copies of one image take {work.temporaries:,.0f} bytes, all images {held:,}" if more else ""
 
-    def write(image: Image = image) -> Search:
-        operands = yield from operands_of(body, spec.operands)
-        body.note(IMAGES)
+    def source(operands: list[Node], image: Image = image) -> Node:
         kernel, name = body.names.new(f"{body.target}_kernel"), body.names.new(f"{body.target}_image")
         matrix = body.step(kernel_source(spec, image, operands[1]), kernel)
         function = image_function(spec, image, matrix, body.label, name)
-        body.statements.append(function)
-        return Value(images_source(spec, image, function, operands), axes, (node.dtype, False))
+        body.add(function)
+        return images_source(spec, image, function, operands)
 
-    yield Candidate(IMAGES, work, write, caution)
+    yield way(body, wanted, IMAGES, work, spec.operands, source, caution)
 
 
 def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log2
 
-from jaxte.lang.expr import Axis, Reduce
+from jaxte.lang.expr import Reduce
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
@@ -20,18 +21,17 @@ FORM = "Fourier transform"
 CAUTION = "rounds relative to the largest result, and an inf or nan anywhere is nan everywhere"
 
 
-def fourier_candidates(
-    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
+def fourier_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
     """The product of transforms, where operands and result are long."""
+    axes, node = wanted.axes, wanted.node
     windows = fourier_windows(found.match, node.dtype)
     if isinstance(windows, Refusal):
         return
 
     def write(windows: list[Window] = windows) -> Search:
         spec = fourier_spec(found.match, windows, axes, node.dtype, found.outer, found.guards)
-        operands = yield from operands_of(body, spec.operands)
-        body.note(FORM)
+        operands = yield from operands_of(body, spec.operands, wanted.scope)
+        body.report.note(FORM)
         return Value(fourier_source(spec, operands, body.step), axes, (node.dtype, False))
 
     yield Candidate(FORM, _work(found, windows, node), write, CAUTION)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Reduce
+from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.recognise import Matched
@@ -23,21 +24,15 @@ MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"
 
 
-def toeplitz_candidates(
-    body: Body, found: Matched, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
+def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
     """The matrix of the operand for which it takes less, and the product summed along its diagonals."""
-    specs = recognise_toeplitz(found.match, axes, node.dtype, found.outer, found.guards)
+    specs = recognise_toeplitz(found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards)
     if isinstance(specs, Refusal):
         return
 
     def candidate(form: str, spec: ToeplitzSpec) -> Candidate:
-        def write() -> Search:
-            operands = yield from operands_of(body, spec.operands)
-            body.note(form)
-            return Value(toeplitz_source(spec, operands, body.step), axes, (node.dtype, False))
-
-        return Candidate(form, toeplitz_work(spec), write)
+        source = partial(toeplitz_source, spec, assign=body.step)
+        return way(body, wanted, form, toeplitz_work(spec), spec.operands, source)
 
     matrices = [candidate(MATRIX, s) for s in specs if s.kind != OUT]
     yield min(matrices, key=lambda c: c.work.seconds(body.policy.rates))

@@ -47,7 +47,7 @@ def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> s
     axes = [d for d in scope.order if d in free_axes(current)]
     chosen = choose(body, offers, signature(axes, current))
     if chosen.caution:
-        body.reason = chosen.caution
+        body.report.because(chosen.caution)
     return chosen.form
 
 

@@ -19,9 +19,10 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Range
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.python_text import apply_steps
-from jaxte.lower.code.spec import array
+from jaxte.lower.code.spec import Refusal, array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import gathered_rows
 from jaxte.lower.cost.work import Work, points
@@ -33,24 +34,28 @@ _FEW = 7  # columns that are added as they stand; a column that is left over in 
 _ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
 
 
-def halves_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
-    """The sum ``node`` at each point of ``axes`` by halves, where it is of rows that two gathers read and nothing else does."""
-    gathers = _gathers(axes, node)
-    if body.policy.platform != "cpu" or body.in_tiles or len(gathers) < 2:
-        return
+def halves_candidates(body: Body, gathers: Sequence[Read], wanted: Wanted) -> Iterator[Candidate]:
+    """The sum by halves, where it is of rows that two gathers read and nothing else does."""
+    axes, node = wanted.axes, wanted.node
     if any(_is_written(body, read) for read in gathers):
         return
     (features,) = node.axes
     rows = array((*axes, features), node.exprs[0])
 
     def write() -> Search:
-        body.note(HALVES)
+        body.report.note(HALVES)
         body.survey(rows.body)
-        (summed,) = yield from operands_of(body, [rows])
+        (summed,) = yield from operands_of(body, [rows], wanted.scope)
         count = known(features.hi) or 0
         return Value(_added(summed, count, len(axes), body.step), axes, (node.dtype, False))
 
     yield Candidate(HALVES, Work(tap=points(axes) * points(node.axes), kernel=2), write)
+
+
+def gathered_pairs(axes: Sequence[Axis], node: Reduce) -> list[Read] | Refusal:
+    """The rows that ``node`` sums, if it is a sum over one axis of products of them."""
+    found = _gathers(axes, node)
+    return found if len(found) > 1 else Refusal("")
 
 
 def _gathers(axes: Sequence[Axis], node: Reduce) -> list[Read]:

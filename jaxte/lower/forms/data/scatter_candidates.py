@@ -12,10 +12,11 @@ from math import log2, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import Axis, Expr, Reduce
+from jaxte.lang.expr import Expr
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of
@@ -24,54 +25,47 @@ from jaxte.lower.forms.data.text import one_hot_source, scatter_source, sorted_s
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.views.scope import Scope
 
+SORTED, ONE_HOT = "sorted scatter-add", "one-hot product"
 Source = Callable[[ScatterSpec, Sequence[Node]], Node]
 
 
-def scatter_candidates(
-    body: Body, spec: ScatterSpec, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
+def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
     """A scatter-add, one of sorted positions, and a product with the one-hot matrix of the positions."""
+    node = wanted.node
     values = prod(extent_of(e) for e in spec.values.shape)
     width = dtypes.width(node.dtype)
     moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
-    yield _candidate(body, spec, axes, node, FORMS[node.reducer.name], moved, scatter_source)
+    yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
     if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
         return
     rows = prod(extent_of(e) for e in spec.indices[0].shape)
     order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)
-    yield _candidate(body, spec, axes, node, "sorted scatter-add", moved + order, sorted_scatter_source)
+    yield _candidate(body, spec, wanted, SORTED, moved + order, sorted_scatter_source)
     extent = extent_of(spec.shape[spec.target])
     hot = width * rows * extent
     product = Work(dot=2.0 * values * extent, stream=2.0 * hot, temporaries=hot, kernel=2)
-    yield _candidate(body, spec, axes, node, "one-hot product", product, one_hot_source)
+    yield _candidate(body, spec, wanted, ONE_HOT, product, one_hot_source)
 
 
 def _candidate(
-    body: Body,
-    spec: ScatterSpec,
-    axes: tuple[Axis, ...],
-    node: Reduce,
-    form: str,
-    work: Work,
-    source: Source,
+    body: Body, spec: ScatterSpec, wanted: Wanted, form: str, work: Work, source: Source
 ) -> Candidate:
     def write() -> Search:
-        operands = yield from scatter_operands(body, spec)
-        body.note(form)
+        operands = yield from scatter_operands(body, spec, wanted.scope)
+        body.report.note(form)
         if "scatter" in form:
-            body.reason = spec.reason
-        return Value(source(spec, operands), axes, (node.dtype, False))
+            body.report.because(spec.reason)
+        return Value(source(spec, operands), wanted.axes, (wanted.node.dtype, False))
 
     return Candidate(form, work, write)
 
 
-def scatter_operands(body: Body, spec: ScatterSpec) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
+def scatter_operands(
+    body: Body, spec: ScatterSpec, scope: Scope
+) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
     """The nodes of the operands of ``spec``; what falls outside of the output may be anything."""
     body.survey(spec.values.body)
     # Single elements are as well filled in, as others do that read them: then there is one gather for all.
     rows = len(spec.values.axes) > spec.block
     hits = guarded_reads(spec.values.body, spec.hits if rows else ())
-    guarded, body.guarded = body.guarded, body.guarded | hits
-    operands = yield from operands_of(body, spec.operands)
-    body.guarded = guarded
-    return operands
+    return (yield from operands_of(body, spec.operands, scope.hitting(hits)))

@@ -14,8 +14,9 @@ from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Search, choose
+from jaxte.lower.body.candidates import Search, chosen, noted
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
@@ -40,10 +41,10 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     links = [link for link in links if _alike(link[2], links[0][2])]
     if not 1 < len(links) or len(terms) > _MOST:
         return None
-    links = [link for link in links if _is_added(body, link, axes)]
+    links = [link for link in links if _is_added(body, link, axes, scope)]
     if not links:
         return None
-    array = yield from _array(body, links)
+    array = yield from _array(body, links, scope)
     total = Value(in_order(links[0][2], array), axes, (node.dtype, False))
     taken = [term for term, *_ in links]
     for expr, negative in [term for term in terms if not among(term, taken)]:
@@ -110,23 +111,24 @@ def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
     return identical((one.shape, one.order, one.dtype), (other.shape, other.order, other.dtype))
 
 
-def _is_added(body: Body, link: Link, axes: tuple[Axis, ...]) -> bool:
+def _is_added(body: Body, link: Link, axes: tuple[Axis, ...], scope: Scope) -> bool:
     """Whether the form of a term is to add its rows one by one."""
     _, node, spec = link
-    offers, noted = list(scatter_candidates(body, spec, axes, node)), len(body.estimates)
-    added = choose(body, offers, signature(axes, node)).form == _ADDED
-    if not added:  # it is chosen once more where the term is evaluated by itself
-        del body.estimates[noted:]
+    offers = list(scatter_candidates(body, spec, Wanted(node, axes, (), scope)))
+    found = chosen(body.policy, body.name, offers, signature(axes, node))
+    added = found.candidate.form == _ADDED
+    if added:  # others are chosen once more where the term is evaluated by itself
+        noted(body, found)
     return added
 
 
-def _array(body: Body, links: Sequence[Link]) -> Generator[tuple[Expr, Scope], Value, Node]:
+def _array(body: Body, links: Sequence[Link], scope: Scope) -> Generator[tuple[Expr, Scope], Value, Node]:
     """The name of the array that all of ``links`` are added to, its dimensions as they are accumulated."""
     array: Node | None = None
     for _, _, spec in links:
-        operands = yield from scatter_operands(body, spec)
+        operands = yield from scatter_operands(body, spec, scope)
         array = body.shared(accumulated(spec, operands, spec.flags, array))
-        body.note(_ADDED)
-        body.reason = spec.reason
+        body.report.note(_ADDED)
+        body.report.because(spec.reason)
     assert array is not None
     return array

@@ -40,12 +40,10 @@ def interleaved_value(
     if not splits:
         return None
     # Behind their guards reads may be in range that are padded elsewhere; nothing is copied for them.
-    direct, body.direct = body.direct, all(is_inside(read, inner) for read in reads_of(node))
-    value = yield node, inner
-    body.direct = direct
+    value = yield node, inner.reading(direct=all(is_inside(read, inner) for read in reads_of(node)))
     if value.literal or any(not among(d, value.dims) for s in splits for d in (s.high, s.low)):
         return None
-    body.note(INTERLEAVED)
+    body.report.note(INTERLEAVED)
     return _joined(body, value, splits)
 
 

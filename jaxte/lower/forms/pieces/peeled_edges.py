@@ -11,7 +11,7 @@ repeat nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,10 +22,12 @@ from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.arrays.leaves import Full, Number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Candidate, choose
+from jaxte.lower.body.assignment import Assignment
+from jaxte.lower.body.candidates import Candidate, Chosen, chosen
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.statements import name_of
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
@@ -49,34 +51,43 @@ class Piece:
     name: str
 
 
-def peeled(body: Body, root: Expr, axes: Sequence[Axis], scope: Scope) -> list[Piece]:
-    """The pieces in which to compute ``root``, the interior first; none where it is computed at once.
+@dataclass(frozen=True)
+class Peeling:
+    """What may become of a body with edges: the pieces in which to compute it, and what that was chosen among."""
+
+    pieces: tuple[Piece, ...] = ()
+    choice: Chosen | None = None
+
+    @property
+    def is_chosen(self) -> bool:
+        return self.choice is not None and self.choice.candidate.form == PEELED
+
+
+def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling:
+    """The pieces in which to compute ``root``, the interior first, beside computing it at once.
 
     Args:
-        body: the tensor that is lowered; ``padded`` are the tensors that it would read with zeros around them.
-        root: its body.
-        axes: its axes.
-        scope: over all of them.
+        root: the body.
+        own: the tensor that is lowered; ``padded`` are the tensors that it would read with zeros around them.
+        policy: how forms are chosen.
+        scope: over all axes.
     """
-    reads = reads_of(root)
-    if body.in_tiles or not (body.padded or any(_divides(i) for r in reads for i in r.indices)):
-        return []
+    reads, axes = reads_of(root), own.axes
+    if own.in_tiles or not (own.padded or any(_divides(i) for r in reads for i in r.indices)):
+        return Peeling()
     if any(isinstance(node, Reduce) for node in postorder(root)) or any(reads_of(*r.indices) for r in reads):
-        return []
+        return Peeling()
     cuts = interior_cuts(root, reads, axes, scope)
     if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
-        return []
-    pieces = list(_pieces(axes, cuts, scope))
+        return Peeling()
+    pieces = tuple(_pieces(axes, cuts, scope))
     if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
-        return []
+        return Peeling()
     offers = [
-        Candidate(SURROUNDED, _work_at_once(body, reads, axes), None),
+        Candidate(SURROUNDED, _work_at_once(own.padded, reads), None),
         Candidate(PEELED, _work_of_pieces(root.dtype, axes, cuts), None),
     ]
-    if choose(body, offers, signature(axes, root, kind=PEELED)).form != PEELED:
-        return []
-    body.note(PEELED)
-    return pieces
+    return Peeling(pieces, chosen(policy, own.name, offers, signature(axes, root, kind=PEELED)))
 
 
 def _divides(index: Expr) -> bool:
@@ -108,9 +119,9 @@ def _part(scope: Scope, axis: Axis, first: int, count: int) -> Scope:
 # --- what it costs
 
 
-def _work_at_once(body: Body, reads: Sequence[Read], axes: Sequence[Axis]) -> Work:
+def _work_at_once(padded: Mapping[Tensor, Widths], reads: Sequence[Read]) -> Work:
     """A copy of each tensor with zeros around it; where reads wrap around or repeat elements, one of what each of them reads."""
-    copies = [_bytes(tensor, widths) for tensor, widths in body.padded.items()]
+    copies = [_bytes(tensor, widths) for tensor, widths in padded.items()]
     copies += [_bytes_read(read) for read in reads if any(_divides(index) for index in read.indices)]
     return Work(stream=2 * sum(copies), kernel=len(copies), temporaries=max(copies))
 
@@ -140,7 +151,7 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
     """Assigns each piece, then the tensor of ``dtype`` that they are written into, the interior first."""
-    body.sliced, body.padded = tuple(body.padded), {}
+    body.report.note(PEELED)
     parts: list[Node] = []
     for piece in pieces:
         value = body.typed(body.evaluate(root, piece.scope), dtype)

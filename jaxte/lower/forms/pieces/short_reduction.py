@@ -16,6 +16,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import FEW_POSITIONS, expensive_calls, is_expensive
 from jaxte.lower.cost.work import Work, points
@@ -29,26 +30,19 @@ _TERM = 0.5  # kernels that a term counts as: small arrays keep the shorter text
 _ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
 
 
-def short_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
-    """One term for each position of ``node``, a reduction at each point of ``axes`` that has no form of its own."""
-    if body.in_tiles or points(node.axes) > FEW_POSITIONS:
-        return
-    terms = _terms(axes, node)
-    if isinstance(terms, Refusal):
-        body.refuse(WRITTEN_OUT, terms.reason)
-        return
+def short_candidates(body: Body, terms: Sequence[Expr], wanted: Wanted) -> Iterator[Candidate]:
+    """One of ``terms`` for each position of a reduction that has no form of its own."""
+    axes, node = wanted.axes, wanted.node
     op = OPS[node.reducer.name]
     written = reduce(lambda a, b: call(op, a, b), terms)
 
     repeated = tuple(r.tensor for r in reads_of(node.exprs[0]) if not _is_everywhere(r, axes, node))
 
     def write() -> Search:
-        body.note(WRITTEN_OUT)
-        body.sliced += (
-            repeated  # XLA would compute them again for each element of the result that they are in
-        )
+        body.report.note(WRITTEN_OUT)
+        body.read_in_slices(repeated)
         body.survey(written)
-        value = yield written, Scope(axes)
+        value = yield written, Scope(axes, hits=wanted.scope.hits)
         return body.typed(value, node.dtype)
 
     everywhere = float(points(axes)) * len(terms)
@@ -58,8 +52,10 @@ def short_candidates(body: Body, axes: tuple[Axis, ...], node: Reduce) -> Iterat
     )
 
 
-def _terms(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
+def written_out(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
     """The body of ``node`` at each of its positions."""
+    if points(node.axes) > FEW_POSITIONS:
+        return Refusal("")
     if node.reducer.name not in OPS:
         return Refusal(f"{node.reducer.label} is not written out position by position")
     if any(known(bound) is None for axis in node.axes for bound in (axis.lo, axis.hi)):

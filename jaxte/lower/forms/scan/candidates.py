@@ -12,14 +12,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import log2, prod
 
-from jaxte.lang.expr import Axis, Reduce
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_of
-from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import way
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
@@ -33,37 +33,34 @@ from jaxte.lower.forms.scan.text import (
     step_function,
 )
 
+SCAN, ASSOCIATIVE = "scan", "associative scan"
+SEQUENTIAL, BLOCKED = "sequential scan", "blocked scan"
 _WIDE_STEP = 30  # steps over few elements in the time of one over a vector, which starts a loop of its own
 _NARROW = 16  # values side by side that share a line of the cache when the axis is moved to the front
 
 
-def scan_candidates(body: Body, spec: ScanSpec, axes: tuple[Axis, ...], node: Reduce) -> Iterator[Candidate]:
+def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Candidate]:
     """The ways to run through the axes of ``spec``, the library's own first."""
 
     def in_steps(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
         step = step_function(spec, scan, values, body.label, body.names.new(f"{body.target}_step"))
-        body.statements.append(step)
+        body.add(step)
         return sequential(spec, scan, values, step.name)
 
     def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
         name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
-        body.statements.append(prefix_function(spec, scan, values, body.label, name))
+        body.add(prefix_function(spec, scan, values, body.label, name))
         return in_blocks(spec, values, name)
 
     def candidate(form: str, run: Run) -> Candidate:
-        def write() -> Search:
-            operands = yield from operands_of(body, spec.operands)
-            body.note(form)
-            return Value(scan_source(spec, operands, run), axes, (node.dtype, False))
-
-        return Candidate(form, _work(spec, form), write)
+        return way(body, wanted, form, _work(spec, form), spec.operands, partial(scan_source, spec, run=run))
 
     if has_cumulative(spec.reducer):
-        yield candidate("scan", cumulative)
-    yield candidate("associative scan", associative)
-    yield candidate("sequential scan", in_steps)
+        yield candidate(SCAN, cumulative)
+    yield candidate(ASSOCIATIVE, associative)
+    yield candidate(SEQUENTIAL, in_steps)
     if has_blocks(spec):
-        yield candidate("blocked scan", blockwise)
+        yield candidate(BLOCKED, blockwise)
 
 
 def _work(spec: ScanSpec, form: str) -> Work:
@@ -73,11 +70,11 @@ def _work(spec: ScanSpec, form: str) -> Work:
     for scan in spec.scans:
         length, points = shape[scan.axis], prod(shape)
         wide = prod(shape[scan.axis + 1 :]) > _NARROW  # so that whole vectors are combined
-        if form == "scan":
+        if form == SCAN:
             own = Work(scan=points * arity, kernel=2)
-        elif form == "associative scan":
+        elif form == ASSOCIATIVE:
             own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
-        elif form == "blocked scan":
+        elif form == BLOCKED:
             read = (2 * arity + 1) * 4 * points  # twice, and the result
             own = Work(
                 scan=(0.02 if wide else 0.1) * points * arity,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ZERO, Axis, Read, Reduce
+from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.identity import identical
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import operands_of, way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
@@ -40,70 +43,74 @@ RUNNING = "cumulative sums"
 CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
 
 
-def window_candidates(
-    body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
-    """Shifted slices, all at once or one dimension after the other, doubling, and ``lax.reduce_window``."""
+def window_candidates(body: Body, spec: WindowSpec | UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """The ways to reduce windows of an array, or of a body that is no array by itself."""
+    if isinstance(spec, UnrollSpec):
+        yield from _unrolled(body, spec, wanted)
+    else:
+        yield from _of_array(body, spec, wanted)
 
-    def write(form: str) -> Search:
-        operands = yield from operands_of(body, spec.operands)
-        body.note(form)
-        target = body.names.numbered(body.target)
-        value = window_source(spec, operands, target, body.step, form)
-        return Value(value, axes, (node.dtype, False))
+
+def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """Shifted slices, all at once or one dimension after the other, doubling, and ``lax.reduce_window``."""
+    axes, node = wanted.axes, wanted.node
+
+    def own(form: str, work: Work) -> Candidate:
+        def source(operands: list[Node]) -> Node:
+            return window_source(spec, operands, body.names.numbered(body.target), body.step, form)
+
+        return way(body, wanted, form, work, spec.operands, source)
 
     sizes = [d.size for d in spec.dims]
-    own = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
+    made = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
     if prod(sizes) <= MOST_SLICES:
-        yield Candidate(SLICES, own + slices_work(spec, node), lambda: write(SLICES))
+        yield own(SLICES, made + slices_work(spec, node))
     if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
-        yield Candidate(SEPARABLE, own + separable_work(spec, node), lambda: write(SEPARABLE))
+        yield own(SEPARABLE, made + separable_work(spec, node))
         if body.policy.platform == "cpu" and points(axes) >= _LARGE and is_padded_apart(spec):
-            yield Candidate(PADDED_APART, own + separable_work(spec, node, True), lambda: write(PADDED_APART))
+            yield own(PADDED_APART, made + separable_work(spec, node, True))
     if max(sizes) > _FEW:
-        yield Candidate(DOUBLING, own + doubling_work(spec, node), lambda: write(DOUBLING))
-    yield from _running(body, spec, axes, node, own)
+        yield own(DOUBLING, made + doubling_work(spec, node))
+    yield from _running(body, spec, wanted, made)
     if spec.reducer.name in WINDOW_FUNCTIONS:
         work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
-        yield Candidate(REDUCE_WINDOW, own + work, lambda: write(REDUCE_WINDOW))
+        yield own(REDUCE_WINDOW, made + work)
 
 
-def _running(
-    body: Body, spec: WindowSpec, axes: tuple[Axis, ...], node: Reduce, own: Work
-) -> Iterator[Candidate]:
+def _running(body: Body, spec: WindowSpec, wanted: Wanted, made: Work) -> Iterator[Candidate]:
     """Differences of cumulative sums, these in the way that takes least."""
+    node = wanted.node
     sums = cumulative_sums(spec)
     if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= _FEW:
         return
 
     def write(sums: ScanSpec = sums) -> Search:
-        ways = scan_candidates(body, sums, sums.arrays[0].axes, node)
+        ways = scan_candidates(body, sums, replace(wanted, axes=sums.arrays[0].axes))
         way = min(ways, key=lambda c: c.work.seconds(body.policy.rates))
         assert way.write is not None
-        body.note(RUNNING)
+        body.report.note(RUNNING)
         value = yield from way.write()
         assert value is not None
-        scale = [] if spec.scale is None else (yield from operands_of(body, [spec.scale]))
+        scale = [] if spec.scale is None else (yield from operands_of(body, [spec.scale], wanted.scope))
         table = body.step(flattened(spec, value.code))
         result = body.step(window_result(spec, differences(spec, table), [table, *scale]))
-        return Value(result, axes, (node.dtype, False))
+        return Value(result, wanted.axes, (node.dtype, False))
 
     caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
-    yield Candidate(RUNNING, own + running_work(spec, node), write, caution)
+    yield Candidate(RUNNING, made + running_work(spec, node), write, caution)
 
 
-def unrolled_candidates(
-    body: Body, spec: UnrollSpec, axes: tuple[Axis, ...], node: Reduce
-) -> Iterator[Candidate]:
+def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
     """A copy of the body for each position, on slices."""
+    axes, node = wanted.axes, wanted.node
     written = unrolled(node, spec)
     if isinstance(written, Refusal):
-        body.refuse(SLICES, written.reason)
+        body.report.refuse(SLICES, written.reason)
         return
 
     def write() -> Search:
-        body.note(SLICES)
-        value = yield written, Scope(axes)
+        body.report.note(SLICES)
+        value = yield written, Scope(axes, hits=wanted.scope.hits)
         return body.cast(value, node.dtype)
 
     everywhere = float(points(axes)) * len(spec.taps)

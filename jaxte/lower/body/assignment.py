@@ -1,0 +1,84 @@
+"""What a body is told about the tensor that it lowers, and about the function that this is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxte.lang.expr import Axis, Expr
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.printing.printer import Printer
+from jaxte.lower.views.scope import Scope, Widths
+from jaxte.tensors.tensor import Tensor
+
+Task = Generator[tuple[Expr, Scope], Value, Value]
+Rule = Callable[[Any, Expr, Scope], Task]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What gives the value of each kind of compound node: functions of a body, the node and its scope.
+
+    Attributes:
+        select: of choices.
+        reduce: of reductions.
+        gather: of reads at positions that are data.
+        total: of a sum of several terms which is a whole body; it returns None where there is nothing to gain.
+    """
+
+    select: Rule
+    reduce: Rule
+    gather: Rule
+    total: Callable[[Any, Expr, Scope], Generator[tuple[Expr, Scope], Value, Value | None]]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the bodies of one function share.
+
+    Attributes:
+        names: gives new ones.
+        printer: writes nodes.
+        policy: how forms are chosen.
+        rules: for compound nodes.
+        written: names of nodes that are computed already.
+    """
+
+    names: Names
+    printer: Printer
+    policy: Policy
+    rules: Rules
+    written: dict[Node, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One tensor to lower.
+
+    Attributes:
+        label: the named scope of its statements.
+        target: what it is called.
+        name: what the user calls it.
+        tensors: names of the tensors that exist.
+        axes: its own.
+        in_tiles: whether this is a row that is computed together with others.
+        returned: its definition, where it is a result of the function, so that no loop reads it.
+        wide: whether it is of 64-bit floats, or reads such.
+        padded: the tensors that are read with zeros around them.
+        sliced: the tensors that are read as slices without zeros around them.
+    """
+
+    label: str
+    target: str
+    name: str
+    tensors: Mapping[Tensor, str]
+    axes: tuple[Axis, ...] = ()
+    in_tiles: bool = False
+    returned: Expr | None = None
+    wide: bool = False
+    padded: Mapping[Tensor, Widths] = field(default_factory=dict)
+    sliced: tuple[Tensor, ...] = ()

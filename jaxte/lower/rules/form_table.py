@@ -1,0 +1,158 @@
+"""All families of forms that a whole reduction may have, as one table: which reductions each is asked about, how it recognises
+them, and the ways that it offers to write them. ``choose_form.py`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.work import points
+from jaxte.lower.forms.band import candidates as band
+from jaxte.lower.forms.band.recognise import recognise_band
+from jaxte.lower.forms.conv import candidates as conv
+from jaxte.lower.forms.conv import fourier_candidates as fourier
+from jaxte.lower.forms.conv import toeplitz_candidates as toeplitz
+from jaxte.lower.forms.conv.recognise import match_convolution
+from jaxte.lower.forms.data import pairwise_feature_sums as halves
+from jaxte.lower.forms.data import scatter_candidates as scatter
+from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
+from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.pieces import short_reduction as short
+from jaxte.lower.forms.scan import candidates as scan
+from jaxte.lower.forms.scan.recognise import recognise_scan
+from jaxte.lower.forms.window import candidates as window
+from jaxte.lower.forms.window import text as windows
+from jaxte.lower.forms.window.recognise import recognise_window
+from jaxte.lower.forms.window.unrolled import MOST_COPIES
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row.
+
+    Attributes:
+        name: what ``te.explain`` calls it where it refuses.
+        asked: which reductions it is asked about.
+        recognise: the specification of such a reduction, or the reason for refusing.
+        ways: the candidates that a specification has.
+        forms: all names that these may have.
+        alone: whether nothing else, the general path included, is asked where it recognises the reduction.
+        unless: a family in whose place this one stands, asked where that one recognises nothing.
+    """
+
+    name: str
+    asked: Callable[[Body, Wanted], bool]
+    recognise: Callable[[Wanted], Any | Refusal]
+    ways: Callable[[Body, Any, Wanted], Iterator[Candidate]]
+    forms: tuple[str, ...]
+    alone: bool = False
+    unless: str = ""
+
+
+def _is_told_by_data(body: Body, wanted: Wanted) -> bool:
+    """Sums at positions that are data have conditions that read them."""
+    return not wanted.guards and any(reads_of(c) for c in wanted.conditions)
+
+
+def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:
+    """The bounds of a cumulative reduction move with the result."""
+    return not wanted.guards and any(len(free_axes(c)) > 1 for c in wanted.conditions)
+
+
+def _is_sum(body: Body, wanted: Wanted) -> bool:
+    return wanted.node.reducer.name == "sum"
+
+
+def _is_apart(body: Body, wanted: Wanted) -> bool:
+    """Reductions of whole axes, and sums of what a view of a tensor holds at chosen positions."""
+    if wanted.guards or body.in_tiles:
+        return False
+    if wanted.mixes:
+        return wanted.is_product and wanted.is_of_digits and wanted.chooses
+    return 1 < points(wanted.node.axes)
+
+
+def _is_apart_on_cpu(body: Body, wanted: Wanted) -> bool:
+    return body.policy.platform == "cpu" and not wanted.mixes and _is_apart(body, wanted)
+
+
+def _slides(body: Body, wanted: Wanted) -> bool:
+    """Digits of one number are a view, and what is left of a product of them is one of matrices."""
+    return wanted.mixes and not (wanted.is_product and wanted.is_of_digits)
+
+
+def _is_convolved(body: Body, wanted: Wanted) -> bool:
+    return _slides(body, wanted) and (wanted.is_product or bool(wanted.guards))
+
+
+def _is_windowed(body: Body, wanted: Wanted) -> bool:
+    return _slides(body, wanted) and not wanted.guards
+
+
+FAMILIES = (
+    Family(
+        "scatter-add",
+        _is_told_by_data,
+        lambda w: recognise_scatter(w.axes, w.node),
+        scatter.scatter_candidates,
+        (*SCATTERS.values(), scatter.SORTED, scatter.ONE_HOT),
+        alone=True,
+    ),
+    Family(
+        "scan",
+        _is_bounded_by_axes,
+        lambda w: recognise_scan(w.axes, w.node),
+        scan.scan_candidates,
+        (scan.SCAN, scan.ASSOCIATIVE, scan.SEQUENTIAL, scan.BLOCKED),
+        alone=True,
+    ),
+    Family(
+        "block-skew",
+        _is_sum,
+        lambda w: recognise_band(w.axes, w.node, w.guards),
+        band.band_candidates,
+        (band.BLOCKS, band.SLICES),
+    ),
+    Family(
+        "written out",
+        _is_apart,
+        lambda w: short.written_out(w.axes, w.node),
+        short.short_candidates,
+        (short.WRITTEN_OUT,),
+    ),
+    Family(
+        "halves",
+        _is_apart_on_cpu,
+        lambda w: halves.gathered_pairs(w.axes, w.node),
+        halves.halves_candidates,
+        (halves.HALVES,),
+    ),
+    Family(
+        "convolution",
+        _is_convolved,
+        lambda w: match_convolution(w.axes, w.node, w.guards),
+        conv.convolution_candidates,
+        (
+            *(conv.CONVOLUTION, conv.PER_GROUP, conv.CLASSES, conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
+            *(conv.ONE_PASS, toeplitz.MATRIX, toeplitz.DIAGONALS, fourier.FORM),
+        ),
+    ),
+    Family(
+        "window",
+        _is_windowed,
+        lambda w: recognise_window(w.axes, w.node, MOST_COPIES),
+        window.window_candidates,
+        (
+            *(windows.SLICES, windows.SEPARABLE, windows.PADDED_APART, windows.DOUBLING),
+            *(window.RUNNING, windows.REDUCE_WINDOW),
+        ),
+        unless="convolution",
+    ),
+)
