@@ -56,6 +56,10 @@ class Builder:
                 self.raise_(step)
         return [self.value(slot).tensor() for slot in results]
 
+    def give(self, slot: Slot, value: Value) -> None:
+        """``slot`` holds ``value``, whatever computes it."""
+        self.values[slot] = value
+
     def value(self, slot: Slot) -> Value:
         """The array in ``slot``."""
         if slot not in self.values:
@@ -72,9 +76,7 @@ class Builder:
     def _known(self, slot: Slot) -> Value:
         """A known array as a number, as positions, as what computes it, or as it is."""
         array = np.asarray(slot.known)
-        value = self._notation(slot, array)
-        value.known = array
-        return value
+        return self._notation(slot, array).knowing(array)
 
     def _notation(self, slot: Slot, array: np.ndarray) -> Value:
         if array.size and np.all(array == array.reshape(-1)[0]):
@@ -156,7 +158,7 @@ class Builder:
         results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
         for inner in needed(steps, results):
             if result is not None and _is_again(inner, step, own, operands):
-                own.values[inner.outputs[0]] = result
+                own.give(inner.outputs[0], result)
             elif not inner.is_known:
                 own.raise_(inner)
         found = [own.value(slot) for slot in results]

@@ -131,10 +131,8 @@ class Planner:
                 break
             except _Refusal as refusal:
                 for entry in refusal.entries:
-                    entry.fate, entry.reason = Fate.KEPT, refusal.reason
-        plan = Plan(kept=_kept(listed, regions))
-        plan.items = list(_ordered(listed, regions, inner))
-        return plan
+                    entry.become(Fate.KEPT, refusal.reason)
+        return Plan(list(_ordered(listed, regions, inner)), _kept(listed, regions))
 
     def _bodies(self, entry: Equation) -> tuple[Plan, ...]:
         """The plans of the bodies of a construct, where one of them has regions."""

@@ -47,6 +47,10 @@ class Equation:
     readers: list[Equation] = field(default_factory=list)
     sources: list[Equation] = field(default_factory=list)
 
+    def become(self, fate: Fate, reason: str) -> None:
+        """From now on this is what becomes of it, and why."""
+        self.fate, self.reason = fate, reason
+
 
 def equations(
     groups: Iterable[tuple[Any, list[Step]]], choice: Choice = Choice.ESTIMATED, left: Set[int] = frozenset()
@@ -61,9 +65,9 @@ def equations(
                 entry.sources.append(source)
                 source.readers.append(entry)
     for entry in found:
-        entry.fate, entry.reason = _fate(entry, choice is Choice.EVERYTHING)
+        entry.become(*_fate(entry, choice is Choice.EVERYTHING))
         if entry.index in left and entry.fate is not Fate.KNOWN:
-            entry.fate, entry.reason = Fate.KEPT, "slower raised, as measured"
+            entry.become(Fate.KEPT, "slower raised, as measured")
     return found
 
 
@@ -98,7 +102,7 @@ def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[l
         if not hanging:
             break
         for entry in hanging:
-            entry.fate, entry.reason = Fate.KEPT, "a reduction, which XLA and its own derivative do well"
+            entry.become(Fate.KEPT, "a reduction, which XLA and its own derivative do well")
     if choice is Choice.GAINING:
         return groups
     return [g for g in groups if worth([s for entry in g for s in entry.steps if not s.is_known])]

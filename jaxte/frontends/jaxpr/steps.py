@@ -33,6 +33,10 @@ class Slot:
     origin: Step | None = None
     readers: list[Step] = field(default_factory=list)
 
+    def made_by(self, step: Step, known: Any = None) -> None:
+        """``step`` computes it, and what it comes to where that is known."""
+        self.origin, self.known = step, known
+
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.aval.shape)
@@ -124,12 +128,11 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
         return
     outputs = tuple(Slot(v.aval) for v in eqn.outvars)
     step = Step(eqn, inputs, outputs, label or name.replace("_p", ""))
-    for var, slot in zip(eqn.outvars, outputs, strict=True):
-        slot.origin = step
+    known = [slot.known for slot in inputs]
+    values = [None] * len(outputs) if any(k is None for k in known) else folded(eqn, known)
+    for var, slot, value in zip(eqn.outvars, outputs, values, strict=True):
+        slot.made_by(step, value)
         slots[var] = slot
-    if all(slot.known is not None for slot in inputs):
-        for slot, value in zip(outputs, folded(eqn, [s.known for s in inputs]), strict=True):
-            slot.known = value
     yield step
 
 

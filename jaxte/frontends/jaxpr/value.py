@@ -51,6 +51,11 @@ class Value:
         self.known: Any = None
         self.kind = kind_of(body)
 
+    def knowing(self, array: Any) -> Value:
+        """This array, whose content is ``array``."""
+        self.known = array
+        return self
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
