@@ -148,9 +148,9 @@ def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equatio
     found = [e for e in listed if e.index not in raised and e.fate is not Fate.KNOWN]
     for entry in found:
         if entry.fate is Fate.GAINS:
-            entry.reason = "too few reads to gain: one loop of XLA's, also with JAX's transposes"
+            entry.become(entry.fate, "too few reads to gain: one loop of XLA's, also with JAX's transposes")
         elif entry.fate is Fate.NEUTRAL:
-            entry.reason = "nothing beside it gains"
+            entry.become(entry.fate, "nothing beside it gains")
     return found
 
 
