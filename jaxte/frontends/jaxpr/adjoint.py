@@ -70,7 +70,7 @@ class Raised(Explained):
         except _CONCRETE:
             return self.f(*args, **kwargs)
         plan = self.plan(traced.closed)
-        if not plan.regions:
+        if not plan.is_changed:
             return self.f(*args, **kwargs)
         return traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
 

@@ -12,6 +12,7 @@ from jax.extend import source_info_util
 
 from jaxte.bridge.explain import Explanation, explain_graph
 from jaxte.frontends.jaxpr.gains import SHIFTS, levels
+from jaxte.frontends.jaxpr.loops import Loop
 from jaxte.frontends.jaxpr.measured import Measured
 from jaxte.frontends.jaxpr.plan import Inner, Plan, Region
 from jaxte.frontends.jaxpr.regions import Equation, Fate
@@ -69,6 +70,7 @@ class RaisedReport:
         name: the function.
         regions: what is raised.
         kept: what stays as it is.
+        loops: loops of which products of all steps are taken together.
         raised_equations, kept_equations: how many.
         measured: what ``tune=`` has measured; None where regions were estimated.
     """
@@ -79,6 +81,7 @@ class RaisedReport:
     raised_equations: int
     kept_equations: int
     measured: Measured | None = None
+    loops: tuple[Line, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._written())
@@ -95,6 +98,9 @@ class RaisedReport:
             for direction, choices in region.code.choices.items():
                 forms = ", ".join(f"{n} {form}" for form, n in _counted(choices))
                 yield f"    {direction}: {forms or 'nothing'}"
+        if self.loops:
+            yield "  loops"
+            yield from (f"    {line}" for line in self.loops)
         if self.kept:
             yield "  kept"
             yield from (f"    {line}" for line in self.kept)
@@ -118,17 +124,37 @@ def report(name: str, plan: Plan) -> RaisedReport:
         sum(len(e.steps) for r in plan.regions for e in r.equations),
         sum(len(line.what) for line in kept),
         plan.measured,
+        tuple(_loop(entry, inner.loop) for entry, inner in _loops(plan)),
     )
 
 
 def _kept(plan: Plan) -> Iterator[Equation]:
-    inner = {item.index: item.plans for item in plan.items if isinstance(item, Inner)}
+    inner = {item.index: item for item in plan.items if isinstance(item, Inner)}
     for entry in plan.kept:
-        if entry.index in inner:
-            for body in inner[entry.index]:
-                yield from _kept(body)
-        else:
+        if entry.index not in inner:
             yield entry
+        for body in inner[entry.index].plans if entry.index in inner else ():
+            yield from _kept(body)
+
+
+def _loops(plan: Plan) -> Iterator[tuple[Equation, Inner]]:
+    """The loops of a plan and of its bodies, with their equations."""
+    kept = {entry.index: entry for entry in plan.kept}
+    for item in plan.items:
+        if isinstance(item, Inner):
+            if item.loop is not None:
+                yield kept[item.index], item
+            for body in item.plans:
+                yield from _loops(body)
+
+
+def _loop(entry: Equation, loop: Loop | None) -> Line:
+    assert loop is not None
+    summed = sum(len(site.products) for site in loop.sites)
+    ahead = sum(eqn.primitive.name == "dot_general" for eqn in loop.ahead)
+    told = [f"the gradients of {summed} matrices are one product over all steps each"] if summed else []
+    told += [f"{ahead} products are taken for all steps before the loop"] if ahead else []
+    return Line(place(entry.eqn), (_name(entry.eqn),), ", ".join(told))
 
 
 def _region(region: Region, measured: Measured | None) -> RegionReport:

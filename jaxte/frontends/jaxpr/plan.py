@@ -13,6 +13,7 @@ from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.outputs import Outputs
 from jaxte.frontends.jaxpr.build import Builder, Refused
+from jaxte.frontends.jaxpr.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.measured import Measured, Place
 from jaxte.frontends.jaxpr.regions import Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.steps import GROUPS, Slot, flat, known_array
@@ -66,10 +67,17 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """An equation whose bodies are raised."""
+    """An equation whose bodies are raised.
 
+    Attributes:
+        number: of the jaxpr that it stands in.
+        loop: how a ``scan`` of which nothing is raised is computed with products of all steps together.
+    """
+
+    number: int
     index: int
-    plans: tuple[Plan, ...]
+    plans: tuple[Plan, ...] = ()
+    loop: Loop | None = None
 
 
 @dataclass(eq=False)
@@ -85,6 +93,23 @@ class Plan:
     items: list[Region | Inner | int] = field(default_factory=list)
     kept: list[Equation] = field(default_factory=list)
     measured: Measured | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything runs in another way than it stands."""
+        return any(not isinstance(item, int) for item in self.items)
+
+    @property
+    def loops(self) -> list[Inner]:
+        """The loops that take products of all steps together, those of bodies included."""
+        inner = [item for item in self.items if isinstance(item, Inner)]
+        return [i for i in inner if i.loop] + [i for item in inner for p in item.plans for i in p.loops]
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where the equations stand that run in another way."""
+        own = frozenset((i.number, i.index) for i in self.loops)
+        return own.union(*(region.places for region in self.regions))
 
     @property
     def regions(self) -> list[Region]:
@@ -122,7 +147,7 @@ class Planner:
         }
         left = {index for place, index in self.left if place == number}
         listed = equations(flat(jaxpr.eqns, slots), self.choice, left)
-        inner = {e.index: plans for e in listed if e.index not in left and (plans := self._bodies(e))}
+        inner = {e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number))}
         refs = _refs(jaxpr)
         while True:
             groups = cut(listed, self.choice)
@@ -134,12 +159,15 @@ class Planner:
                     entry.become(Fate.KEPT, refusal.reason)
         return Plan(list(_ordered(listed, regions, inner)), _kept(listed, regions))
 
-    def _bodies(self, entry: Equation) -> tuple[Plan, ...]:
-        """The plans of the bodies of a construct, where one of them has regions."""
+    def _bodies(self, entry: Equation, number: int) -> Inner | None:
+        """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
-            return ()
+            return None
         plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
-        return plans if any(p.regions for p in plans) else ()
+        if any(p.is_changed for p in plans):
+            return Inner(number, entry.index, plans)
+        loop = loop_of(entry.eqn)
+        return None if loop is None else Inner(number, entry.index, loop=loop)
 
 
 def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equation]:
@@ -218,7 +246,7 @@ def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[V
 
 
 def _ordered(
-    listed: Sequence[Equation], regions: Sequence[Region], inner: dict[int, tuple[Plan, ...]]
+    listed: Sequence[Equation], regions: Sequence[Region], inner: dict[int, Inner]
 ) -> Iterator[Region | Inner | int]:
     """Everything in an order in which it can run; what stays keeps its own."""
     region_of = {n: region for region in regions for n in region.members}
@@ -246,7 +274,7 @@ def _ordered(
                 if region is not None:
                     yield region
                 elif entry.index in inner:
-                    yield Inner(entry.index, inner[entry.index])
+                    yield inner[entry.index]
                 else:
                     yield entry.index
 

@@ -10,6 +10,7 @@ from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 
 from jaxte.frontends.jaxpr.plan import Inner, Plan, Ref, Region, bodies_of
+from jaxte.frontends.jaxpr.run_loop import run_loop
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
@@ -29,7 +30,9 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
             continue
         eqn = jaxpr.eqns[item.index if isinstance(item, Inner) else item]
         operands = [read(a) for a in eqn.invars]
-        if isinstance(item, Inner):
+        if isinstance(item, Inner) and item.loop is not None:
+            results = run_loop(item.loop, eqn, operands)
+        elif isinstance(item, Inner):
             results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
         else:
             results = _as_it_stands(jaxpr, eqn, operands)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from jaxte.frontends.jaxpr.measured import Measured, Place
-from jaxte.frontends.jaxpr.plan import Plan, Planner, Region
+from jaxte.frontends.jaxpr.plan import Plan, Planner
 from jaxte.frontends.jaxpr.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.lang.dtypes import is_float
@@ -33,7 +33,7 @@ def tuned(closed: Any, arrays: Sequence[Any]) -> Plan:
     best = race.best([None, *(Planner(choice) for choice in Choice)])
     without: dict[frozenset[Place], float] = {}
     if best.planner is not None:
-        for places in _kinds(best.plan.regions):
+        for places in _kinds(best.plan):
             other = race.entry(Planner(best.planner.choice, best.planner.left | places))
             own, left = race.against(best, other)
             if left * _MARGIN < own:
@@ -47,14 +47,15 @@ def tuned(closed: Any, arrays: Sequence[Any]) -> Plan:
     )
 
 
-def _kinds(regions: Sequence[Region]) -> list[frozenset[Place]]:
-    """The places of the regions, those of the same primitives together, the largest first."""
+def _kinds(plan: Plan) -> list[frozenset[Place]]:
+    """The places of the regions, those of the same primitives together, the largest first; then those of the loops."""
     found: dict[tuple[str, ...], set[Place]] = {}
-    for region in regions:
+    for region in plan.regions:
         kind = tuple(e.eqn.primitive.name for e in region.equations)
         found.setdefault(kind, set()).update(region.places)
     largest = sorted(found.values(), key=len, reverse=True)
-    return [frozenset(places) for places in largest[:_MOST_TOGGLED]]
+    loops = [{(inner.number, inner.index)} for inner in plan.loops]
+    return [frozenset(places) for places in [*largest, *loops][:_MOST_TOGGLED]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class _Race:
     def entry(self, planner: Planner | None) -> _Entry:
         """The program of a planner, or of the function as it is; the same one where the same is raised."""
         plan = Plan() if planner is None else planner.plan(self._closed)
-        key = frozenset(p for r in plan.regions for p in r.places) or None
+        key = plan.places or None
         if key not in self._made:
             self._made[key] = _Entry(planner, plan, self._compiled(plan if key else None))
         return self._made[key]
