@@ -38,6 +38,16 @@ def stencil_jax(x):
     return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * x
 
 
+@te.function
+def ring(x):
+    n = x.shape[0]
+    return te.compute(x.shape, lambda i, j: x[(i + 1) % n, j] * x[(i - 2) % n, j] - x[i, j], "y")
+
+
+def ring_jax(x):
+    return jnp.roll(x, -1, 0) * jnp.roll(x, 2, 0) - x
+
+
 def depthwise_jax(x, w):
     numbers = ("NCHW", "OIHW", "NCHW")
     return jax.lax.conv_general_dilated(
@@ -62,6 +72,7 @@ CASES = {
         (random(8, 4, 6, 6), random(4, 1, 3, 3)),
     ),
     "stencil": (stencil, stencil_jax, (random(256, 256),)),
+    "ring": (ring, ring_jax, (random(64, 6),)),
 }
 
 

@@ -40,9 +40,10 @@ def test_batches_are_divided_and_weight_gradients_are_one_sum(runs, mesh: str, n
 
 
 @pytest.mark.parametrize("mesh", ["Auto", "Explicit"])
+@pytest.mark.parametrize("name", ["stencil", "ring"])
 @pytest.mark.parametrize("what", ["forward", "gradients", "jvp"])
-def test_a_stencil_exchanges_edges_and_nothing_else(runs, mesh: str, what: str) -> None:
-    found = runs[f"{mesh} stencil {what}"]
+def test_a_stencil_exchanges_edges_and_nothing_else(runs, mesh: str, name: str, what: str) -> None:
+    found = runs[f"{mesh} {name} {what}"]
     assert found["error"] < 1e-5
     assert set(found["collectives"]) == {"collective-permute"}
     assert found["divided"] == [True]

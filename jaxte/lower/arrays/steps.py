@@ -44,7 +44,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """Zeros before and after each dimension; copies of its last elements ("edge"), or of its other end ("wrap")."""
+    """Zeros before and after each dimension, or copies of its last elements ("edge")."""
 
     widths: tuple[tuple[Expr, Expr], ...]
     mode: str = "zeros"
@@ -81,7 +81,14 @@ class Tile:
     ndim: int = 1
 
 
-Step = Index | Pad | Reshape | Transpose | Repeat | Tile
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Each dimension from the element at ``starts`` on, and around its end: ``V[i] = T[(i + start) % n]``."""
+
+    starts: tuple[int, ...]
+
+
+Step = Index | Pad | Reshape | Transpose | Repeat | Tile | Roll
 
 
 def shape_after(step: Step, shape: Shape) -> Shape:
@@ -95,6 +102,8 @@ def shape_after(step: Step, shape: Shape) -> Shape:
             return new
         case Transpose(order):
             return tuple(shape[n] for n in order)
+        case Roll():
+            return shape
         case Repeat(axis, count) | Tile(axis, count):
             return (*shape[:axis], times(shape[axis], count), *shape[axis + 1 :])
     raise AssertionError(step)

@@ -13,7 +13,7 @@ from math import prod
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays import data, leaves, loops, reductions, views
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, known, nodes_below
-from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Tile, Transpose
+from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 
 
 def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Collection[str] = ()) -> None:
@@ -93,6 +93,11 @@ def _(node: views.View) -> None:
         case Transpose(order):
             if sorted(order) != list(range(len(shape))):
                 raise ArrayError(f"{order} is no order of {len(shape)} dimensions")
+        case Roll(starts):
+            if len(starts) != len(shape) or any(
+                abs(s) >= (known(e) or abs(s) + 1) for s, e in zip(starts, shape, strict=True)
+            ):
+                raise ArrayError(f"positions {starts} of an array of {shape}")
         case Repeat(axis, _) | Tile(axis, _):
             if axis >= len(shape):
                 raise ArrayError(f"dimension {axis} of {len(shape)}")

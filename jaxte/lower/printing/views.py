@@ -17,6 +17,7 @@ from jaxte.lower.arrays.steps import (
     Range,
     Repeat,
     Reshape,
+    Roll,
     Tile,
     Transpose,
 )
@@ -37,6 +38,12 @@ def _view(node: views.View, to: Writer) -> Written:
         case Transpose(order):
             moved = "T" if order == (1, 0) else f"transpose({', '.join(map(str, order))})"
             return f"{to.atom(own)}.{moved}", CALL
+        case Roll(starts):
+            turns = [(str(-start), str(n)) for n, start in enumerate(starts) if start]
+            shifts, axes = ([pair[k] for pair in turns] for k in (0, 1))
+            if len(turns) == 1:
+                return call("jnp.roll", to.text(own), shifts[0], axis=axes[0])
+            return call("jnp.roll", to.text(own), tuple_text(shifts), axis=tuple_text(axes))
         case Repeat(axis, times):
             return call("jnp.repeat", to.text(own), to.text(times), axis=str(axis))
         case Tile(axis, times, ndim):

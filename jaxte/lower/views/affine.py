@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
-from jaxte.lower.arrays.steps import ALL, Index, Only, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import (
+    ALL,
+    Index,
+    Only,
+    Pad,
+    Range,
+    Repeat,
+    Reshape,
+    Roll,
+    Step,
+    Tile,
+    Transpose,
+)
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.intervals import at_most, constant, known, nonnegative, plus, same, times
@@ -203,6 +215,8 @@ def lift(step: Step, before: int, after: int, leading: tuple[Expr, ...] = ()) ->
         case Transpose(order):
             kept = tuple(range(before))
             return Transpose((*kept, *(before + n for n in order)))
+        case Roll(starts):
+            return Roll((0,) * before + starts + (0,) * after)
         case Repeat(axis, count):
             return Repeat(axis + before, count)
         case Tile(axis, count, ndim):

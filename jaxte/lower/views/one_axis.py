@@ -17,11 +17,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import gcd
 
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Var, as_expr
+from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
@@ -85,13 +85,16 @@ def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | 
 
 
 def _rotation(digits: tuple[Axis, ...], r: Axis, dim: Axis, shift: int) -> tuple[Step, ...]:
-    """``(dim + shift) % n`` over ``n`` elements, from the nearer end; nothing where it is no rotation."""
+    """``(dim + shift) % n`` over ``n`` elements; nothing where it is no rotation."""
     size = known(dim.hi)
     if not identical(digits, (r,)) or r.hi is not dim.hi or size is None or not 0 < shift < size:
         return ()
-    if 2 * shift <= size:
-        return (Pad(((ZERO, as_expr(shift)),), "wrap"), Index((Range(as_expr(shift), None),)))
-    return (Pad(((as_expr(size - shift), ZERO),), "wrap"), Index((Range(None, dim.hi),)))
+    return (Roll((nearer_end(shift, size),)),)
+
+
+def nearer_end(shift: int, size: int) -> int:
+    """The start of a rotation, counted from the end of the dimension where that is nearer."""
+    return shift if 2 * shift <= size else shift - size
 
 
 def _single_division(index: Expr) -> Call | None:

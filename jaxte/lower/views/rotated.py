@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import ZERO, Axis, Call, Expr, as_expr
+from jaxte.lang.expr import Axis, Call, Expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Step
+from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.intervals import dims_of, known, simplify
+from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import evaluate_index
 
@@ -40,18 +41,12 @@ class Rotation:
         """The steps from an array over ``own`` to one over ``dim``, and its dimensions."""
         at = place_of(self.own, dims)
         before, after = at, len(dims) - at - 1
-        size, zeros, steps = known(self.dim.hi) or 1, (ZERO, ZERO), list[Step]()
+        size, steps = known(self.dim.hi) or 1, list[Step]()
         if self.sign < 0:
             steps.append(Index((ALL,) * before + (Range(None, None, -1),) + (ALL,) * after))
         shift = self.at(0) if self.sign > 0 else (self.shift + 1) % size
-        pad: tuple[Expr, Expr]
-        if 2 * shift <= size:
-            pad, part = (ZERO, as_expr(shift)), Range(as_expr(shift), None)
-        else:
-            pad, part = (as_expr(size - shift), ZERO), Range(None, self.dim.hi)
         if shift:
-            steps.append(Pad((zeros,) * before + (pad,) + (zeros,) * after, "wrap"))
-            steps.append(Index((ALL,) * before + (part,) + (ALL,) * after))
+            steps.append(Roll((0,) * before + (nearer_end(shift, size),) + (0,) * after))
         return steps, (*dims[:at], self.dim, *dims[at + 1 :])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Expr
-from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Roll, Step, Tile, Transpose
 from jaxte.lower.views.intervals import known, plus, times
 from jaxte.sets.affine import normal
 
@@ -26,6 +26,8 @@ def shape_after(step: Step, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
             return new
         case Transpose(order):
             return tuple(shape[n] for n in order)
+        case Roll():
+            return shape
         case Repeat(axis, count) | Tile(axis, count):
             longer = times(shape[axis], count)
             assert longer is not None
@@ -49,7 +51,7 @@ def elements_made(steps: Sequence[Step], shape: Sequence[Expr]) -> int:
     most, now = 0, tuple(shape)
     for step in steps:
         now = shape_after(step, now)
-        if isinstance(step, (Pad, Repeat, Tile, Transpose)):
+        if isinstance(step, (Pad, Repeat, Roll, Tile, Transpose)):
             sizes = [known(e) for e in now]
             most = max(most, 0 if None in sizes else prod(s or 0 for s in sizes))
     return most

@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import (
+    ALL,
+    Entry,
+    Index,
+    Pad,
+    Range,
+    Repeat,
+    Reshape,
+    Roll,
+    Step,
+    Tile,
+    Transpose,
+)
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import fetch
@@ -173,7 +185,7 @@ def _side_by_side(parts: Sequence[View], extents: Sequence[Expr]) -> list[Step]:
     return steps
 
 
-_ORDER = (Index, Pad, Tile, Repeat, Transpose, Reshape)
+_ORDER = (Index, Pad, Roll, Tile, Repeat, Transpose, Reshape)
 
 
 def _most_urgent(heads: Sequence[Step | None]) -> list[Step | None]:
@@ -199,6 +211,11 @@ def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]])
             for step, shape in zip(chosen, shapes, strict=True):
                 widths += step.widths if isinstance(step, Pad) else ((ZERO, ZERO),) * len(shape)
             return Pad(tuple(widths), first.mode)
+        case Roll():
+            starts: list[int] = []
+            for step, shape in zip(chosen, shapes, strict=True):
+                starts += step.starts if isinstance(step, Roll) else (0,) * len(shape)
+            return Roll(tuple(starts))
         case Reshape():
             extents: list[Expr] = []
             for step, shape in zip(chosen, shapes, strict=True):
