@@ -157,8 +157,10 @@ from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.compute import compute
+from jaxte.tensors.constants import constant
+from jaxte.tensors.inputs import assume, placeholder, var
 from jaxte.tensors.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, assume, placeholder, var
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 if TYPE_CHECKING:
     from jaxte import draw, ops, testing
@@ -173,7 +175,7 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "assume", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "constant", "assume", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",

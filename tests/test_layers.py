@@ -44,6 +44,8 @@ LAYERS = (
     "tensors.shapes",
     "tensors.facts",
     "tensors.tensor",
+    "tensors.inputs",
+    "tensors.constants",
     "tensors.reductions",
     "tensors.piecewise_indices",
     "tensors.symbolic_turns",

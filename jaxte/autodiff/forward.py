@@ -16,8 +16,9 @@ from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
+from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Tensor, placeholder, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
 
 _STEPS = 3  # from an extremum to where its shift is undone
 

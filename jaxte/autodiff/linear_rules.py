@@ -8,8 +8,9 @@ from jaxte.autodiff.forward import jvp_graph
 from jaxte.autodiff.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
+from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Tensor, placeholder, topological_order
+from jaxte.tensors.tensor import Tensor, topological_order
 
 LinearRule = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 

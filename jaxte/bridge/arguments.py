@@ -16,7 +16,8 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError
 from jaxte.lang.expr import Expr, Var
 from jaxte.lower.code.identifiers import identifier
-from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 _CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}
 

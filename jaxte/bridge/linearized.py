@@ -19,7 +19,8 @@ from jaxte.bridge.lazy import lazy
 from jaxte.bridge.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.residuals import saved_tensors, sizes_of
-from jaxte.tensors.tensor import Extern, Placeholder, Tensor, placeholder, topological_order
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.tensor import Extern, Placeholder, Tensor, topological_order
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def as_expr(value: Any) -> Expr:
         return _typed_number(value)
     raise DefinitionError(
         f"{type(value).__name__} {value!r} is not a scalar expression; "
-        "arrays enter a definition as te.placeholder"
+        "arrays enter a definition as te.placeholder or te.constant"
     )
 
 

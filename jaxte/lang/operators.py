@@ -249,7 +249,7 @@ _NO_MATMUL = DefinitionError(
 def has_no_value(wanted: str) -> DefinitionError:
     return DefinitionError(
         f"an element of a definition has a value only when the code runs, and {wanted} is asked for; functions of Python's math and "
-        "of arrays are written te.exp, te.sqrt, ... there, and te.cast changes a dtype"
+        "of arrays are written te.exp, te.sqrt, ... there, te.cast changes a dtype, and an array of numbers G is indexed as te.constant(G)[i]"
     )
 
 

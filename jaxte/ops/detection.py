@@ -21,6 +21,7 @@ from jaxte.ops.shape import expand_dims
 from jaxte.ops.windows import channel_and_spatial
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.constants import constant
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
@@ -82,11 +83,8 @@ def multibox_prior(
         y = (f.cast(row, kind) + offset_y) * step_y
         return f.select(side % 2 == 0, x, y)
 
-    def reach(k: Expr, side: Expr) -> Expr:
-        wide, high = (_listed([half[a] for half in halves], k, kind) for a in (0, 1))
-        return f.select(side < 2, f.select(side < 1, -wide, -high), f.select(side < 3, wide, high))
-
-    centres, reaches = compute((h, w, 4), centre, "centre"), compute((len(halves), 4), reach, "reach")
+    centres = compute((h, w, 4), centre, "centre")
+    reaches = constant([(-wide, -high, wide, high) for wide, high in halves], "reach", kind)
 
     def body(row: Expr, column: Expr, k: Expr, side: Expr) -> Expr:
         value = centres[row, column, side] + reaches[k, side]
@@ -101,16 +99,6 @@ def _pair(values: Sequence[float], what: str) -> tuple[float, float]:
             f"te.ops.multibox_prior: {what}={values!r}; give two numbers, of the rows and the columns"
         )
     return float(values[0]), float(values[1])
-
-
-def _listed(values: Sequence[float], at: Expr, kind: str) -> Expr:
-    """The value at a position of a list of numbers."""
-    found = f.const(values[-1], kind)
-    if len(set(values)) == 1:
-        return found
-    for n in reversed(range(len(values) - 1)):
-        found = f.select(at < n + 1, f.const(values[n], kind), found)
-    return found
 
 
 @operator
@@ -157,14 +145,16 @@ def multibox_transform_loc(
 
     loc = reshape(loc_pred, (batch, count, 4))
 
+    scale = constant(variances, "variances", loc_pred.dtype)
+
     def centre(n: Expr, a: Expr, axis: Expr) -> Expr:
         low, high = anchor[0, a, axis], anchor[0, a, axis + 2]
-        scale = _listed(variances[:2], axis, loc_pred.dtype)
-        return loc[n, a, axis] * scale * (high - low) + (low + high) / 2
+        return loc[n, a, axis] * scale[axis] * (high - low) + (low + high) / 2
 
     def half(n: Expr, a: Expr, axis: Expr) -> Expr:
-        scale = _listed(variances[2:], axis, loc_pred.dtype)
-        return f.exp(loc[n, a, axis + 2] * scale) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
+        return (
+            f.exp(loc[n, a, axis + 2] * scale[axis + 2]) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
+        )
 
     middle, extent = compute((batch, count, 2), centre, "centre"), compute((batch, count, 2), half, "half")
     first = compute(middle.shape, lambda *i: middle[i] - extent[i], "first")

@@ -50,7 +50,7 @@ def _outermost(body: Expr) -> list[Reduce]:
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """``outputs`` with the sums in all tensors that they need planned."""
     order = topological_order(outputs)
-    if any(type(t) not in (Compute, Placeholder) for t in order):  # others know their tensors
+    if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
         return tuple(outputs)
     new: dict[Tensor, Tensor] = {}
     for tensor in order:

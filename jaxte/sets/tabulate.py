@@ -28,6 +28,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
     "logical_not": np.logical_not,
+    "select": np.where,
 }
 
 

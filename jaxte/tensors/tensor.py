@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Integral
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
-from jaxte.lang.expr import Axis, Expr, Read, Var, as_expr, call, unpicklable
+from jaxte.lang.checks import described
+from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError, TruthValueError
+from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call, unpicklable
+from jaxte.lang.functions import choose
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
-from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, check_shape, same_extent, shape_text
+from jaxte.tensors.facts import Fact
+from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
+
+LONGEST_LITERAL = 64  # elements that the emitted code writes out
+_DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
 class Tensor(Operand):
@@ -188,107 +194,6 @@ class Extern(Tensor):
         return self._inputs
 
 
-@wants_arguments
-def var(name: str = "n") -> Var:
-    """A symbolic size: a positive integer that is known when the code runs.
-
-    Example:
-        >>> n = te.var("n")
-        >>> X = te.placeholder((n, 3), name="X")
-    """
-    return Var(one_of_type(name, str, "the name of a te.var", "a string"))
-
-
-@wants_arguments
-def placeholder(
-    shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
-) -> Placeholder:
-    """An input tensor.
-
-    Args:
-        shape: extents; an integer for one axis, ``()`` for a scalar.
-        dtype: element type, by default float32.
-        name: label used in printed formulas and in the emitted code.
-        facts: what is known of the values, one fact of ``te.facts`` or several.
-
-    Example:
-        >>> X = te.placeholder((8, 32, 16), name="X")
-        >>> Q = te.placeholder((8,), "int32", "Q")
-        >>> P = te.placeholder((8,), "int32", "P", facts=te.facts.permutation(inverse=Q))
-    """
-    label = "X" if name is None else str(name)
-    return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, Expr):
-        return not any(isinstance(node, (Axis, Read)) for node in postorder(value))
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
-
-
-AnyTensor = TypeVar("AnyTensor", bound=Tensor)
-
-
-@wants_arguments
-def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
-    """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
-
-    Example:
-        >>> @te.function
-        ... def shuffled(x, p, q):
-        ...     te.assume(p, te.facts.permutation(inverse=q))
-        ...     return te.compute(x.shape, lambda i, j: x[p[i], j])
-
-    Raises:
-        DefinitionError: a fact that ``tensor`` cannot have.
-        ShapeError: a tensor in a fact that has another shape.
-    """
-    one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
-    for fact in listed(facts, tensor.name):
-        _check_fact(tensor, fact)
-        tensor.with_facts([*tensor.facts, fact])
-        if (
-            isinstance(fact, Permutation)
-            and fact.inverse is not None
-            and find(fact.inverse, Permutation) is None
-        ):
-            fact.inverse.with_facts([*fact.inverse.facts, Permutation(tensor)])
-        if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
-            fact.slot.with_facts([*fact.slot.facts, Within(tensor.shape[1])])
-    return tensor
-
-
-def _check_fact(tensor: Tensor, fact: Fact) -> None:
-    what = f"{tensor.name} {tensor.dtype}{shape_text(tensor.shape)}"
-    kind = type(fact).__name__
-    rank = 2 if isinstance(fact, SymmetricAdjacency) else None
-    if isinstance(fact, Finite):
-        if not dtypes.is_inexact(tensor.dtype):
-            raise DefinitionError(f"{what} cannot have the fact {kind}: integers are finite; leave it out")
-        return
-    if not dtypes.is_integer(tensor.dtype):
-        raise DefinitionError(
-            f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"
-        )
-    if tensor.ndim != rank if rank else not (tensor.ndim or isinstance(fact, Within)):
-        wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
-        raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
-    if isinstance(fact, Within) and not _is_size(fact.stop):
-        stop = text(fact.stop) if isinstance(fact.stop, Expr) else repr(fact.stop)
-        raise DefinitionError(
-            f"{what} is stated to be within {stop}; give an integer of 0 or more, or a size"
-        )
-    other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)
-    if other is None:
-        return
-    if not isinstance(other, Tensor) or not dtypes.is_integer(other.dtype):
-        raise DefinitionError(f"the fact {kind} of {what} refers to {other!r}; give an integer Tensor")
-    if len(other.shape) != tensor.ndim or not all(map(same_extent, other.shape, tensor.shape)):
-        raise ShapeError(
-            f"the fact {kind} of {what} refers to {other.name} {shape_text(other.shape)}; give a tensor of the same shape"
-        )
-
-
 def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
     """Names for the axes: those of the parameters of ``fn``."""
     parameters = list(inspect.signature(fn).parameters.values())
@@ -310,13 +215,95 @@ def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
 
 def elementwise(op: Op, args: Sequence[Any]) -> Compute:
     """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts."""
-    operands = [a if isinstance(a, Tensor) else as_expr(a) for a in args]
+    beside = next(a for a in args if isinstance(a, Tensor))
+    operands = [_operand(a, beside) for a in args]
     shapes = [a.shape for a in operands if isinstance(a, Tensor)]
     names = " and ".join(a.name for a in operands if isinstance(a, Tensor))
     shape = broadcast_shapes(shapes, f"{op.name} of {names}")
     axes = new_axes(shape, [f"i{n}" for n in range(len(shape))])
     elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
     return Compute(op.name, axes, call(op, *elements))
+
+
+def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
+    """An operand of an operation with ``beside``: arrays are constants, of its dtype where they have NumPy's default of the kind."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (list, tuple)):
+        value = _values(value, "constant")
+    if not getattr(value, "shape", ()):
+        return as_expr(value)
+    kind = dtypes.dtype_name(value.dtype)
+    alike = dtypes.is_float(kind) == dtypes.is_float(beside.dtype) or dtypes.is_integer(kind)
+    return of_array(value, "constant", beside.dtype if kind in _DEFAULTS and alike else None)
+
+
+# --- arrays of numbers
+
+
+def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
+    """See :func:`jaxte.tensors.constants.constant`."""
+    values = _values(array, name)
+    own = dtypes.dtype_name(values.dtype if dtype is None else dtype)
+    kind = _DEFAULTS.get(own, own) if dtype is None else own
+    values = values.astype(kind)
+    if values.size > LONGEST_LITERAL:
+        held = _Held(_Array(values))
+        return Extern(name, values.shape, kind, held.fn, (), 0, held)
+    axes = new_axes(values.shape, [f"i{n}" for n in range(values.ndim)])
+    return Compute(name, axes, _chosen(values, axes, kind))
+
+
+def _values(array: Any, name: str) -> np.ndarray:
+    try:
+        values = np.asarray(array)
+        dtypes.dtype_name(values.dtype)
+    except ValueError as error:
+        raise DefinitionError(f"te.constant {name}: {error}; give rows of equal lengths") from None
+    except DtypeError as error:
+        raise DtypeError(f"te.constant {name}: {error}; give an array of numbers") from None
+    except Exception:
+        raise DefinitionError(
+            f"te.constant {name}: {described(array)} has no values yet; make it an argument of the function"
+        ) from None
+    return values
+
+
+def _chosen(values: np.ndarray, at: Sequence[Expr], dtype: str) -> Expr:
+    """The element at positions, by one choice among rows after the other."""
+    if not values.size:
+        return Const(0, dtype)
+    if not at:
+        number = values.item()
+        return Const(float(str(values[()])) if dtypes.is_float(dtype) else number, dtype)
+    return as_expr(choose(at[0], [_chosen(row, at[1:], dtype) for row in values]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Array:
+    """A function of nothing, which returns the array."""
+
+    values: np.ndarray
+
+    def __call__(self) -> tuple[np.ndarray]:
+        return (self.values,)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """The call of that function: the same for every element of a batch, with nothing to differentiate."""
+
+    fn: _Array
+    in_forward_pass: bool = False
+
+    def moved(self, mapped: Sequence[int | None] | None, extent: Any) -> _Held:
+        return self
+
+    def adjoint(self, output: Extern, head: Tensor) -> list[Extern | None]:
+        return []
+
+
+# --- the graph
 
 
 def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:

@@ -28,7 +28,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.scalars import CALL, OPS, SIGN
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
-from jaxte.tensors.tensor import placeholder
+from jaxte.tensors.inputs import placeholder
 
 TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 1e-5, "float64": 1e-10}
 TOLERANCE |= {"complex64": 1e-5, "complex128": 1e-10}

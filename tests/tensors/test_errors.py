@@ -81,7 +81,10 @@ def define(fn, shape=(8,)):
         (lambda: np.sum(V), te.DefinitionError, "np.sum is a function of arrays.*te.reduce_axis"),
         (lambda: np.add.reduce(V), te.DefinitionError, "np.add is a function of arrays"),
         (define(lambda i: np.ones(8) * V[i]), te.DefinitionError, "arrays enter a definition as te.placeholder"),
-        (lambda: np.ones(8) * V, te.DefinitionError, "arrays enter a definition as te.placeholder"),
+        (lambda: np.array([{}, {}]) * V, te.DtypeError, "give an array of numbers"),
+        (lambda: te.constant([[1, 2], [3]], "G"), te.DefinitionError, "te.constant G: .* rows of equal lengths"),
+        (lambda: jax.jit(lambda g: te.constant(g, "G"))(np.ones(3)), te.DefinitionError, "te.constant G: .* an argument"),
+        (define(lambda i: np.ones(8)[i]), te.DefinitionError, r"te\.constant\(G\)\[i\]"),
         (define(lambda i: V[i] == jnp.ones(8)), te.DefinitionError, "arrays enter a definition as te.placeholder"),
     ],
 )  # fmt: skip

@@ -18,8 +18,9 @@ from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import DTYPES
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read
 from jaxte.lang.walk import postorder
+from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
-from jaxte.tensors.tensor import Placeholder, Tensor, placeholder
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 _ = rules  # fills the table
 _LONGEST = 64  # nodes of an expression that is composed further

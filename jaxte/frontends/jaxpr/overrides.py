@@ -11,7 +11,8 @@ from jaxte.autodiff.overrides import Override
 from jaxte.autodiff.reverse import differentiate
 from jaxte.bridge.extern import extern
 from jaxte.lang.dtypes import is_inexact
-from jaxte.tensors.tensor import Tensor, placeholder
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.tensor import Tensor
 
 
 def blocked(tensor: Tensor) -> Tensor:

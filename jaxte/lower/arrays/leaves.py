@@ -60,6 +60,18 @@ class Full(OfExtents, Converted):
     own_dtype: str
 
 
+Numbers = PythonNumber | tuple["Numbers", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Literal(OfExtents, Converted):
+    """An array of numbers that are written out; ``numbers`` are those of each row, nested."""
+
+    extents: Shape
+    numbers: Numbers
+    own_dtype: str
+
+
 @dataclass(frozen=True, eq=False)
 class Arange(Node):
     """``start, start + step, ...`` below ``stop``; without a dtype, in JAX's default integers."""

@@ -35,6 +35,16 @@ def _full(node: leaves.Full, to: Writer) -> Written:
     return f"jnp.full({shape}, {to.text(node.number)}, {dtype})", CALL
 
 
+def _literal(node: leaves.Literal, to: Writer) -> Written:
+    return f"jnp.array({_rows(node.numbers)}, {dtype_text(node.own_dtype)})", CALL
+
+
+def _rows(numbers: leaves.Numbers) -> str:
+    if isinstance(numbers, tuple):
+        return f"[{', '.join(map(_rows, numbers))}]"
+    return number_text(numbers)[0]
+
+
 def _arange(node: leaves.Arange, to: Writer) -> Written:
     bounds = [to.text(node.stop)]
     if node.start or node.step != 1:
@@ -62,6 +72,7 @@ RULES: Rules = {
     leaves.Size: _size,
     leaves.Typed: _typed,
     leaves.Full: _full,
+    leaves.Literal: _literal,
     leaves.Arange: _arange,
     elementwise.Apply: _apply,
     elementwise.Cast: _cast,

@@ -33,6 +33,7 @@ from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
+from jaxte.lower.rules.literal import literal_of
 from jaxte.lower.views.condition_box import box_of, positive
 from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest
 from jaxte.lower.views.scope import Scope, Widths
@@ -83,7 +84,7 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
 
 def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, platform: str) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
-    if isinstance(tensor, Compute) and not _is_cheap(tensor.body):
+    if isinstance(tensor, Compute) and not _is_cheap(tensor.body) and literal_of(tensor) is None:
         for n in range(len(statements) - 1, -1, -1):
             if statements[n].target == target:
                 statements[n] = behind_barrier(statements[n], platform)

@@ -37,6 +37,7 @@ from jaxte.lower.program.verdicts import verdict_of
 from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
+from jaxte.lower.rules.literal import literal_of
 from jaxte.lower.rules.reduce import reduce_value
 from jaxte.lower.rules.select import select_value
 from jaxte.lower.tiles.costs import with_costs
@@ -171,6 +172,10 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
     if any(known(as_expr(e)) == 0 for e in tensor.shape):
         body = Body(own, shared)
         body.assign(body.target, Full(tuple(a.hi for a in tensor.axes), Number(0), tensor.dtype))
+        return body
+    if (numbers := literal_of(tensor)) is not None:
+        body = Body(own, shared)
+        body.assign(body.target, numbers)
         return body
     place = Place(tensor.axes, scope, policy, own.in_tiles)
     root, before = rewritten(tensor.body, BEFORE_PADDING, place)

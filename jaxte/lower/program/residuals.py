@@ -17,7 +17,7 @@ from jaxte.lower.forms.data.permuted_rows import inverse_wanted
 from jaxte.lower.program.operations import sum_text
 from jaxte.lower.program.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, topological_order
 
 
 def saved_tensors(
@@ -126,6 +126,8 @@ def _made_again(
 
 def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
     """The residuals that ``tensor`` can be computed again from, None if that costs more than to keep it."""
+    if isinstance(tensor, Extern) and not tensor.inputs:
+        return []  # an array that the module has
     if not isinstance(tensor, Compute) or not _is_stream(tensor):
         return None
     missing = [t for t in tensor.inputs if t not in available]

@@ -22,7 +22,7 @@ def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """``outputs`` in terms of tensors with the dimensions of their gathers."""
     order = topological_order(outputs)
     if any(
-        type(t) not in (Compute, Placeholder) for t in order
+        type(t) not in (Compute, Placeholder) and t.inputs for t in order
     ):  # adjoints and extern nodes know their tensors
         return tuple(outputs)
     fixed = set(outputs)

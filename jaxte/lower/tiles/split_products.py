@@ -49,7 +49,9 @@ def split_products(
         large: those that are to exist in tiles only.
     """
     splits: dict[Tensor, _Split] = {}
-    if not any(isinstance(t, Extern) for t in order):  # an extern node is handed its tensors themselves
+    if not any(
+        isinstance(t, Extern) and t.inputs for t in order
+    ):  # an extern node is handed its tensors themselves
         splits = {s.tensor: s for s in map(_split, large) if s and _is_read_in_products(s.tensor, order)}
     if not splits:
         return list(order), {}

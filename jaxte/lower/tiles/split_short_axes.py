@@ -91,7 +91,9 @@ def _pieces(
 
 def _divisible(order: Sequence[Tensor], large: Sequence[Compute]) -> dict[Tensor, int]:
     """The tensors to divide, and which of their axes has few positions."""
-    if any(isinstance(t, Extern) for t in order):  # an extern node is handed its tensors themselves
+    if any(
+        isinstance(t, Extern) and t.inputs for t in order
+    ):  # an extern node is handed its tensors themselves
         return {}
     dims: dict[Tensor, int] = {}
     for tensor in large:

@@ -19,10 +19,11 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.recognise import ConvolutionSpec, convolution_source, recognise_convolution
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
+from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.reductions import sum as te_sum
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, placeholder, var
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.emitted import check, feeds, nodes, run, split_guard, sum_of, text_of
 
 

@@ -16,8 +16,9 @@ from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.scan.text import scan_source
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import reduce_axis
-from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.emitted import check, feeds, nodes, text_of
 
 X = placeholder((3, 7), name="X")

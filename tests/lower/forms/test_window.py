@@ -25,8 +25,9 @@ from jaxte.lower.forms.window.text import (
 )
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import reduce_axis
-from jaxte.tensors.tensor import Compute, Tensor, placeholder, var
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.emitted import NAMES, Steps, check, feeds, nodes, split_guard
 
 X = placeholder((2, 12, 11), name="X")

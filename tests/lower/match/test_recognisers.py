@@ -18,8 +18,9 @@ from jaxte.lower.forms.window.recognise import UnrollSpec, recognise_window
 from jaxte.lower.forms.window.text import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.reductions import reduce_axis
-from jaxte.tensors.tensor import Compute, placeholder
+from jaxte.tensors.tensor import Compute
 from tests.emitted import Steps, check, feeds, nodes, text_of
 
 small = st.integers(-2, 3)

@@ -1,0 +1,118 @@
+"""What goes into a graph: sizes, input tensors, and what is known of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, TypeVar
+
+from jaxte.lang import dtypes
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import DefinitionError, ShapeError
+from jaxte.lang.expr import Axis, Expr, Read, Var
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
+from jaxte.tensors.shapes import check_shape, same_extent, shape_text
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+
+@wants_arguments
+def var(name: str = "n") -> Var:
+    """A symbolic size: a positive integer that is known when the code runs.
+
+    Example:
+        >>> n = te.var("n")
+        >>> X = te.placeholder((n, 3), name="X")
+    """
+    return Var(one_of_type(name, str, "the name of a te.var", "a string"))
+
+
+@wants_arguments
+def placeholder(
+    shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
+) -> Placeholder:
+    """An input tensor.
+
+    Args:
+        shape: extents; an integer for one axis, ``()`` for a scalar.
+        dtype: element type, by default float32.
+        name: label used in printed formulas and in the emitted code.
+        facts: what is known of the values, one fact of ``te.facts`` or several.
+
+    Example:
+        >>> X = te.placeholder((8, 32, 16), name="X")
+        >>> Q = te.placeholder((8,), "int32", "Q")
+        >>> P = te.placeholder((8,), "int32", "P", facts=te.facts.permutation(inverse=Q))
+    """
+    label = "X" if name is None else str(name)
+    return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, Expr):
+        return not any(isinstance(node, (Axis, Read)) for node in postorder(value))
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+AnyTensor = TypeVar("AnyTensor", bound=Tensor)
+
+
+@wants_arguments
+def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
+    """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
+
+    Example:
+        >>> @te.function
+        ... def shuffled(x, p, q):
+        ...     te.assume(p, te.facts.permutation(inverse=q))
+        ...     return te.compute(x.shape, lambda i, j: x[p[i], j])
+
+    Raises:
+        DefinitionError: a fact that ``tensor`` cannot have.
+        ShapeError: a tensor in a fact that has another shape.
+    """
+    one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
+    for fact in listed(facts, tensor.name):
+        _check_fact(tensor, fact)
+        tensor.with_facts([*tensor.facts, fact])
+        if (
+            isinstance(fact, Permutation)
+            and fact.inverse is not None
+            and find(fact.inverse, Permutation) is None
+        ):
+            fact.inverse.with_facts([*fact.inverse.facts, Permutation(tensor)])
+        if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
+            fact.slot.with_facts([*fact.slot.facts, Within(tensor.shape[1])])
+    return tensor
+
+
+def _check_fact(tensor: Tensor, fact: Fact) -> None:
+    what = f"{tensor.name} {tensor.dtype}{shape_text(tensor.shape)}"
+    kind = type(fact).__name__
+    rank = 2 if isinstance(fact, SymmetricAdjacency) else None
+    if isinstance(fact, Finite):
+        if not dtypes.is_inexact(tensor.dtype):
+            raise DefinitionError(f"{what} cannot have the fact {kind}: integers are finite; leave it out")
+        return
+    if not dtypes.is_integer(tensor.dtype):
+        raise DefinitionError(
+            f"{what} cannot have the fact {kind}: facts are about integer tensors; use dtype int32"
+        )
+    if tensor.ndim != rank if rank else not (tensor.ndim or isinstance(fact, Within)):
+        wanted = "two axes (rows, neighbours)" if rank else "at least one axis"
+        raise DefinitionError(f"{what} cannot have the fact {kind}, which is about tensors with {wanted}")
+    if isinstance(fact, Within) and not _is_size(fact.stop):
+        stop = text(fact.stop) if isinstance(fact.stop, Expr) else repr(fact.stop)
+        raise DefinitionError(
+            f"{what} is stated to be within {stop}; give an integer of 0 or more, or a size"
+        )
+    other = fact.inverse if isinstance(fact, Permutation) else getattr(fact, "slot", None)
+    if other is None:
+        return
+    if not isinstance(other, Tensor) or not dtypes.is_integer(other.dtype):
+        raise DefinitionError(f"the fact {kind} of {what} refers to {other!r}; give an integer Tensor")
+    if len(other.shape) != tensor.ndim or not all(map(same_extent, other.shape, tensor.shape)):
+        raise ShapeError(
+            f"the fact {kind} of {what} refers to {other.name} {shape_text(other.shape)}; give a tensor of the same shape"
+        )

@@ -1,0 +1,86 @@
+"""Arrays of numbers in definitions, short ones as literals and long ones handed to the module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+
+def filtered(taps: Any, x: Any) -> Any:
+    g = te.constant(taps, "G")
+    k = te.reduce_axis((0, g.shape[0]), "k")
+    own = te.function(
+        lambda X: te.compute((X.shape[0] - len(taps) + 1,), lambda i: te.sum(g[k] * X[i + k], k), "y")
+    )
+    return own, own(x)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 64, 65, 200])
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "list", "jax"])
+def test_taps(count: int, kind: str, rng: np.random.Generator) -> None:
+    taps: Any = rng.integers(-5, 5, count) if kind == "int64" else rng.standard_normal(count)
+    given = {"list": taps.tolist(), "jax": jnp.asarray(taps, "float32")}.get(kind)
+    given = taps.astype(kind) if given is None else given
+    x = rng.standard_normal(250).astype("float32")
+    own, y = filtered(given, x)
+    expected = np.correlate(x.astype("float64"), taps.astype("float64"), "valid")
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    assert y.dtype == "float32"
+    source = te.source(own, x)
+    assert ("jnp.array([" in source) == (1 < count <= 64)
+    assert ("G_fn" in source) == (count > 64)
+    h = rng.standard_normal(len(y)).astype("float32")
+    (dx,) = jax.vjp(own, x)[1](h)
+    np.testing.assert_allclose(dx, np.convolve(h, taps, "full"), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [3, 20])
+def test_elementwise_and_under_transformations(size: int, rng: np.random.Generator) -> None:
+    """Arrays and lists beside Tensors, on both sides."""
+    a, b, x = (rng.standard_normal((3, size)).astype("float32") for _ in range(3))
+
+    own = te.function(
+        lambda X: te.sin(a * X + jnp.asarray(b)) * np.arange(float(size)) - [[1.0], [2.0], [3.0]]
+    )
+    reference = lambda x: jnp.sin(a * x + b) * jnp.arange(float(size)) - jnp.array([[1.0], [2.0], [3.0]])  # noqa: E731
+    v = rng.standard_normal((3, size)).astype("float32")
+    for transformed in (
+        lambda f: f(x),
+        lambda f: jax.jvp(f, (x,), (v,))[1],
+        lambda f: jax.grad(lambda x: f(x).sum())(x),
+        lambda f: jax.vmap(f)(np.stack([x, v])),
+        lambda f: jax.vmap(jax.grad(lambda x: f(x).sum()))(np.stack([x, v])),
+        lambda f: jax.hessian(lambda x: f(x).sum())(x),
+        lambda f: jax.jit(f)(x),
+    ):
+        np.testing.assert_allclose(transformed(own), transformed(reference), rtol=1e-5, atol=1e-5)
+
+
+def test_a_long_constant_is_not_saved() -> None:
+    own, _ = filtered(np.hanning(100), np.ones(250, "float32"))
+    assert "forward_with_residuals" not in te.source(own, np.ones(250, "float32"))
+
+
+def test_interpretation_and_definitions() -> None:
+    G = te.constant([[1, 2], [3, 4]], "G")
+    X = te.placeholder((2, 2), name="X")
+    y = te.compute((2, 2), lambda i, j: G[j, i] * X[i, j], "y")
+    x = np.float32([[1, 2], [3, 4]])
+    np.testing.assert_array_equal(te.interpret(y, {X: x}), [[1, 6], [6, 16]])
+    assert te.definitions(y).splitlines()[-1].startswith("y[i, j] = G[j, i] * X[i, j]")
+    (dx,) = te.differentiate(y, [X])
+    assert not any(name == "dG" for name in te.definitions(dx))
+
+
+def test_integers_of_a_table_are_positions(rng: np.random.Generator) -> None:
+    order = te.constant([2, 0, 1, 1], "order")
+    x = rng.standard_normal(3).astype("float32")
+    own = te.function(lambda X: te.compute((4,), lambda i: X[order[i]], "y"))
+    np.testing.assert_array_equal(own(x), x[[2, 0, 1, 1]])
+    np.testing.assert_allclose(jax.grad(lambda x: (own(x) * jnp.arange(4.0)).sum())(x), [1.0, 5.0, 0.0])
