@@ -112,6 +112,19 @@ def measured(f, reference, args, mesh) -> dict:
     }
 
 
+def indivisible(mesh) -> dict:
+    """A size that the mesh does not divide: JAX's own error for an argument, and how a result is divided then."""
+    narrower = te.function(lambda x: te.compute((x.shape[0] - 2,), lambda i: x[i] + x[i + 2]))
+    place = NamedSharding(mesh, P("d"))
+    try:
+        jax.jit(narrower, in_shardings=place)(jnp.ones(10))
+        message = ""
+    except ValueError as error:
+        message = str(error)
+    whole = jax.jit(narrower)(jax.device_put(jnp.arange(16.0), place))
+    return {"message": message, "result": whole.tolist(), "spec": str(jax.typeof(whole).sharding.spec)}
+
+
 def main() -> None:
     found: dict[str, dict] = {}
     for kind in (AxisType.Auto, AxisType.Explicit):
@@ -122,6 +135,7 @@ def main() -> None:
                     key = f"{kind.name} {name} {what}"
                     plain = jax.jit(transform(reference))
                     found[key] = measured(transform(f), plain, args, mesh)
+            found[f"{kind.name} indivisible"] = indivisible(mesh)
     print(json.dumps(found))
 
 

@@ -224,8 +224,12 @@ def _backward(
 def _checked(value: Any, struct: jax.ShapeDtypeStruct, source: Tensor, hook: _Hook) -> Any:
     if value is None:
         return jnp.zeros(struct.shape, struct.dtype)
-    value = jnp.asarray(value)
     where = f"the backward function of the override of {hook.label} returns for {source.name}"
+    if not isinstance(value, (jax.Array, np.ndarray, np.generic, int, float, complex)):
+        raise DifferentiationError(
+            f"{where} {described(value)}; return an array of shape {shape_text(struct.shape)}"
+        )
+    value = jnp.asarray(value)
     if value.shape != struct.shape:
         raise ShapeError(f"{where} shape {shape_text(value.shape)}; it has to be {shape_text(struct.shape)}")
     if value.dtype != struct.dtype:

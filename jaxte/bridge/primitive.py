@@ -5,6 +5,7 @@ See docs/design/one-primitive.md for why it is one primitive.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -25,8 +26,11 @@ from jaxte.bridge.placement import (
     with_axis,
 )
 from jaxte.bridge.program import Program
+from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Var
 from jaxte.meaning.feeds import bind_sizes, size_value
+
+_COMPARISON = re.compile(r"comparison '(.*)' (\S+) '(.*)' is inconclusive")
 
 jaxte_p = Primitive("jaxte")
 jaxte_p.multiple_results = True
@@ -75,8 +79,7 @@ def _is_divided(context: Any) -> bool:
 
 def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
     if any(not isinstance(e, int) for a in avals for e in a.shape):  # symbolic dimensions of jax.export
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-        return [jax.core.ShapedArray(s.shape, s.dtype) for s in jax.eval_shape(program, *structs)]
+        return _of_symbolic(program, avals)
     shapes = _shapes(program, avals)
     dtypes = [jax.dtypes.canonicalize_dtype(np.dtype(r.dtype)) for r in program.results]
     like = next((a for a in avals if is_placed(a)), None)
@@ -86,6 +89,23 @@ def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
         return [placed(s, d, like) for s, d in zip(shapes, dtypes, strict=True)]
     own = places_of(program, avals, shapes) if places is None else places
     return [placed(s, d, like, p) for s, d, p in zip(shapes, dtypes, own, strict=True)]
+
+
+def _of_symbolic(program: Program, avals: Sequence[Any]) -> list[Any]:
+    """The types of the results where sizes are those of ``jax.export``."""
+    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    try:
+        found = jax.eval_shape(program, *structs)
+    except jax.errors.InconclusiveDimensionOperation as error:
+        asked = _COMPARISON.search(str(error))
+        if asked is None:
+            raise
+        shapes = ", ".join(f"{t.name}: {s.shape}" for t, s in zip(program.inputs, structs, strict=True))
+        raise ShapeError(
+            f"{program.label} is traced for symbolic sizes ({shapes}), of which it has to be known that {asked[1]} {asked[2]} {asked[3]}; say so "
+            f'where they are made: jax.export.symbolic_shape(..., constraints=["{asked[1]} {asked[2]} {asked[3]}"])'
+        ) from error
+    return [jax.core.ShapedArray(s.shape, s.dtype) for s in found]
 
 
 def _shapes(program: Program, avals: Sequence[Any]) -> list[tuple[int, ...]]:

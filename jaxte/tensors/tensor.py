@@ -11,7 +11,14 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described
-from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError, TruthValueError
+from jaxte.lang.errors import (
+    DefinitionError,
+    DtypeError,
+    IndexExpressionError,
+    JaxteError,
+    ShapeError,
+    TruthValueError,
+)
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call, unpicklable
 from jaxte.lang.functions import choose
 from jaxte.lang.operators import Op, Operand
@@ -334,6 +341,15 @@ def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What ``fn``, which the user wrote, returns for Tensors or axes."""
     try:
         return fn(*args, **kwargs)
+    except JaxteError:
+        raise
+    except IndexError as error:
+        if not str(error).startswith("only integers, slices"):
+            raise
+        raise DefinitionError(
+            "an array of JAX is read at an index of a definition, which has no value yet; arrays that a definition reads, traced ones too, "
+            f"are arguments of its te.function, or te.placeholder in a graph; numbers that are known are te.constant. JAX says: {error}"
+        ) from error
     except (TypeError, ValueError) as error:
         if "<class 'jaxte." not in str(error):
             raise

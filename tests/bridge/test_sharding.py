@@ -49,6 +49,15 @@ def test_a_stencil_exchanges_edges_and_nothing_else(runs, mesh: str, name: str, 
     assert found["divided"] == [True]
 
 
+@pytest.mark.parametrize("mesh", ["Auto", "Explicit"])
+def test_a_size_that_the_mesh_does_not_divide(runs, mesh: str) -> None:
+    """An argument is JAX's error, which names axis, size and mesh; a result is not divided."""
+    found = runs[f"{mesh} indivisible"]
+    assert "axis 0 is partitioned 8 times" in found["message"] and "size is 10" in found["message"]
+    assert found["result"] == [2 * i + 2 for i in range(14)]
+    assert "'d'" not in found["spec"]
+
+
 def test_an_output_runs_along_the_dimensions_that_its_indices_follow() -> None:
     X, W = te.placeholder((8, 12, 4), name="X"), te.placeholder((3, 4, 6), name="W")
     k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 4), "c")
