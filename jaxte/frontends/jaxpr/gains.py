@@ -12,6 +12,10 @@ _SMALLEST = 1024  # elements below which nothing is to be gained
 _MOST_FUSED = (
     8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
 )
+_FEW = 64  # numbers of a matrix, products with which are written out
+_MANY = 1 << 21  # pairs that JAX should rather not hold
+_SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
+_EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
 _FEW_FEATURES = 2  # in and out, below which a convolution is no product of matrices
 _DEAR = frozenset(
     [
@@ -56,11 +60,11 @@ _POSITIONS = {"gather": 1, "scatter": 1, "scatter-add": 1, "scatter-mul": 1}
 
 def keeps(step: Step) -> str:
     """Why a step that has a rule stays as it is; empty where it need not."""
-    if step.name == "dot_general" and not any(map(_is_framed, step.inputs)):
+    if step.name == "dot_general" and not any(_is_framed(s) or _is_small(s) for s in step.inputs):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
         return "a dense convolution, which XLA and its own derivative do well"
-    if step.name == "reshape" and _is_broadcast(step.inputs[0]):
+    if step.name == "reshape" and _is_broadcast(step.inputs[0]) and not _of_windows(step.inputs[0]):
         return "elements repeated, whose sum XLA does well"
     return ""
 
@@ -86,7 +90,10 @@ def strong(step: Step) -> str:
     if step.name == "conv_general_dilated":
         return _slow_convolution(step)
     if step.name == "dot_general":
-        return "a product with overlapping parts of an array: a banded product"
+        framed = any(map(_is_framed, step.inputs))
+        return "a product with overlapping parts of an array: a banded product" if framed else ""
+    if step.name == "sub":
+        return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
 
@@ -104,17 +111,18 @@ def worth(steps: Sequence[Step]) -> bool:
 
     A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
     added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
-    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. The adjoint of
-    ends that are repeated is a reduction, with which XLA fuses nothing, so that levels do not multiply.
+    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. Extrema over pairs
+    are found again by comparing, which takes what is gained.
     """
-    if any(gain_of(s) and strong(s) for s in steps):
+    if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
+    if any(is_pairwise(s) for s in steps):
+        return not any(s.name in _EXTREMA for s in steps)
     found = levels(steps)
     dear = sum(s.name in _DEAR for s in steps)
     if len(found) == 1 and 3 * dear >= sum(found):
         return False
-    apart = any(_repeats_ends(s) for s in steps)
-    return (max(found, default=1) if apart else prod(found)) >= _MOST_FUSED
+    return prod(found) >= _MOST_FUSED
 
 
 def levels(steps: Sequence[Step]) -> list[int]:
@@ -155,11 +163,41 @@ def _positions_known(step: Step) -> bool:
     return True
 
 
-def _repeats_ends(step: Step) -> bool:
-    """Whether an array is put between its ends, repeated: ``jnp.pad`` with ``mode="edge"``."""
-    return step.name == "concatenate" and any(
-        s.origin is not None and s.origin.name in ("reshape", "broadcast_in_dim") for s in step.inputs
-    )
+def is_pairwise(step: Step) -> bool:
+    """Whether ``step`` subtracts the elements of two arrays in all pairs, which are read twice or are too many to be held in a cache.
+
+    Fewer of them that are squared once JAX holds at no cost, and of their absolute values there is no product of matrices.
+    """
+    (out,) = step.outputs
+    if step.name != "sub" or not _differentiated(step) or _elements(out) < _SMALLEST:
+        return False
+    readers = list(dict.fromkeys(out.readers))
+    if any(r.name not in _SMOOTH for r in readers) or (len(readers) < 2 and _elements(out) < _MANY):
+        return False
+    sources = [_elements(_before_broadcast(slot)) for slot in step.inputs]
+    return all(4 * s <= _elements(step.outputs[0]) and s > 1 for s in sources)
+
+
+def _before_broadcast(slot: Slot) -> Slot:
+    """The array that is repeated in ``slot``."""
+    step = slot.origin
+    while step is not None and step.name in ("broadcast_in_dim", "reshape"):
+        slot = step.inputs[0]
+        step = slot.origin
+    return slot
+
+
+def _of_windows(slot: Slot) -> bool:
+    """Whether reductions over windows are repeated, which are raised: what is repeated goes with them."""
+    step = _before_broadcast(slot).origin
+    if step is not None and step.name in ("mul", "div"):
+        step = step.inputs[0].origin
+    return step is not None and step.name.startswith("reduce_window")
+
+
+def _is_small(slot: Slot) -> bool:
+    """Whether an array is a few numbers, so that a product with it is a few sums."""
+    return slot.known is not None and _elements(slot) <= _FEW
 
 
 def _overlaps(step: Step) -> bool:

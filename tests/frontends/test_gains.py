@@ -1,0 +1,73 @@
+"""What is raised by estimate: functions of which something gains, and those that JAX does as well."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jaxte as te
+
+
+def pairs(x: Any) -> Any:
+    return x[:, None] - x[None]
+
+
+def forces(x: Any) -> Any:
+    d = pairs(x)
+    return jnp.sum(d / jnp.sqrt(jnp.sum(d**2, -1, keepdims=True) + 0.01) ** 3, 1)
+
+
+def neumann(u: Any) -> Any:
+    for _ in range(2):
+        p = jnp.pad(u, 1, mode="edge")
+        u = u + 0.1 * (p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4 * u)
+    return u
+
+
+def pyramid(u: Any) -> Any:
+    small = lax.reduce_window(u, 0.0, lax.add, (2, 2), (2, 2), "VALID") / 4
+    return u - jnp.repeat(jnp.repeat(small, 2, 0), 2, 1)
+
+
+def rolled(u: Any, matrix: Any) -> Any:
+    for _ in range(3):
+        v = jnp.stack([jnp.roll(u, 1), jnp.roll(u, -1), u])
+        u = u + 0.1 * jnp.sum(matrix @ v.reshape(3, -1), 0).reshape(u.shape)
+    return jnp.roll(u, 1)
+
+
+SMALL, LARGE = (64, 3), (1024, 3)
+RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "pairs that are read twice": (forces, SMALL),
+    "many pairs": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), LARGE),
+    "stencils between repeated ends": (neumann, (64, 64)),
+    "windows and what repeats them": (pyramid, (64, 64)),
+    "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
+}
+KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "few pairs that are read once": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), SMALL),
+    "the nearest of all pairs": (lambda x: jnp.min(jnp.sum(pairs(x) ** 2, -1), 1), LARGE),
+    "absolute differences": (lambda x: jnp.sum(jnp.abs(pairs(x)), -1), LARGE),
+    "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
+    "repeated elements": (lambda u: jnp.repeat(u, 2, 0), (64, 64)),
+    "products of matrices": (lambda u: u @ u.T, (64, 64)),
+}
+
+
+def report(f: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
+    return te.explain(te.adjoint(lambda x: jnp.sum(f(x) ** 2)), jax.ShapeDtypeStruct(shape, "float32"))
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_one_region_of_all(name: str) -> None:
+    found = report(*RAISED[name])
+    assert len(found.regions) == 1 and not found.kept, found
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_nothing(name: str) -> None:
+    found = report(*KEPT[name])
+    assert not found.regions and all(line.reason for line in found.kept), found
