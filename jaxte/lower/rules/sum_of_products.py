@@ -236,9 +236,20 @@ def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
             form = linear(numerator)
             if len(form.terms) == 1:
                 ((dim, coefficient),) = form.terms.items()
-                if isinstance(dim, Axis) and coefficient == 1 and not among(dim, job.reduced):
+                if (
+                    isinstance(dim, Axis)
+                    and coefficient == 1
+                    and not among(dim, job.reduced)
+                    and _shrinks(dim, base)
+                ):
                     return dim, int(base), form.constant % int(base)
     return None
+
+
+def _shrinks(dim: Axis, base: int) -> bool:
+    """Whether both digits are shorter than ``dim``: taking others apart, once shifted, would never end."""
+    extent = known(dim.hi)
+    return extent is None or int(base) < extent
 
 
 # --- overlaps
