@@ -7,6 +7,8 @@ from collections.abc import Iterator
 # Before jax is imported, and in the environment so that child processes inherit it.
 # JAX_PLATFORMS=cuda runs the same tests on a GPU.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Every array program that a test makes is verified.
+os.environ.setdefault("JAXTE_VERIFY", "1")
 
 import jax
 import numpy as np

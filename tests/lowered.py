@@ -9,12 +9,13 @@ import numpy as np
 
 import jaxte as te
 from jaxte.lower.code.lines import sources_of
-from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from tests.stages import FORMS, TEXT
 
 SIZE = 5  # what symbolic sizes are in tests
 VIEWS_ONLY = ("gather", "scatter", "dynamic_slice", "sort", "while")
@@ -25,9 +26,7 @@ def inputs_of(*outputs: Tensor) -> list[Placeholder]:
 
 
 def program_of(*outputs: Tensor) -> Program:
-    program = lower("forward", inputs_of(*outputs), outputs)
-    verify_program(program)
-    return program
+    return lower("forward", inputs_of(*outputs), outputs)
 
 
 def text_of(*outputs: Tensor) -> str:
@@ -66,16 +65,21 @@ def run(program: Program, arrays: list[np.ndarray]) -> list[Any]:
 
 
 def check(*outputs: Tensor, tolerance: float = 1e-4, seed: int = 0) -> list[str]:
-    """Compares values, shapes and dtypes with the interpreter; returns the emitted right-hand sides."""
+    """Compares values, shapes and dtypes with the interpreter, of the nodes and of what runs; returns the emitted right-hand sides."""
     program = program_of(*outputs)
     arrays = arrays_for(program, seed)
     expected = interpret(list(outputs), {t: a for (_, t), a in zip(program.params, arrays, strict=True)})
-    for output, found, wanted in zip(outputs, run(program, arrays), expected, strict=True):
-        value = np.asarray(found)
-        assert (value.shape, value.dtype) == (wanted.shape, wanted.dtype), output
-        np.testing.assert_allclose(
-            value.astype("complex128"), wanted.astype("complex128"), rtol=tolerance, atol=tolerance
-        )
+    for stage, results in ((FORMS, evaluate_program(program, arrays)), (TEXT, run(program, arrays))):
+        for output, found, wanted in zip(outputs, results, expected, strict=True):
+            value = np.asarray(found)
+            assert (value.shape, value.dtype) == (wanted.shape, wanted.dtype), (stage, output)
+            np.testing.assert_allclose(
+                value.astype("complex128"),
+                wanted.astype("complex128"),
+                rtol=tolerance,
+                atol=tolerance,
+                err_msg=stage,
+            )
     return sources_of(program)
 
 

@@ -59,6 +59,7 @@ LAYERS = (
     "show",
     "meaning.feeds",
     "meaning.fact_checks",
+    "meaning.rounding",
     "meaning.interpret",
     "meaning.cost",
     "meaning",
@@ -108,6 +109,7 @@ LAYERS = (
     "lower.arrays.*",
     "lower.printing.*",
     "lower.code.*",
+    "lower.evaluation.*",  # a second meaning, of array programs: asked by nothing that lowers
     "lower.views.*",
     "lower.match.*",
     "lower.cost.*",

@@ -393,7 +393,8 @@ def function(
         forms: form to take by the name of a tensor ("*" for all), in place of the cheapest by estimate;
             ``te.explain`` shows the names of the forms that each tensor offers.
         without: names of forms and rewrites not to use where there is another way; ``te.explain`` shows those that were.
-        debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``).
+        debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``), and each array program that is made
+            is verified: bound names, shapes, dtypes, positions inside.
         save: what the forward pass keeps for the backward pass, of the tensors between inputs and outputs: ``"auto"``, what costs more to
             compute again than to keep; ``"all"`` that is read; ``"nothing"``; ``"single_use"``, what one tensor reads only; a list of
             tensors, or of their names; a number of bytes, within which the least work is done again; or ``{tensor: True or False}``,

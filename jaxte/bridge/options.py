@@ -11,7 +11,7 @@ import jax
 from jaxte.autodiff.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.measured import measurements
 from jaxte.lang.errors import DefinitionError, DifferentiationError
-from jaxte.lower.cost.policy import Policy
+from jaxte.lower.cost.policy import VERIFY, Policy
 from jaxte.lower.cost.rates import is_known
 from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.tensors.tensor import Tensor
@@ -87,7 +87,8 @@ class Options:
         platform = self.platform
         if platform is None:
             platform = backend if is_known(backend) else "gpu"
-        return Policy(platform, self.max_memory, self.forms, self.without, measurements(), self.save)
+        debug = self.debug or VERIFY
+        return Policy(platform, self.max_memory, self.forms, self.without, measurements(), self.save, debug)
 
 
 NO_OPTIONS = Options()

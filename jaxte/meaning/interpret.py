@@ -16,18 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 
 from jaxte.lang.checks import several, wants_arguments
-from jaxte.lang.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var
-from jaxte.lang.functions import TABLE
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, size_value
+from jaxte.meaning.rounding import converted, operated, storage, widened
 from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
 
 MOST_POINTS = 2_000_000  # evaluated at once
@@ -98,7 +97,7 @@ def _compute(tensor: Compute, values: Mapping[Tensor, np.ndarray], sizes: Sizes)
         grid = _Grid({**ranges, **dict(zip(tensor.axes, box, strict=True))}, dims, values, sizes)
         (value,) = grid.evaluate([tensor.body])
         value = value.reshape(value.shape[: len(extents)])  # the reduced axes have length 1
-        result[tuple(slice(r.start, r.stop) for r in box)] = _convert(value, (tensor.dtype, False))
+        result[tuple(slice(r.start, r.stop) for r in box)] = converted(value, (tensor.dtype, False))
     return result
 
 
@@ -189,13 +188,13 @@ class _Grid:
             case Read(tensor, _):
                 return self._read(self.values[tensor], below)
             case Call():
-                return _operate(node, below)
+                return operated(node.op, below, [a.kind for a in node.args], node.kind)
             case Reduce():
                 return self._reduce(node, below[:-1], below[-1])
         raise AssertionError(f"no value for {type(node).__name__}")
 
     def _scalar(self, value: Any, node: Expr) -> np.ndarray:
-        return np.full(self._shape(), value, _storage(node.kind))
+        return np.full(self._shape(), value, storage(node.kind))
 
     def _shape(self, *axes: Axis) -> tuple[int, ...]:
         shape = [1] * (1 + max(self.dims.values(), default=-1))
@@ -223,11 +222,11 @@ class _Grid:
             return self._fold(
                 node, [np.broadcast_to(e, shape) for e in exprs], np.broadcast_to(where, shape), starts
             )
-        start = _widen(_convert(starts[0], node.kind))
-        terms = np.where(where, _widen(_convert(exprs[0], node.kind)), start)
+        start = widened(converted(starts[0], node.kind))
+        terms = np.where(where, widened(converted(exprs[0], node.kind)), start)
         reduction = _REDUCTIONS[node.reducer.name].reduce
         total = reduction(np.broadcast_to(terms, shape), axis=dims, keepdims=True, initial=start.item())
-        return _convert(np.asarray(total), node.kind)
+        return converted(np.asarray(total), node.kind)
 
     def _fold(
         self, node: Reduce, exprs: list[np.ndarray], where: np.ndarray, state: list[np.ndarray]
@@ -244,7 +243,7 @@ class _Grid:
             for dim, position in zip(dims, point, strict=True):
                 at[dim] = slice(position, position + 1)
             terms = [
-                _convert(e[tuple(at)], symbol.kind) for e, symbol in zip(exprs, reducer.rhs, strict=True)
+                converted(e[tuple(at)], symbol.kind) for e, symbol in zip(exprs, reducer.rhs, strict=True)
             ]
             known: dict[Expr, np.ndarray] = dict(
                 zip((*reducer.lhs, *reducer.rhs), (*state, *terms), strict=True)
@@ -252,59 +251,3 @@ class _Grid:
             combined = self.evaluate(reducer.results, known)
             state = [np.where(where[tuple(at)], new, old) for new, old in zip(combined, state, strict=True)]
         return state[node.position]
-
-
-def _operate(node: Call, below: list[np.ndarray]) -> np.ndarray:
-    kinds = [arg.kind for arg in node.args]
-    match node.op.result:
-        case "promote" | "inexact" | "integer":
-            meet = [node.kind] * len(kinds)
-        case "bool" if all(is_integer(dtype) for dtype, _ in kinds):
-            meet = kinds  # integers are compared as the numbers that they are
-        case "bool":
-            meet = [promote(kinds)] * len(kinds)
-        case _:
-            meet = kinds
-    if node.op.name == "select":
-        meet[0] = kinds[0]
-    operands = [_widen(_convert(array, kind)) for array, kind in zip(below, meet, strict=True)]
-    if node.op.name == "select":
-        return _convert(np.where(*operands), node.kind)
-    return _convert(TABLE[node.op.name].numpy(*operands), node.kind)
-
-
-def _storage(kind: Kind) -> np.dtype:
-    """The NumPy dtype that holds values of ``kind``; weak values are wide until they meet another dtype."""
-    dtype, weak = kind
-    if not weak:
-        return np.dtype(dtype)
-    return np.dtype("int64" if is_integer(dtype) else "float64" if is_float(dtype) else "complex128")
-
-
-def _widen(array: np.ndarray) -> np.ndarray:
-    name = array.dtype.name
-    return array.astype(
-        "float64" if is_float(name) else "complex128" if is_complex(name) else name, copy=False
-    )
-
-
-def _convert(array: np.ndarray, kind: Kind) -> np.ndarray:
-    """``array`` as ``kind``, as XLA converts: a float that is no integer's value becomes the nearest, NaN 0."""
-    target = _storage(kind)
-    if array.dtype == target:
-        return array
-    if target == np.dtype(bool):
-        return array != 0
-    if is_complex(array.dtype.name) and not is_complex(target.name):
-        array = array.real
-    if is_inexact(array.dtype.name) and is_integer(target.name):
-        return _float_to_integer(_widen(array), target)
-    return array.astype(target)
-
-
-def _float_to_integer(array: np.ndarray, target: np.dtype) -> np.ndarray:
-    limits = np.iinfo(target)
-    whole = np.trunc(np.where(np.isnan(array), 0, array))
-    inside = (whole > limits.min) & (whole < limits.max)
-    bounded = np.where(whole <= limits.min, target.type(limits.min), target.type(limits.max))
-    return np.where(inside, np.where(inside, whole, 0).astype(target), bounded)

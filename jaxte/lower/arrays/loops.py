@@ -7,9 +7,11 @@ from functools import cache, cached_property
 from math import prod
 
 from jaxte.lang.dtypes import Kind
-from jaxte.lang.expr import Axis, Reducer
+from jaxte.lang.expr import Axis, Const, Expr, Reducer, as_expr
+from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.kinds import LikeParts, Several, Stated
 from jaxte.lower.arrays.node import Node, Shape, plus
+from jaxte.sets.affine import normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,17 @@ class Each(Node):
     def count(self) -> int:
         return prod(own.count for own in self.loops)
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
-        return self.element.shape
+        """That of the part of the first turn."""
+        first: dict[Expr, Expr] = {}
+        for own in self.loops:
+            match own:
+                case Loop(axis, step, backwards):
+                    first[axis] = as_expr(step * (own.count - 1) if backwards else 0)
+                case Choices(axes, rows):
+                    first |= zip(axes, map(as_expr, rows[0]), strict=True)
+        return tuple(e if isinstance(e, Const) else normal(substitute(e, first)) for e in self.element.shape)
 
     @property
     def kind(self) -> Kind:

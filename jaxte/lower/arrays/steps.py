@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 
-from jaxte.lang.expr import ZERO, Expr
+from jaxte.lang.expr import ONE, ZERO, Expr
+from jaxte.lang.identity import among, place_of
 from jaxte.lower.arrays.node import Shape, known, plus, times
 from jaxte.sets.affine import normal
 
@@ -99,7 +102,7 @@ def shape_after(step: Step, shape: Shape) -> Shape:
         case Pad(widths):
             return tuple(plus(e, before, after) for e, (before, after) in zip(shape, widths, strict=True))
         case Reshape(new):
-            return new
+            return _reshaped(new, shape)
         case Transpose(order):
             return tuple(shape[n] for n in order)
         case Roll():
@@ -107,6 +110,21 @@ def shape_after(step: Step, shape: Shape) -> Shape:
         case Repeat(axis, count) | Tile(axis, count):
             return (*shape[:axis], times(shape[axis], count), *shape[axis + 1 :])
     raise AssertionError(step)
+
+
+def _reshaped(new: Shape, shape: Shape) -> Shape:
+    """``new``, with the extent that is left where it says -1."""
+    if not any(known(e) == -1 for e in new):
+        return new
+    left, others = list(shape), []
+    for extent in (e for e in new if known(e) != -1):
+        if among(extent, left):
+            left.pop(place_of(extent, left))
+        else:
+            others.append(extent)
+    rest = reduce(mul, left, ONE)
+    whole = rest // reduce(mul, others, ONE) if others else rest
+    return tuple(whole if known(e) == -1 else e for e in new)
 
 
 def _indexed(entries: tuple[Entry, ...], shape: Shape) -> Shape:

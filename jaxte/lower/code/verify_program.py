@@ -24,7 +24,13 @@ def verify_program(program: Program) -> None:
         ident: Name(ident, tuple(as_expr(e) for e in tensor.shape), (tensor.dtype, False))
         for ident, tensor in program.params
     }
-    _verify(program.statements, bound)
+    try:
+        _verify(program.statements, bound)
+    except ArrayError as error:
+        raise ArrayError(
+            f"{program.name}: {error}; the array program that jaxte made has no meaning, which is a fault of jaxte: "
+            "please report it, and give te.function another form, as forms={'*': 'general'}"
+        ) from None
     for result in program.results:
         if result not in bound:
             raise ArrayError(f"{program.name}: the result {result} is not assigned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -12,6 +13,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lower.cost.rates import Rates, rates_of
 from jaxte.lower.cost.saving import AUTO, Save
 
+VERIFY = bool(os.environ.get("JAXTE_VERIFY"))  # set by the tests, so that every program of theirs is verified
 ANY = "*"  # stands for every tensor in ``forms``
 
 
@@ -26,6 +28,7 @@ class Policy:
         without: forms and rewrites never to use where there is another way.
         measured: seconds of each form by the signature of a definition, as ``te.autotune`` finds them.
         save: which forward tensors the backward pass gets.
+        debug: whether what is lowered is verified (see ``lower.code.verify_program``), as it is in all tests.
     """
 
     platform: str = "cpu"
@@ -34,6 +37,7 @@ class Policy:
     without: frozenset[str] = frozenset()
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     save: Save = AUTO
+    debug: bool = VERIFY
 
     def __post_init__(self) -> None:
         rates_of(self.platform)  # an unknown platform is an error before anything is derived

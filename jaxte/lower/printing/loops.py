@@ -57,7 +57,8 @@ def _loop(to: Writer, own: loops.Loop | loops.Choices | loops.Parts) -> str:
                 call("jnp.split", to.text(a), str(count), axis=str(n) if n else "")[0]
                 for a, n in zip(arrays, places, strict=True)
             ]
-            return f"for {', '.join(map(to.text, names))} in zip({', '.join(split)})"
+            turns = f"zip({', '.join(split)})" if len(split) > 1 else split[0]
+            return f"for {', '.join(map(to.text, names))} in {turns}"
 
 
 def _total(node: loops.Total, to: Writer) -> Written:

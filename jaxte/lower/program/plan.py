@@ -18,6 +18,7 @@ from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
 from jaxte.lower.code.lines import lines_of
+from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
@@ -87,7 +88,7 @@ def lower(
     ) in written.statements:  # a size that no input has is an error here, not where the text is asked for
         lines_of(statement, lowering.shared.printer)
     idents |= written.names
-    return Program(
+    program = Program(
         own,
         tuple((idents[p], p) for p in params),
         reads,
@@ -99,6 +100,9 @@ def lower(
         tuple(results),
         lowering.shared.printer,
     )
+    if policy.debug:
+        verify_program(program)
+    return program
 
 
 class _Lowering:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import jaxte as te
 from jaxte.lang.expr import Expr, Var, as_expr
 from jaxte.lang.operators import ADD, MULTIPLY
 from jaxte.lower.arrays.data import Gather, Scatter, Updated
@@ -17,6 +18,7 @@ from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.verify import verify_node
 from jaxte.lower.arrays.views import Broadcast, View
+from jaxte.lower.body import evaluator
 from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer
@@ -125,3 +127,12 @@ def test_what_is_lowered_has_a_meaning(definition: Definition) -> None:
     tensors = [definition.output]
     for platform in ("cpu", "gpu", "tpu"):
         verify_program(lower("forward", inputs_of(tensors), tensors, Policy(platform)))
+
+
+def test_what_is_lowered_is_verified_in_debug_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = te.placeholder((4, 6), name="X")
+    y = te.compute((6,), lambda i: x[0, i] * 2.0, "Y")
+    monkeypatch.setattr(evaluator, "apply_steps", lambda node, steps: View(node, Index((as_expr(4), ALL))))
+    with pytest.raises(ArrayError, match="forward: Y: View: the entry 4 of a dimension of 4"):
+        lower("forward", [x], [y], Policy(debug=True))
+    assert lower("forward", [x], [y], Policy(debug=False))

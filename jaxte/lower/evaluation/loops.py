@@ -1,0 +1,145 @@
+"""The values of loops, turn by turn, and of what is made of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from jaxte.lower.arrays import loops
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.evaluation.frame import Frame, Rules, Value
+from jaxte.lower.evaluation.reductions import combined
+from jaxte.meaning.rounding import converted, widened
+
+AnyLoop = loops.Loop | loops.Choices | loops.Parts
+
+
+def _each(node: loops.Each, at: Frame) -> Value:
+    return [turn.value(node.element) for turn in _turns(node.loops, at)]
+
+
+def _turns(own: Sequence[AnyLoop], at: Frame) -> Iterator[Frame]:
+    """A frame for each turn, those of the last loop the fastest."""
+    if not own:
+        yield at
+        return
+    for frame in _of_one(own[0], at):
+        yield from _turns(own[1:], frame)
+
+
+def _of_one(own: AnyLoop, at: Frame) -> Iterator[Frame]:
+    match own:
+        case loops.Loop(axis, step, backwards):
+            positions = range(int(axis.lo), int(axis.hi), step)
+            for position in reversed(positions) if backwards else positions:
+                yield at.inside({}, {axis: position})
+        case loops.Choices(axes, rows):
+            for row in rows:
+                yield at.inside({}, dict(zip(axes, row, strict=True)))
+        case loops.Parts(names, arrays, places, count):
+            values = zip(at.values(arrays), places, strict=True)
+            identifiers = [n.identifier for n in names if isinstance(n, Name)]
+            for parts in zip(*(np.split(v, count, n) for v, n in values), strict=True):
+                yield at.inside(dict(zip(identifiers, parts, strict=True)))
+
+
+def _parts(nodes: Sequence[Node], at: Frame) -> list[np.ndarray]:
+    """The arrays that ``nodes`` are, all of a loop in its place."""
+    found: list[np.ndarray] = []
+    for node in nodes:
+        value = at.value(node)
+        found += list(value) if isinstance(node, (loops.Each, loops.Items)) else [value]
+    return found
+
+
+def _joined(node: loops.Joined, at: Frame) -> Value:
+    return np.concatenate(_parts(node.parts, at), node.axis)
+
+
+def _stacked(node: loops.Stacked, at: Frame) -> Value:
+    return np.stack(_parts(node.parts, at), node.axis)
+
+
+def _total(node: loops.Total, at: Frame) -> Value:
+    return converted(np.asarray(sum(widened(v) for v in _parts((node.parts,), at))), node.kind)
+
+
+def _folded(node: loops.Folded, at: Frame) -> Value:
+    first, *rest = _parts(node.parts, at)
+    state = [first]
+    for own in rest:
+        state = combined(node.reducer, state, [own])
+    return state[0]
+
+
+def _tuple(node: loops.Tuple, at: Frame) -> Value:
+    return tuple(at.values(node.items))
+
+
+def _item(node: loops.Item, at: Frame) -> Value:
+    return np.asarray(at.value(node.values)[node.position])
+
+
+def _items(node: loops.Items, at: Frame) -> Value:
+    return list(at.value(node.values))
+
+
+def _sums(node: loops.Sums, at: Frame) -> Value:
+    return [
+        converted(np.asarray(widened(v).sum(node.axes)), node.parts.kind) for v in _parts((node.parts,), at)
+    ]
+
+
+def _map_over(node: loops.MapOver, at: Frame) -> Value:
+    function = at.functions[node.function]
+    return _all_turns([function(np.asarray(element)) for element in at.value(node.array)])
+
+
+def _scanned(node: loops.Scanned, at: Frame) -> Value:
+    return _run(node.function, node.starts, node.elements, at, node.reverse)[1]
+
+
+def _carried(node: loops.Carried, at: Frame) -> Value:
+    return _run(node.function, node.starts, (node.elements,), at)
+
+
+def _run(
+    function: str, starts: Sequence[Node], elements: Sequence[Node], at: Frame, reverse: bool = False
+) -> tuple[Value, Value]:
+    """What ``function`` carries on, and what it returns beside that for each of ``elements``."""
+    state = _one_or_all(at.values(starts))
+    arrays = at.values(elements)
+    positions = range(len(arrays[0]))
+    found: dict[int, Value] = {}
+    for n in reversed(positions) if reverse else positions:
+        state, found[n] = at.functions[function](state, _one_or_all([np.asarray(a[n]) for a in arrays]))
+    return state, _all_turns([found[n] for n in positions])
+
+
+def _one_or_all(values: Sequence[Value]) -> Value:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _all_turns(results: Sequence[Value]) -> Value:
+    """The results of all turns along a dimension of their own: of each array of a tuple, where they are tuples."""
+    if isinstance(results[0], tuple):
+        return tuple(map(_all_turns, zip(*results, strict=True)))
+    return None if results[0] is None else np.stack(results)
+
+
+RULES: Rules = {
+    loops.Each: _each,
+    loops.Joined: _joined,
+    loops.Stacked: _stacked,
+    loops.Total: _total,
+    loops.Folded: _folded,
+    loops.Tuple: _tuple,
+    loops.Item: _item,
+    loops.Items: _items,
+    loops.Sums: _sums,
+    loops.MapOver: _map_over,
+    loops.Scanned: _scanned,
+    loops.Carried: _carried,
+}
