@@ -1,4 +1,4 @@
-"""What this machine does in a second: the row of numbers that ``jaxte.lower.cost.rates`` has for its platform.
+"""What this machine does in a second: the row of numbers that ``jaxte.lower.cost.platforms`` has for its platform.
 
     python benchmarks/rates.py
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxte.lower.cost.rates import Rates, rates_of
+from jaxte.lower.cost.platforms import Rates, platform_of
 from timing import interleaved, markdown
 
 _CHAIN = 64
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11, help="timed calls of each program")
     args = parser.parse_args()
     device = jax.devices()[0]
-    used: Rates = rates_of(device.platform)
+    used: Rates = platform_of(device.platform).rates
     measured = measure(args.rounds)
     rows = [(kind, f"{rate:.2g}", f"{getattr(used, kind):.2g}") for kind, rate in measured.items()]
     print(f"{device.device_kind}, jax {jax.__version__}, units a second\n")

@@ -21,8 +21,8 @@ from tests.agreement import QUICK
 from tests.case_tables import EXPECTED, MORE_BYTES, MORE_TEMPORARIES
 
 # positions that are data and of which no fact is known: all that may scatter
-SCATTERS = {"embedding", "deformable_conv", "graph_attention", "gather_permutation"}
-GATHERS = {"embedding", "deformable_conv", "graph_attention", "mesh_convolution"}
+SCATTERS = {"embedding", "deformable_conv", "graph_attention"}
+GATHERS = {"embedding", "deformable_conv", "graph_attention", "mesh_convolution", "gather_permutation"}
 LOOPS = ("tiles", "scan", "product per image")  # forms that are loops
 SLACK = 65536  # bytes: scalars, alignment and what XLA keeps for itself
 

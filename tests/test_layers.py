@@ -106,6 +106,7 @@ LAYERS = (
     "autodiff.verify",
     "autodiff.transpose",
     "autodiff",
+    "lower.limits",
     "lower.arrays.*",
     "lower.printing.*",
     "lower.code.*",

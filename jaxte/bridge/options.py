@@ -11,8 +11,8 @@ import jax
 from jaxte.autodiff.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.measured import measurements
 from jaxte.lang.errors import DefinitionError, DifferentiationError
+from jaxte.lower.cost.platforms import is_known
 from jaxte.lower.cost.policy import VERIFY, Policy
-from jaxte.lower.cost.rates import is_known
 from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.tensors.tensor import Tensor
 

@@ -84,7 +84,7 @@ def autotune(fn: Any, *args: Any, file: Any = None, seconds: float = 0.3) -> Tun
     _check_values(function.__name__, compiled.graph.inputs, arrays)
     found: dict[str, Tuned] = {}
     for program, values in _passes(compiled.graph, arrays):
-        found |= _program(program, values, compiled.graph.policy, seconds)
+        found |= _program(program, values, compiled.graph.policy, seconds, found)
     remember({key: tuned.seconds for key, tuned in found.items()})
     if file is not None:
         save_tuning(file, found)
@@ -149,14 +149,17 @@ def _runner(program: Program) -> Callable[..., Any]:
 # --- one tensor
 
 
-def _program(program: Program, values: Arrays, policy: Policy, seconds: float) -> dict[str, Tuned]:
+def _program(
+    program: Program, values: Arrays, policy: Policy, seconds: float, known: Mapping[str, Tuned]
+) -> dict[str, Tuned]:
+    """The times of what ``program`` chooses among, without that of ``known``."""
     found: dict[str, Tuned] = {}
     given = [tensor for _, tensor in program.params]
     tensors = _computed(program, given)
     for choice in program.choices:
         for key in dict.fromkeys(e.key for e in choice.estimates):
             forms = [e.form for e in choice.estimates if e.key == key]
-            if len(forms) < 2 or key in found:
+            if len(forms) < 2 or key in found or key in known:
                 continue
             tensor = next((t for t in tensors.get(choice.tensor, ()) if _has(t, key, policy)), None)
             if tensor is not None:

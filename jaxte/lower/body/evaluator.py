@@ -22,6 +22,7 @@ from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
 from jaxte.lower.rewrites.table import ROOTS
@@ -45,7 +46,6 @@ from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import is_index, linear
 from jaxte.tensors.tensor import Tensor
 
-_MOST_STACKED = 8
 _MOST_LEVELS = 8  # rewritings of one read, each of a dimension
 
 
@@ -186,7 +186,7 @@ class Body(Statements):
 
         Or as one of these over the digits of a dimension, or over a dimension that is rotated.
         """
-        dim = overlapping([node], scope.order, scope, _MOST_STACKED)
+        dim = overlapping([node], scope.order, scope, FEW_POSITIONS)
         if dim is not None:
             parts = [
                 self.view_of(node, scope.replace(dim, as_expr(n), [], deeper=0), level + 1)

@@ -12,14 +12,11 @@ from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.lower.match.product import product_of, split_outer
 
-LONGEST_UNROLLED = 32  # copies that an overlapping dimension is unrolled into
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
-FEW_POSITIONS = 8  # a loop over so many costs more to start than to run
-FEW = 4  # positions of a sum that are written out
-_MOST_TERMS = 16  # products that are written out, one after the other
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
@@ -39,7 +36,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     if gathered > 1:  # each is an array before anything is summed
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
     terms = taps * points(a for a in node.axes if not among(a, shifted))
-    if len(shifted) < 2 and terms <= _MOST_TERMS and _is_elementwise(node, shifted):
+    if len(shifted) < 2 and terms <= MOST_TERMS and _is_elementwise(node, shifted):
         return own + Work(tap=everywhere, transcendental=calls)
     if is_contraction(node, shifted):
         moved = width * _moved(axes, node, shifted) if shifted else 0

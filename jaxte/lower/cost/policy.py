@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 from jaxte.lang.errors import LoweringError
-from jaxte.lower.cost.rates import Rates, rates_of
+from jaxte.lower.cost.platforms import Platform, Rates, platform_of
 from jaxte.lower.cost.saving import AUTO, Save
 
 VERIFY = bool(os.environ.get("JAXTE_VERIFY"))  # set by the tests, so that every program of theirs is verified
@@ -40,13 +40,17 @@ class Policy:
     debug: bool = VERIFY
 
     def __post_init__(self) -> None:
-        rates_of(self.platform)  # an unknown platform is an error before anything is derived
+        platform_of(self.platform)  # an unknown platform is an error before anything is derived
         budget_bytes(self.max_memory)
         _check_forms(self.forms)
 
     @property
+    def facts(self) -> Platform:
+        return platform_of(self.platform)
+
+    @property
     def rates(self) -> Rates:
-        return rates_of(self.platform)
+        return self.facts.rates
 
 
 def budget_bytes(budget: Any) -> int | None:

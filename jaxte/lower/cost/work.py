@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from math import prod
 
 from jaxte.lang.expr import Axis, Const, Expr
-from jaxte.lower.cost.rates import Rates
+from jaxte.lower.cost.platforms import Rates
 from jaxte.sets.affine import normal
 
 UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as

@@ -13,12 +13,11 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, TRUE, Axis, Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, GREATER, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, may_be_infinite, product_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.reductions import builtin_reducer
-
-_MOST_TERMS = 64
 
 
 def point_condition(node: Reduce, scope: Scope) -> Expr | None:
@@ -68,7 +67,7 @@ def _terms(expr: Expr) -> Iterator[Expr]:
         node = stack.pop()
         count += 1
         match node:
-            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and count < _MOST_TERMS:
+            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and count < MOST_COPIES:
                 stack += [b, a]
             case Call(op, (a,)) if op is NEGATIVE:
                 stack.append(a)

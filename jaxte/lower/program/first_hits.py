@@ -72,7 +72,7 @@ def _is_winner(tensor: Compute) -> bool:
 def _is_wanted(tensor: Compute, policy: Policy) -> bool:
     """Whether the user named the form, or may have it."""
     named = policy.forms.get(tensor.name, policy.forms.get(ANY))
-    return named == INTERLEAVED or (policy.platform == "cpu" and INTERLEAVED not in policy.without)
+    return named == INTERLEAVED or (policy.facts.fuses_places and INTERLEAVED not in policy.without)
 
 
 def _with_comparisons(tensor: Compute, winners: Members[Tensor], policy: Policy) -> Expr:

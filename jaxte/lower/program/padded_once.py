@@ -82,12 +82,12 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     )
 
 
-def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, platform: str) -> None:
+def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, by_call: bool) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
     if isinstance(tensor, Compute) and not _is_cheap(tensor.body) and literal_of(tensor) is None:
         for n in range(len(statements) - 1, -1, -1):
             if statements[n].target == target:
-                statements[n] = behind_barrier(statements[n], platform)
+                statements[n] = behind_barrier(statements[n], by_call)
                 return
 
 
@@ -219,10 +219,10 @@ def _is_cheap(body: Expr) -> bool:
     return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
 
 
-def behind_barrier(statement: AnyStatement, platform: str) -> AnyStatement:
+def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:
     """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself.
 
-    On the CPU by a call: XLA drops barriers there before it fuses loops.
+    ``by_call`` where XLA drops barriers before it fuses loops.
     """
     if (
         not isinstance(statement, Statement)
@@ -230,7 +230,7 @@ def behind_barrier(statement: AnyStatement, platform: str) -> AnyStatement:
         or _is_made_alone(statement.source)
     ):
         return statement
-    return replace(statement, source=Kept(statement.source, "apart" if platform == "cpu" else "barrier"))
+    return replace(statement, source=Kept(statement.source, "apart" if by_call else "barrier"))
 
 
 def _is_made_alone(node: Node) -> bool:

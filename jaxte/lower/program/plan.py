@@ -127,7 +127,7 @@ class _Lowering:
         shared = replace(self.shared, written={})  # the bodies of one function
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
-        platform = "tiles" if tile_of else policy.platform
+        by_call = policy.facts.drops_barriers and not tile_of
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
                 writer = Writer(self.shared, lower_tensor, self.written)
@@ -152,9 +152,9 @@ class _Lowering:
                 body.report.refuse(TILES, planned.refused[tensor])
             statements += body.statements
             if tensor in shifted:
-                statements[-1] = behind_barrier(statements[-1], platform)
+                statements[-1] = behind_barrier(statements[-1], by_call)
             for sliced in body.sliced:
-                keep_apart(statements, sliced, idents[sliced], platform)
+                keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target
             choice = body.report.choice(tensor.name)
             if not tile_of:

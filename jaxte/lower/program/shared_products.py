@@ -21,8 +21,8 @@ from typing import Any
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
-from jaxte.lower.cost.default_work import FEW
 from jaxte.lower.cost.policy import Policy
+from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import Factor, multiplied, product_of
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.views.intervals import known
@@ -52,7 +52,7 @@ def with_shared_products(planned: Tiling, results: Members[Tensor], policy: Poli
     """``planned`` with the products that several sums have in common as factors of these sums."""
     known = {*planned.stand_ins, *planned.stand_ins.values()}
     computed = dict.fromkeys(t for t in planned.order if isinstance(t, Compute) and t not in known)
-    if policy.platform != "cpu" or not any(_is_scaled(t) for t in computed):
+    if not policy.facts.copies_for_products or not any(_is_scaled(t) for t in computed):
         return planned
     groups: dict[frozenset[tuple[Tensor, int]], list[_Sum]] = {}
     for tensor in computed:

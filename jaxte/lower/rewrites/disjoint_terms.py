@@ -11,13 +11,14 @@ from itertools import pairwise
 
 from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import is_zero
 from jaxte.lower.views.condition_box import Box, box_of, intersect, positive
 from jaxte.lower.views.intervals import constant, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 
-_FEWEST, _MOST = 2, 64
+_FEWEST = 2
 Span = tuple[int, int]
 
 
@@ -41,7 +42,7 @@ def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Exp
 def _addends(root: Expr) -> list[Expr]:
     found: list[Expr] = []
     stack = [root]
-    while stack and len(found) < _MOST:
+    while stack and len(found) < MOST_COPIES:
         node = stack.pop()
         if isinstance(node, Call) and node.op is ADD and node.dtype == root.dtype:
             stack += [node.args[1], node.args[0]]

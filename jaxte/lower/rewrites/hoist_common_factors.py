@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Call, Const, Expr, Reduce
 from jaxte.lang.operators import ADD, SUBTRACT
 from jaxte.lang.walk import depends_on
+from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.match.product import Factor, multiplied, product_of
-
-_MOST_TERMS = 16
 
 
 def with_common_factors(node: Reduce) -> Reduce:
@@ -22,7 +21,7 @@ def with_common_factors(node: Reduce) -> Reduce:
     if node.reducer.name != "sum":
         return node
     terms = signed_terms(node.exprs[0])
-    if not 1 < len(terms) <= _MOST_TERMS:
+    if not 1 < len(terms) <= MOST_TERMS:
         return node
     products = [product_of(term) for term, _ in terms]
     if any(p.guards or any(f.guard for f in p.factors) for p in products):

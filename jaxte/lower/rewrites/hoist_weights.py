@@ -9,10 +9,10 @@ from __future__ import annotations
 from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
 from jaxte.lang.operators import ADD, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import depends_on, reads_of, rewrite
+from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
 from jaxte.lower.rewrites.hoist_common_factors import signed_terms
 
-_MOST = 16  # terms
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 
 
@@ -27,7 +27,7 @@ def _apart(node: Expr) -> Expr:
     if node.dtype in _NARROW:
         return node
     terms = _signed(node.exprs[0])
-    if not 1 < len(terms) <= _MOST:
+    if not 1 < len(terms) <= MOST_TERMS:
         return node
     total: Expr | None = None
     for term, sign in terms:
@@ -45,7 +45,7 @@ def _signed(expr: Expr) -> list[tuple[Expr, int]]:
     """The summands of ``expr``, those of negated sums too."""
     found: list[tuple[Expr, int]] = []
     stack = [(expr, 1)]
-    while stack and len(found) <= _MOST:
+    while stack and len(found) <= MOST_TERMS:
         node, sign = stack.pop()
         if isinstance(node, Call) and node.op is NEGATIVE:
             stack.append((node.args[0], -sign))

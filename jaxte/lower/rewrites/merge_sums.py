@@ -15,10 +15,9 @@ from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, Product, is_zero, multiplied, product_of
 from jaxte.lower.rewrites.hoist_common_factors import signed_terms, without
-
-_MOST_TERMS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class _Sum:
 def with_shared_calls(root: Expr) -> Expr:
     """``root``, a sum of sums, with those that share an expensive factor as one."""
     terms = signed_terms(root)
-    if len(terms) > _MOST_TERMS:
+    if len(terms) > MOST_COPIES:
         return root
     found = [_sum_in(term, sign) for term, sign in terms]
     if sum(len(signed_terms(own.node.exprs[0])) for own in found if own is not None) < 2:
@@ -84,7 +83,7 @@ def _joined(members: Sequence[_Sum]) -> Expr | None:
     for own in members:
         body = substitute(own.node.exprs[0], dict(zip(own.node.axes, first.axes, strict=True)))
         products += [(product_of(term), own.sign * sign) for term, sign in signed_terms(body)]
-    if not 1 < len(products) <= _MOST_TERMS or any(_is_conditional(p) for p, _ in products):
+    if not 1 < len(products) <= MOST_COPIES or any(_is_conditional(p) for p, _ in products):
         return None
     common = Counter(f for f in products[0][0].factors if not f.inverse and expensive_calls([f.expr]))
     for product, _ in products[1:]:

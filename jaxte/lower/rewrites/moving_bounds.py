@@ -14,8 +14,8 @@ from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, conjunc
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.lower.cost.default_work import FEW
 from jaxte.lower.cost.work import points
+from jaxte.lower.limits import FEW
 from jaxte.lower.rewrites.unroll import OPS
 from jaxte.lower.views.intervals import known
 from jaxte.sets.tabulate import tabulated

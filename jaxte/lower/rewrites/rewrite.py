@@ -36,20 +36,16 @@ class Rewrite:
         rule: gives the expression itself where it does not apply.
         reason: what is gained.
         in_tiles: whether it applies to blocks of larger tensors too.
-        platforms: those on which it gains; empty for all.
     """
 
     name: str
     rule: Callable[[Expr, Place], Expr]
     reason: str
     in_tiles: bool = True
-    platforms: tuple[str, ...] = ()
 
     def at(self, expr: Expr, place: Place) -> Expr:
         """``expr`` by the rule, or itself where the rewrite is not wanted or does not apply."""
         if self.name in place.policy.without or (place.in_tiles and not self.in_tiles):
-            return expr
-        if self.platforms and place.policy.platform not in self.platforms:
             return expr
         return self.rule(expr, place)
 

@@ -18,7 +18,8 @@ from jaxte.lang.identity import identical
 from jaxte.lang.operators import MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.cost.default_work import is_contraction
-from jaxte.lower.rewrites.unroll import MOST, chosen, written_out
+from jaxte.lower.limits import FEW
+from jaxte.lower.rewrites.unroll import chosen, written_out
 from jaxte.sets.affine import is_index
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
@@ -37,7 +38,7 @@ def short_axes_apart(root: Expr, axes: Sequence[Axis]) -> Expr:
 
 
 def _is_short(axis: Axis) -> bool:
-    return axis.lo is ZERO and isinstance(axis.hi, Const) and 1 < int(axis.hi) <= MOST
+    return axis.lo is ZERO and isinstance(axis.hi, Const) and 1 < int(axis.hi) <= FEW
 
 
 def _added(node: Expr) -> Expr:

@@ -18,12 +18,11 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.lower.cost.work import points
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.product import Factor, multiplied, product_of
 from jaxte.lower.rewrites.unroll import chosen
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Tensor
-
-_MOST = 8  # slices
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def _one_product(node: Expr) -> Expr:
     if not isinstance(node, Reduce) or node.reducer.name != "sum" or node.where is not TRUE:
         return node
     parts = _addends(node.exprs[0])
-    if not 1 < len(parts) <= _MOST:
+    if not 1 < len(parts) <= FEW_POSITIONS:
         return node
     for tensor, dim in _candidates(parts[0]):
         terms = [_term(part, tensor, dim) for part in parts]
@@ -58,7 +57,7 @@ def _one_product(node: Expr) -> Expr:
 def _addends(expr: Expr) -> list[Expr]:
     found: list[Expr] = []
     stack = [expr]
-    while stack and len(found) <= _MOST:
+    while stack and len(found) <= FEW_POSITIONS:
         match stack.pop():
             case Call(op, (a, b)) as own if op is ADD and own.dtype == expr.dtype:
                 stack += [b, a]

@@ -13,9 +13,9 @@ from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
 from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lower.limits import FEW
 from jaxte.lower.views.intervals import known
 
-MOST = 4
 OPS: dict[str, Op] = {  # what two values of a reduction are combined by
     "sum": ADD,
     "prod": MULTIPLY,
@@ -37,7 +37,7 @@ def few_positions(
         dims_of: the dimensions that an expression depends on.
     """
     every = set(dims_of(expr))
-    short = [d for d in reduced if d in every and 1 < (known(d.hi) or 0) <= MOST]
+    short = [d for d in reduced if d in every and 1 < (known(d.hi) or 0) <= FEW]
     if not short or isinstance(expr, (Read, Const)):
         return None
     return None if any(set(dims_of(read)) == every for read in reads_of(expr)) else short[0]

@@ -22,6 +22,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import extent_of
+from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rules.flatten_dot import with_flat_vector
@@ -32,9 +33,6 @@ from jaxte.lower.views.scope import Scope
 
 _ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
 _LONGEST_LINE = 110
-_MOST_UNROLLED = 100
-_FEW = 4  # terms that a sum in tiles is written out into
-_LONG = 32  # terms from which on a product of vectors for each element of a tile is worth starting
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Job:
     guards: tuple[Expr, ...]
     reduced: tuple[Axis, ...]
     zero: Const
-    budget: int = _MOST_UNROLLED
+    budget: int = MOST_UNROLLED
     masked: bool = False
 
     @property
@@ -80,7 +78,7 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
         if dim is not None:
             return (yield from _written_out(body, job, scope, dim))
-        if prod(extent_of(d.hi) for d in job.reduced) >= _LONG:
+        if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM:
             groups = _halves(groups[0])
     elif body.in_tiles and (dim := _widening(groups, job, scope)) is not None:
         return (yield from _one_by_one(body, job, scope, dim))
@@ -92,13 +90,13 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
 def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
     """Whether the sum is one of many terms that are no products: a loop over few of them is around the others."""
     several = [f for f in members if not isinstance(f.expr, Const)]
-    return len(several) == 1 and prod(extent_of(d.hi) for d in job.reduced) >= _LONG
+    return len(several) == 1 and prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM
 
 
 def _short(job: Job, scope: Scope) -> Axis | None:
     """A reduced dimension of few points beside a long one that is kept: a loop over it would be the inner one."""
     kept = [extent_of(d.hi) for d in scope.order if not among(d, job.reduced)]
-    short = [d for d in job.reduced if (known(d.hi) or _FEW + 1) <= _FEW < max(kept, default=0)]
+    short = [d for d in job.reduced if (known(d.hi) or FEW + 1) <= FEW < max(kept, default=0)]
     return short[0] if short else None
 
 
@@ -121,7 +119,7 @@ def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axi
     for own, members in zip(dims, groups, strict=True):
         if own == every and not _is_plain(members):
             alone = [d for d in own if not among(d, job.reduced) and sum(d in other for other in dims) == 1]
-            few = [d for d in scope.order if among(d, alone) and 1 < (known(d.hi) or 0) <= _FEW]
+            few = [d for d in scope.order if among(d, alone) and 1 < (known(d.hi) or 0) <= FEW]
             if few and any(other == own - {few[0]} for other in dims):
                 return few[0]
     return None

@@ -30,7 +30,7 @@ from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
 from jaxte.lower.forms.window import text as windows
 from jaxte.lower.forms.window.recognise import recognise_window
-from jaxte.lower.forms.window.unrolled import MOST_COPIES
+from jaxte.lower.limits import MOST_COPIES
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def _is_apart(body: Body, wanted: Wanted) -> bool:
     return 1 < points(wanted.node.axes)
 
 
-def _is_apart_on_cpu(body: Body, wanted: Wanted) -> bool:
-    return body.policy.platform == "cpu" and not wanted.mixes and _is_apart(body, wanted)
+def _is_gathered(body: Body, wanted: Wanted) -> bool:
+    return body.policy.facts.reduces_apart and not wanted.mixes and _is_apart(body, wanted)
 
 
 def _slides(body: Body, wanted: Wanted) -> bool:
@@ -129,7 +129,7 @@ FAMILIES = (
     ),
     Family(
         "halves",
-        _is_apart_on_cpu,
+        _is_gathered,
         lambda w: halves.gathered_pairs(w.axes, w.node),
         halves.halves_candidates,
         (halves.HALVES,),

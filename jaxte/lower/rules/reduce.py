@@ -20,6 +20,7 @@ from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import OPS, few_positions
@@ -102,7 +103,7 @@ def _simple(
         rest = [p for p in left if not among(p, outer)]
         make = lambda part: _simple(body, node, expr, rest, part, dims)  # noqa: E731
         return (yield from guarded(body, outer, identity, scope, make))
-    dim = overlapping([expr], dims, scope, 32)
+    dim = overlapping([expr], dims, scope, LONGEST_UNROLLED)
     if dim is not None:
         body.report.note("shifted slices")
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))

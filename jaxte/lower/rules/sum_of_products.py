@@ -19,7 +19,7 @@ from jaxte.lower.arrays.leaves import Number
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.default_work import FEW
+from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import Factor
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked

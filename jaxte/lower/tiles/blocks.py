@@ -24,8 +24,8 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array
+from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import product_of
-from jaxte.lower.tiles.sizes import FEW
 from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor

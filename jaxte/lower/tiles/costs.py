@@ -13,10 +13,11 @@ from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
+from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.rates import Rates
 from jaxte.lower.cost.work import points
-from jaxte.lower.tiles.sizes import FEW, bytes_of, inner_bytes, work_of
+from jaxte.lower.limits import FEW
+from jaxte.lower.tiles.sizes import bytes_of, inner_bytes, work_of
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.tensors.tensor import Compute
 

@@ -24,14 +24,13 @@ from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
+from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized
 from jaxte.lower.tiles.sizes import (
-    FEW,
     GENERAL,
-    RATIO,
     TILES,
     Large,
     bytes_of,
@@ -43,9 +42,6 @@ from jaxte.lower.tiles.split_products import split_products
 from jaxte.lower.tiles.split_short_axes import split_positions
 from jaxte.lower.tiles.tiling import Tiles, Tiling, inputs_of, ordered
 from jaxte.tensors.tensor import Compute, Tensor
-
-_LONG = 32  # terms of a block from which on it is worth carrying a sum through a pass that exists anyway
-_LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
 
 
 def tiling(
@@ -328,7 +324,7 @@ class _Planner:
         whole = Tiling(tuple(own), {}, {})
         results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
         if budget is None:
-            return with_matrices(whole, results) if self.policy.platform == "cpu" else whole, ""
+            return with_matrices(whole, results) if self.policy.facts.divides_positions else whole, ""
         forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
         policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
         try:
@@ -345,4 +341,4 @@ def _least_positions(running: Running) -> int:
     """How many positions a block has to have so that a part of ``running`` is worth reading and writing what is carried."""
     node = running.node
     terms = points(a for a in node.axes if a is not running.axis)
-    return -(-(_LONG_PRODUCT if is_contraction(node) else _LONG) // max(1, terms))
+    return -(-(LONG_PRODUCT if is_contraction(node) else LONG_SUM) // max(1, terms))

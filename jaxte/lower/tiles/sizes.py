@@ -15,15 +15,13 @@ from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.band.candidates import band_work
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.limits import MEMORY_WORTH, RATIO
 from jaxte.lower.match.product import product_of, split_outer
 from jaxte.lower.rewrites.unroll import is_written_out
 from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
 GENERAL = "general"
-FEW = 4  # positions of a dimension that a sum in tiles is written out for
-MEMORY_WORTH = 3
-RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
 
 
 def bytes_of(tensor: Tensor) -> int | None:

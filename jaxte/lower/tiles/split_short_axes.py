@@ -19,7 +19,8 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.functions import const
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.lower.rewrites.unroll import MOST, OPS, chosen, written_out
+from jaxte.lower.limits import FEW
+from jaxte.lower.rewrites.unroll import OPS, chosen, written_out
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.tensors.tensor import Compute, Extern, Tensor
@@ -114,7 +115,7 @@ def _divisible(order: Sequence[Tensor], large: Sequence[Compute]) -> dict[Tensor
 
 
 def _is_short(axis: Axis) -> bool:
-    return isinstance(axis.hi, Const) and axis.lo is ZERO and 1 < int(axis.hi) <= MOST
+    return isinstance(axis.hi, Const) and axis.lo is ZERO and 1 < int(axis.hi) <= FEW
 
 
 def _reduces(body: Expr) -> bool:

@@ -12,10 +12,9 @@ from functools import cache
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import Op
 from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet, evaluate_index, is_decidable
-
-_FEW = 8
 
 
 def known(expr: Expr) -> int | None:
@@ -193,7 +192,7 @@ def _progression(node: Expr) -> Expr | None:
     if len(dims) != 1 or any(isinstance(n, (Var, Read)) for n in postorder(node)):
         return None
     count = known(dims[0].hi)
-    if count is None or not 2 <= count <= _FEW:
+    if count is None or not 2 <= count <= FEW_POSITIONS:
         return None
     values = [evaluate_index(node, {dims[0]: p}) for p in range(count)]
     step = values[1] - values[0]

@@ -9,11 +9,10 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.steps import Tile
 from jaxte.lower.code.vocabulary import View
+from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.views.intervals import at_most, constant, dims_of, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-
-_LONGEST_UNROLLED = 32
 
 
 def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> Axis | None:
@@ -40,7 +39,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                     if (
                         among(dim, reduced)
                         and count is not None
-                        and 0 < count <= min(_LONGEST_UNROLLED, budget)
+                        and 0 < count <= min(LONGEST_UNROLLED, budget)
                     ):
                         found[dim] = count
     return found

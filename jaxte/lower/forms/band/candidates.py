@@ -27,7 +27,7 @@ def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Cand
     refusal = refusal_of_slices(spec)
     if refusal is None:
         slices = partial(slices_source, spec, assign=body.shared)
-        yield way(body, wanted, SLICES, slices_work(spec), spec.operands, slices)
+        yield way(body, wanted, SLICES, slices_work(spec, body.policy.facts), spec.operands, slices)
     elif refusal.reason:
         body.report.refuse(SLICES, refusal.reason)
 

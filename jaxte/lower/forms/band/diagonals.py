@@ -31,14 +31,12 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Step, T
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.default_work import LONGEST_UNROLLED
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.blocks_text import Assign
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
+from jaxte.lower.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 
-FEWEST_SLICES = 5  # fewer are written out one by one
-MOST_SLICES = 128  # XLA makes slow code of loops over more
-_NEAR = 32768  # bytes of the first cache, from which columns are read again for the next row
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other
 
 
@@ -52,8 +50,8 @@ def refusal_of_slices(spec: BandSpec) -> Refusal | None:
     if spec.kind == TRANSPOSED and any(band.stride > 1 for band in spec.bands):
         return Refusal("the rows of a column are some diagonals apart")
     slices = prod(band.window for band in spec.bands)
-    if not FEWEST_SLICES <= slices <= MOST_SLICES:
-        return Refusal(f"{slices} diagonals; from {FEWEST_SLICES} to {MOST_SLICES} are added in a loop")
+    if not FEWEST_DIAGONALS <= slices <= MOST_DIAGONALS:
+        return Refusal(f"{slices} diagonals; from {FEWEST_DIAGONALS} to {MOST_DIAGONALS} are added in a loop")
     if slices <= LONGEST_UNROLLED and _has_zeros(spec) and not _is_of_data(spec):
         return Refusal("an operand is a function, which may be infinite beside a zero")
     if min(_width(d) for d in (spec.first, spec.second)) < _SHORTEST:
@@ -61,7 +59,7 @@ def refusal_of_slices(spec: BandSpec) -> Refusal | None:
     return None
 
 
-def slices_work(spec: BandSpec) -> Work:
+def slices_work(spec: BandSpec, facts: Platform) -> Work:
     """An element of the result for each diagonal, and the zeros around operands."""
     sizes = {role: d.extent(role) for d in (spec.first, spec.second) for role in d.roles}
     for number, band in enumerate(spec.bands):
@@ -75,7 +73,7 @@ def slices_work(spec: BandSpec) -> Work:
     )
     slices = prod(band.window for band in spec.bands)
     met = slices * width * _behind_rows(spec, sizes)
-    taps = result * slices * max(1, width // 4) * (1 if met <= _NEAR else 2)
+    taps = result * slices * max(1, width // 4) * (1 if met <= facts.near else 2)
     return Work(tap=taps, stream=2 * width * result if padded else 0, kernel=1, temporaries=padded)
 
 

@@ -16,6 +16,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
 from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
@@ -43,15 +44,11 @@ CLASSES = "residue classes"
 FOLDED = "folded convolution"
 FOLDED_GROUPS = f"{FOLDED} per group"
 IMAGES = "product per image"
-_CALL = 20  # kernels that the call of one more convolution takes as long as
-_LANES = 16  # output features that are computed at the same time, whether there are as many or not
-_ONE_CORE = 64  # output features that a core has alone
-_SHARED = 100_000  # elements of the kernel from which on others are given some
 
 
 def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
     """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
-    axes, node = wanted.axes, wanted.node
+    axes, node, facts = wanted.axes, wanted.node, body.policy.facts
     spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
     if any(extent is ZERO for operand in spec.operands for extent in operand.shape):
         body.report.refuse(
@@ -63,7 +60,7 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         return way(body, wanted, form, work, spec.operands, source)
 
     if spec.groups is ONE or GROUPED not in body.policy.without:
-        yield own(CONVOLUTION, convolution_work(spec, axes), partial(convolution_source, spec))
+        yield own(CONVOLUTION, convolution_work(spec, axes, facts), partial(convolution_source, spec))
     yield from toeplitz_candidates(body, found, wanted)
     yield from fourier_candidates(body, found, wanted)
     classes = residue_classes(spec)
@@ -71,13 +68,13 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         if any(alpha > 1 for alpha in spec.lhs_dilation):
             body.report.refuse(CLASSES, classes.reason)
     else:
-        yield own(CLASSES, classes_work(spec, axes, classes), partial(classes_source, spec, classes))
+        yield own(CLASSES, classes_work(spec, axes, classes, facts), partial(classes_source, spec, classes))
     groups = groups_of(spec)
     if isinstance(groups, Refusal):
         if spec.groups is not ONE:
             body.report.refuse(PER_GROUP, groups.reason)
     else:
-        yield own(PER_GROUP, groups_work(spec, axes, groups), partial(groups_source, spec))
+        yield own(PER_GROUP, groups_work(spec, axes, groups, facts), partial(groups_source, spec))
     yield from _folded(body, spec, wanted)
     yield from _images(body, spec, wanted)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
@@ -97,9 +94,9 @@ def _folded(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candi
     left = folds[-1].spec
     copies = folded_copies(spec, axes, folds)
     groups = groups_of(left)
-    works = {FOLDED: convolution_work(left, axes)}
+    works = {FOLDED: convolution_work(left, axes, body.policy.facts)}
     if not isinstance(groups, Refusal):
-        works[FOLDED_GROUPS] = groups_work(left, axes, groups)
+        works[FOLDED_GROUPS] = groups_work(left, axes, groups, body.policy.facts)
     for form, work in works.items():
         source = partial(folded_source, spec, folds, step=body.step, grouped=form != FOLDED)
         yield way(body, wanted, form, work + copies, spec.operands, source)
@@ -111,10 +108,10 @@ def _images(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candi
     if isinstance(image, Refusal):
         body.report.refuse(IMAGES, image.reason)
         return
-    if body.policy.platform != "cpu":
+    if not body.policy.facts.convolves_alone:
         body.report.refuse(IMAGES, "other platforms have convolutions that use all of their cores")
         return
-    work, held = image_work(spec, wanted.axes, image), held_bytes(spec, wanted.axes)
+    work, held = image_work(spec, wanted.axes, image, body.policy.facts), held_bytes(spec, wanted.axes)
     more = work.temporaries > held
     caution = f"copies of one image take {work.temporaries:,.0f} bytes, all images {held:,}" if more else ""
 
@@ -138,7 +135,7 @@ def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence
     )
 
 
-def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
+def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], facts: Platform) -> Work:
     """The multiplications of every output with the kernel's window and input features of one group.
 
     In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
@@ -152,42 +149,45 @@ def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...]) -> Work:
         return Work(grouped_convolution=flops, kernel=1)
     if not is_inexact(spec.lhs.dtype):  # no library has convolutions of integers
         return Work(grouped_convolution=met, kernel=1)
-    few = max(1.0, _LANES / window["O"])
+    few = max(1.0, facts.lanes / window["O"])
     if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)
     copied, between = (n / 2 / window["O"] * dtypes.width("float32") for n in (flops, met - flops))
-    return Work(convolution=flops * few / _cores(window), stream=copied + between / few**2, kernel=1)
+    return Work(convolution=flops * few / _cores(window, facts), stream=copied + between / few**2, kernel=1)
 
 
-def classes_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...]) -> Work:
+def classes_work(
+    spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...], facts: Platform
+) -> Work:
     """The same multiplications without the zeros, and one more copy of the result."""
     window = _window(spec)
     flops = 2.0 * points(axes) * prod(window.values()) / window["O"] / prod(spec.lhs_dilation)
     calls = prod(len(own.classes) for own in classes)
-    copies = Work(stream=8.0 * points(axes), kernel=_CALL * calls)
+    copies = Work(stream=8.0 * points(axes), kernel=facts.call * calls)
     if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
         return copies + Work(grouped_convolution=flops)
-    few = max(1.0, _LANES / window["O"])
+    few = max(1.0, facts.lanes / window["O"])
     if len(spec.strides) > RANK:
         return copies + Work(volume_convolution=flops * few)
     copied = flops / 2 / window["O"] * dtypes.width("float32")
-    return copies + Work(convolution=flops * few / _cores(window), stream=copied)
+    return copies + Work(convolution=flops * few / _cores(window, facts), stream=copied)
 
 
-def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
+def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int, facts: Platform) -> Work:
     """The same multiplications in dense convolutions, slices of the operands, and one more copy of the result."""
     own = tuple(extent_of(e) for e in spec.rhs_shape or spec.rhs.shape)
     at = spec.dimension_numbers[1].index("O")
     features = tuple(extent // groups if n == at else extent for n, extent in enumerate(own))
     dense = replace(spec, groups=ONE, rhs_shape=tuple(map(as_expr, features)))
-    one = convolution_work(dense, axes)
+    one = convolution_work(dense, axes, facts)
     copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
     return one + Work(stream=copies, kernel=2 * groups)
 
 
-def _cores(window: dict[str, int]) -> int:
-    """How many of two cores a convolution of two dimensions has."""
-    return 2 if window["O"] > _ONE_CORE and prod(window.values()) >= _SHARED else 1
+def _cores(window: dict[str, int], facts: Platform) -> int:
+    """How many cores a convolution of two dimensions has."""
+    several = window["O"] > facts.features_alone and prod(window.values()) >= facts.kernel_shared
+    return facts.cores if several else 1
 
 
 def _window(spec: ConvolutionSpec) -> dict[str, int]:

@@ -31,10 +31,10 @@ from jaxte.lower.forms.conv.spec import (
     rearranged,
     spatial_letters,
 )
+from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.sets.affine import normal
 
 RANK = 2  # the dimensions that are left
-_MOST_TAPS = 32  # positions that are written as slices of their own
 
 Assign = Callable[..., Name]  # of a node, and the name that it is to have
 
@@ -73,8 +73,8 @@ def folds_of(spec: ConvolutionSpec) -> list[Fold] | Refusal:
     if not found:
         return Refusal("it has two dimensions at most")
     slices = max(min(fold.taps, fold.outputs) for fold in found)
-    if slices > _MOST_TAPS:
-        return Refusal(f"its windows are {slices} slices, more than {_MOST_TAPS}")
+    if slices > LONGEST_UNROLLED:
+        return Refusal(f"its windows are {slices} slices, more than {LONGEST_UNROLLED}")
     return found
 
 

@@ -31,10 +31,9 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import normal
-
-MOST_SUMS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def recognise_tap_sums(
         return Refusal("an axis is in one operand only: there are products of matrices")
     found = _small(match) or _small(exchanged(match))
     if found is None:
-        return Refusal(f"more than {MOST_SUMS} output positions, or a dilated operand")
+        return Refusal(f"more than {MOST_COPIES} output positions, or a dilated operand")
     match, windows = found
     groups, contracted = match.with_role("group"), match.with_role("contracted")
     leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
@@ -107,7 +106,7 @@ def _small(match: Match) -> tuple[Match, list[Window]] | None:
     counts = [w.spatial.t.extent for w in windows]
     if not all(isinstance(c, Const) and w.alpha == 1 for c, w in zip(counts, windows, strict=True)):
         return None
-    if prod(int(c) for c in counts) > MOST_SUMS or any(s.z is None for s in match.spatial):
+    if prod(int(c) for c in counts) > MOST_COPIES or any(s.z is None for s in match.spatial):
         return None
     return match, windows
 

@@ -16,9 +16,8 @@ from jaxte.lower.arrays.loops import Each, Joined, Parts
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, rearranged
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.affine import normal
-
-MOST_GROUPS = 64
 
 
 def groups_of(spec: ConvolutionSpec) -> int | Refusal:
@@ -28,7 +27,7 @@ def groups_of(spec: ConvolutionSpec) -> int | Refusal:
     if not isinstance(spec.groups, Const):
         return Refusal("the number of groups is not known")
     count = int(spec.groups)
-    return count if count <= MOST_GROUPS else Refusal(f"{count} groups are more than {MOST_GROUPS}")
+    return count if count <= MOST_COPIES else Refusal(f"{count} groups are more than {MOST_COPIES}")
 
 
 def groups_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:

@@ -30,12 +30,12 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Function, Statement
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, rearranged, spatial_letters
 from jaxte.sets.affine import normal
 
 _MOST_TAPS = 16  # slices that are written as terms of a sum or parts of a concatenation
-_TURN = 100  # kernels that a turn of the loop takes as long as, whatever is in it
 _DTYPES = ("float32", "float64")  # the sums of each column are rounded before they are added
 
 
@@ -119,7 +119,7 @@ def _line(spec: ConvolutionSpec, number: int) -> Line | None:
 # --- what it takes
 
 
-def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image) -> Work:
+def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image, facts: Platform) -> Work:
     """Products with every column of the image, whatever the stride.
 
     Rows and sums are written and found in a cache. The zeros around an image and the copy of its result are not counted: XLA's
@@ -136,7 +136,7 @@ def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image) -> Wor
     return Work(
         dot=2.0 * count * made * features * image.rows.taps,
         stream=width * (count * (laid_out + made) + 2.0 * moved),
-        kernel=_TURN * count,
+        kernel=facts.turn * count,
         temporaries=width * (laid_out + made),
     )
 

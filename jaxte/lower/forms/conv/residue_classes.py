@@ -30,8 +30,8 @@ from jaxte.lower.forms.conv.spec import (
     rearranged,
     spatial_letters,
 )
+from jaxte.lower.limits import MOST_COPIES
 
-MOST_CLASSES = 64
 _LOOPS = "ijklmn"
 
 
@@ -85,7 +85,7 @@ def residue_classes(spec: ConvolutionSpec) -> tuple[Classes, ...] | Refusal:
     total = 1
     for own in found:
         total *= len(own.classes)
-    return tuple(found) if total <= MOST_CLASSES else Refusal(f"{total} classes are more than {MOST_CLASSES}")
+    return tuple(found) if total <= MOST_COPIES else Refusal(f"{total} classes are more than {MOST_COPIES}")
 
 
 def _classes(sizes: tuple[int, int], padding: tuple[int, int], steps: tuple[int, int, int]) -> Classes:

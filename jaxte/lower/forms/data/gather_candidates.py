@@ -57,7 +57,7 @@ def _candidates(body: Body, node: Read, current: Read, index: Value, place: int)
     values = rows * prod(extents[:place] + extents[place + 1 :])
     if node is body.returned and inverse_of(current) in body.tensors:
         yield Candidate(GATHER, gathered(current), None)
-        yield Candidate(BY_INVERSE, scattered(current), None)
+        yield Candidate(BY_INVERSE, scattered(current), None, varies=True)
     else:
         yield Candidate(GATHER, Work(gather=values, kernel=1), None)
     ones = rows * extents[place]

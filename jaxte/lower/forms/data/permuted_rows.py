@@ -11,22 +11,17 @@ from __future__ import annotations
 
 import math
 
-from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lower.arrays.data import IN_BOUNDS, Scatter
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.sets.affine import normal
 from jaxte.tensors.facts import Permutation, find
 from jaxte.tensors.tensor import Compute, Tensor
 
 BY_INVERSE = "scatter by the inverse"
-_SHORTEST, _LONGEST = (
-    16,
-    75,
-)  # elements of a row: of shorter ones many are on their way, longer ones are copied in vectors
-_CACHE = 2**19  # bytes that are near to a core: what is smaller is gathered as fast
 
 
 def inverse_of(read: Expr) -> Tensor | None:
@@ -45,9 +40,7 @@ def inverse_of(read: Expr) -> Tensor | None:
         return None
     if not all(isinstance(index, Axis) for index in rest):
         return None
-    elements = math.prod(extent_of(e) for e in table.shape[1:])
-    bytes_held = extent_of(table.shape[0]) * elements * dtypes.width(table.dtype)
-    return fact.inverse if _SHORTEST <= elements <= _LONGEST and bytes_held >= _CACHE else None
+    return fact.inverse
 
 
 def gathered(read: Read) -> Work:
@@ -77,5 +70,8 @@ def inverse_wanted(result: Tensor, policy: Policy) -> Tensor | None:
     named = policy.forms.get(result.name, policy.forms.get(ANY))
     if named is not None or BY_INVERSE in policy.without:
         return inverse if named == BY_INVERSE else None
-    faster = scattered(result.body).seconds(policy.rates) < gathered(result.body).seconds(policy.rates)
-    return inverse if faster else None
+    measured = policy.measured.get(signature(result.axes, result.body), {})
+    if BY_INVERSE in measured:
+        return inverse if min(measured, key=lambda form: measured[form]) == BY_INVERSE else None
+    taken = policy.facts.margin * scattered(result.body).seconds(policy.rates)
+    return inverse if taken < gathered(result.body).seconds(policy.rates) else None

@@ -23,10 +23,10 @@ from jaxte.lower.cost.signature import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
 from jaxte.lower.forms.data.text import accumulated, in_order
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
 
-_MOST = 64  # terms
 _ADDED = FORMS["sum"]
 
 Signed = tuple[Expr, bool]  # whether it is subtracted
@@ -39,7 +39,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     axes = tuple(scope.order)
     links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
     links = [link for link in links if _alike(link[2], links[0][2])]
-    if not 1 < len(links) or len(terms) > _MOST:
+    if not 1 < len(links) or len(terms) > MOST_COPIES:
         return None
     links = [link for link in links if _is_added(body, link, axes, scope)]
     if not links:
@@ -55,9 +55,9 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
 
 
 def _terms(node: Expr) -> Iterator[Signed]:
-    """The summands of ``node`` in order, a few more than ``_MOST`` at most."""
+    """The summands of ``node`` in order, a few more than ``MOST_COPIES`` at most."""
     stack: list[Signed] = [(node, False)]
-    for _ in range(4 * _MOST):
+    for _ in range(4 * MOST_COPIES):
         if not stack:
             return
         expr, negative = stack.pop()

@@ -18,8 +18,9 @@ from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.default_work import FEW_POSITIONS, expensive_calls, is_expensive
+from jaxte.lower.cost.default_work import expensive_calls, is_expensive
 from jaxte.lower.cost.work import Work, points
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.rewrites.unroll import OPS
 from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope

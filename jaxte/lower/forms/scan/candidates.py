@@ -20,6 +20,7 @@ from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
@@ -35,8 +36,6 @@ from jaxte.lower.forms.scan.text import (
 
 SCAN, ASSOCIATIVE = "scan", "associative scan"
 SEQUENTIAL, BLOCKED = "sequential scan", "blocked scan"
-_WIDE_STEP = 30  # steps over few elements in the time of one over a vector, which starts a loop of its own
-_NARROW = 16  # values side by side that share a line of the cache when the axis is moved to the front
 
 
 def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -53,7 +52,14 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
         return in_blocks(spec, values, name)
 
     def candidate(form: str, run: Run) -> Candidate:
-        return way(body, wanted, form, _work(spec, form), spec.operands, partial(scan_source, spec, run=run))
+        return way(
+            body,
+            wanted,
+            form,
+            _work(spec, form, body.policy.facts),
+            spec.operands,
+            partial(scan_source, spec, run=run),
+        )
 
     if has_cumulative(spec.reducer):
         yield candidate(SCAN, cumulative)
@@ -63,13 +69,13 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
         yield candidate(BLOCKED, blockwise)
 
 
-def _work(spec: ScanSpec, form: str) -> Work:
+def _work(spec: ScanSpec, form: str, facts: Platform) -> Work:
     shape = [extent_of(e) for e in spec.arrays[0].shape]
     arity = spec.reducer.arity
     total = Work()
     for scan in spec.scans:
         length, points = shape[scan.axis], prod(shape)
-        wide = prod(shape[scan.axis + 1 :]) > _NARROW  # so that whole vectors are combined
+        wide = prod(shape[scan.axis + 1 :]) > facts.line  # so that whole vectors are combined
         if form == SCAN:
             own = Work(scan=points * arity, kernel=2)
         elif form == ASSOCIATIVE:
@@ -82,9 +88,9 @@ def _work(spec: ScanSpec, form: str) -> Work:
                 kernel=4 + log2(length + 1),
             )
         else:
-            moved = scan.axis > 0 and points // max(1, length) > _NARROW
+            moved = scan.axis > 0 and points // max(1, length) > facts.line
             stream = (16 * arity + 8) * points if moved else 8 * points * arity
-            steps = _WIDE_STEP * length if wide else length
+            steps = facts.wide_step * length if wide else length
             own = Work(scan=0.15 * points * arity, step=steps, stream=stream, kernel=6)
         total = total + own
     return total

@@ -34,11 +34,9 @@ from jaxte.lower.forms.window.text import (
     window_source,
 )
 from jaxte.lower.forms.window.unrolled import unrolled
+from jaxte.lower.limits import FEW_TAPS, LARGE_RESULT, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 
-MOST_SLICES = 64  # slices in one statement
-_LARGE = 2**16  # elements of a result; smaller arrays keep the shorter text
-_FEW = 3  # positions of a window for which slices are always best
 RUNNING = "cumulative sums"
 CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
 
@@ -63,13 +61,13 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
 
     sizes = [d.size for d in spec.dims]
     made = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
-    if prod(sizes) <= MOST_SLICES:
+    if prod(sizes) <= MOST_COPIES:
         yield own(SLICES, made + slices_work(spec, node))
-    if len(sizes) > 1 and max(sizes) <= MOST_SLICES:
+    if len(sizes) > 1 and max(sizes) <= MOST_COPIES:
         yield own(SEPARABLE, made + separable_work(spec, node))
-        if body.policy.platform == "cpu" and points(axes) >= _LARGE and is_padded_apart(spec):
+        if body.policy.facts.fuses_pads and points(axes) >= LARGE_RESULT and is_padded_apart(spec):
             yield own(PADDED_APART, made + separable_work(spec, node, True))
-    if max(sizes) > _FEW:
+    if max(sizes) > FEW_TAPS:
         yield own(DOUBLING, made + doubling_work(spec, node))
     yield from _running(body, spec, wanted, made)
     if spec.reducer.name in WINDOW_FUNCTIONS:
@@ -81,7 +79,7 @@ def _running(body: Body, spec: WindowSpec, wanted: Wanted, made: Work) -> Iterat
     """Differences of cumulative sums, these in the way that takes least."""
     node = wanted.node
     sums = cumulative_sums(spec)
-    if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= _FEW:
+    if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= FEW_TAPS:
         return
 
     def write(sums: ScanSpec = sums) -> Search:

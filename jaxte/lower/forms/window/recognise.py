@@ -35,14 +35,13 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents
 from jaxte.lower.match.index_terms import Form, components, forms_of, is_injective, rewrite_forms
 from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet, is_decidable
-
-MOST_TAPS = 32  # copies that a reduction is unrolled into
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class UnrollSpec:
 
 
 def recognise_window(
-    axes: Sequence[Axis], node: Reduce, most_taps: int = MOST_TAPS
+    axes: Sequence[Axis], node: Reduce, most_taps: int = LONGEST_UNROLLED
 ) -> WindowSpec | UnrollSpec | Refusal:
     """The windows that ``node``, a reduction at each point of ``axes``, runs over."""
     if any(axis.extent is ZERO for axis in (*axes, *node.axes)):

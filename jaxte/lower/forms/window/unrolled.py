@@ -23,8 +23,6 @@ from jaxte.lower.forms.window.recognise import UnrollSpec
 from jaxte.lower.rewrites.unroll import OPS
 from jaxte.sets.affine import is_index, linear
 
-MOST_COPIES = 64
-
 
 def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:
     """``node`` without its reduction, as one expression of the output axes."""

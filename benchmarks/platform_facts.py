@@ -1,0 +1,90 @@
+"""What each fact of the platform's row in ``jaxte.lower.cost.platforms`` is worth here: a case with it and without it.
+
+    python benchmarks/platform_facts.py [facts]
+
+Forward and backward passes of both programs are called in turn; medians. A fact holds where the program that relies on it is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxte as te
+from harness.case import IDIOMATIC, JAXTE, load
+from harness.inputs import draw
+from harness.sides import heads, with_gradients
+from jaxte.lower.cost.platforms import PLATFORMS, platform_of
+from timing import interleaved, markdown
+
+CASES = {
+    "drops_barriers": "cost_volume",
+    "copies_for_products": "layer_norm",
+    "fuses_places": "max_pool_2_2",
+    "fuses_pads": "max_pool_3_1",
+    "convolves_alone": "conv2d",
+    "divides_positions": "attention_window_long",
+}
+EDGES, NODES, FEATURES = 65_536, 16_384, 32
+Call = Callable[[], Any]
+
+
+def scores(q: te.Tensor, k: te.Tensor, row: te.Tensor, column: te.Tensor) -> te.Tensor:
+    """Products of rows that are gathered: what ``reduces_apart`` is about."""
+    f = te.reduce_axis((0, FEATURES), "f")
+    return te.compute(row.shape, lambda e: te.sum(q[row[e], f] * k[column[e], f], axis=f), "s")
+
+
+def of_scores(platform: str) -> Call:
+    rng = np.random.default_rng(0)
+    rows = [rng.standard_normal((NODES, FEATURES)).astype("float32") for _ in "qk"]
+    at = [rng.integers(0, NODES, EDGES).astype("int32") for _ in "rc"]
+    run = jax.jit(te.function(scores, platform=platform))
+    return lambda: run(*rows, *at)
+
+
+def of_case(name: str, platform: str) -> Call:
+    case = load(name)
+    args = draw(case.inputs_at("full"))
+    both = jax.jit(
+        with_gradients(te.function(case.sides[JAXTE], platform=platform), case.differentiated(args))
+    )
+    h = heads(case, IDIOMATIC, args)
+    return lambda: both(h, *args)
+
+
+def calls(fact: str, platform: str) -> dict[str, Call]:
+    """The program that relies on the fact, and the one that does not."""
+    made: dict[str, Call] = {}
+    for value in (True, False):
+        PLATFORMS[f"{fact}={value}"] = replace(platform_of(platform), **{fact: value})
+        name = f"{fact}={value}"
+        made[name] = of_scores(name) if fact == "reduces_apart" else of_case(CASES[fact], name)
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = [*CASES, "reduces_apart"]
+    parser.add_argument("facts", nargs="*", help=f"by default all: {', '.join(known)}")
+    parser.add_argument("--rounds", type=int, default=11, help="timed calls of each program")
+    options = parser.parse_args()
+    platform = jax.devices()[0].platform
+    rows = []
+    for fact in options.facts or known:
+        relying, other = interleaved(calls(fact, platform), options.rounds).values()
+        used = str(getattr(platform_of(platform), fact))
+        rows.append((fact, CASES.get(fact, "scores of edges"), f"{other / relying:.2f}", used))
+    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}\n")
+    print(markdown(("fact", "case", "times as fast with it", "in use"), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What is known of each platform, as rows of one table: the rates behind the choice among forms, and what XLA does there.
+
+``python benchmarks/rates.py`` measures the rates where it runs and prints the row, ``python benchmarks/platform_facts.py`` what each
+fact is worth: a case with it and without it. The cpu row was measured on two cores of an AMD EPYC with AVX2 in float32. The gpu and tpu
+rows are estimates from data sheets (H200, TPU v4), not measured: they order the forms, and ``te.autotune`` measures what
+matters on the machine at hand. No other module asks which platform it is for (``tests/lower/cost/test_platforms.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxte.lang.errors import LoweringError
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Units of work a second.
+
+    Attributes:
+        dot: floating point operations of matrix products.
+        convolution: floating point operations of dense convolutions.
+        grouped_convolution: the same in convolutions with a feature group count.
+        volume_convolution: the same in dense convolutions of three dimensions or more.
+        stream: bytes read and written by elementwise code, one pass.
+        tap: elements combined by slices, shifted and added in one fused loop.
+        window: elements met by ``lax.reduce_window``.
+        scan: elements of cumulative reductions.
+        step: iterations of a loop over few elements.
+        transcendental: evaluations of exp, log, tanh and their like.
+        gather: elements read at positions that are data.
+        scatter: elements accumulated at positions that are data.
+        gathered_row: elements of short rows read at positions that are data, and written as they are.
+        scattered_row: elements of short rows written at positions that are data, each once, over a copy of others.
+        kernel: operations started.
+        cache: bytes that an intermediate may have without being slower than what is in cache.
+        spill: bytes a second of intermediates that are larger than the cache.
+    """
+
+    dot: float
+    convolution: float
+    grouped_convolution: float
+    volume_convolution: float
+    stream: float
+    tap: float
+    window: float
+    scan: float
+    step: float
+    transcendental: float
+    gather: float
+    scatter: float
+    gathered_row: float
+    scattered_row: float
+    kernel: float
+    cache: float
+    spill: float
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One row. Facts are named after what XLA does; the form that each is for stands behind it.
+
+    Attributes:
+        rates: units of work a second.
+        margin: how many times faster than all others a form has to be estimated whose gain is not the same on all machines
+            of the platform. Permuted rows that are written to their places were estimated at 2.1 times the speed of a gather, and took
+            0.4 to 1.4 times as long on three processors: they are for ``te.autotune`` to choose.
+        drops_barriers: barriers are gone before loops are fused, so that what is to exist stands behind a call.
+        copies_for_products: products of matrices and vectors are calls that read arrays, so that two of them share one
+            (products of sums over rows and over columns).
+        fuses_places: the places of maxima are fused into what reads them, and computed for each element (maxima by comparisons).
+        reduces_apart: a sum is a loop of its own, for which all that is gathered for it is written (halves).
+        fuses_pads: a padded array is read in the loop that pads it (windows padded apart).
+        convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
+        divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
+        lanes: output features that a convolution computes at the same time, whether there are as many or not.
+        cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
+            ``kernel_shared`` elements, it has one.
+        call: kernels that the call of one more convolution takes as long as.
+        turn: kernels that a turn of a loop over images takes as long as, whatever is in it.
+        wide_step: steps of a loop over few elements in the time of one over a vector, which starts a loop of its own.
+        line: values side by side that share a line of the cache.
+        near: bytes of the first cache, from which columns are read again for the next row.
+    """
+
+    rates: Rates
+    margin: float = 3.0
+    drops_barriers: bool = False
+    copies_for_products: bool = False
+    fuses_places: bool = False
+    reduces_apart: bool = False
+    fuses_pads: bool = False
+    convolves_alone: bool = False
+    divides_positions: bool = False
+    lanes: int = 16
+    cores: int = 2
+    features_alone: int = 64
+    kernel_shared: int = 100_000
+    call: int = 20
+    turn: int = 100
+    wide_step: int = 30
+    line: int = 16
+    near: int = 2**15
+
+
+CPU = Platform(
+    Rates(
+        dot=4e10,
+        convolution=3e10,
+        grouped_convolution=5e8,
+        volume_convolution=3e9,
+        stream=1e10,
+        tap=1e10,
+        window=1.5e9,
+        scan=2e8,
+        step=5e8,
+        transcendental=2e9,
+        gather=3e8,
+        scatter=4e8,
+        gathered_row=7e8,
+        scattered_row=1.5e9,
+        kernel=3e5,
+        cache=1.6e7,
+        spill=3e9,
+    ),
+    drops_barriers=True,
+    copies_for_products=True,
+    fuses_places=True,
+    reduces_apart=True,
+    fuses_pads=True,
+    convolves_alone=True,
+    divides_positions=True,
+)
+GPU = Platform(
+    Rates(
+        dot=5e13,
+        convolution=3e13,
+        grouped_convolution=2e12,
+        volume_convolution=3e13,
+        stream=4e12,
+        tap=1e12,
+        window=2e11,
+        scan=5e10,
+        step=2e5,
+        transcendental=4e12,
+        gather=2e11,
+        scatter=5e10,
+        gathered_row=2e11,
+        scattered_row=5e10,
+        kernel=3e5,
+        cache=5e7,
+        spill=4e12,
+    )
+)
+TPU = Platform(
+    Rates(
+        dot=1e14,
+        convolution=1e14,
+        grouped_convolution=5e12,
+        volume_convolution=1e14,
+        stream=1e12,
+        tap=5e11,
+        window=2e11,
+        scan=1e10,
+        step=1e6,
+        transcendental=1e12,
+        gather=1e10,
+        scatter=5e9,
+        gathered_row=1e10,
+        scattered_row=5e9,
+        kernel=3e5,
+        cache=1e8,
+        spill=1e12,
+    )
+)
+PLATFORMS = {"cpu": CPU, "gpu": GPU, "tpu": TPU}
+_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+
+
+def is_known(platform: str) -> bool:
+    """Whether there is a row for ``platform``."""
+    return _ALIASES.get(platform, platform) in PLATFORMS
+
+
+def platform_of(name: str) -> Platform:
+    """The row of a platform, by the name that JAX gives it.
+
+    Raises:
+        LoweringError: there is no such row.
+    """
+    row = PLATFORMS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
+    if row is None:
+        raise LoweringError(f"platform {name!r} is unknown; give one of {', '.join(PLATFORMS)}")
+    return row

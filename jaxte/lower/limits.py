@@ -1,0 +1,35 @@
+"""How far things are written out and counted: the limits of all forms in one place, the same on every platform.
+
+They bound the text and what XLA takes to compile it, or say from where on one spelling is faster than another by so much that no
+machine was seen to differ. What differs between platforms is in ``cost/platforms.py``. ``make bench`` measures all of them:
+a case to compare with stands beside each (``python benchmarks/run.py NAME``), where there is one.
+"""
+
+from __future__ import annotations
+
+# --- a short axis, one position after the other
+
+FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles: gaussian_sum_4096, soft_rasteriser
+FEW_POSITIONS = 8  # a loop over so many costs more to start than to run: product_reduction; beyond, an array is stacked of slices
+LONGEST_UNROLLED = (
+    32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise
+)
+MOST_COPIES = 64  # slices, groups, classes or sums in one statement; also terms of a sum that is taken apart: stencil_25_point
+MOST_UNROLLED = 100  # terms of one sum over several short axes together: bilateral_filter
+MOST_TERMS = 16  # products of arrays that are written out, one after the other, and terms among which common factors are sought
+
+# --- bands and windows
+
+FEWEST_DIAGONALS, MOST_DIAGONALS = (
+    5,
+    128,
+)  # fewer are written out one by one; XLA makes slow code of more: attention_window_output
+FEW_TAPS = 3  # positions of a window for which slices are always best: box_blur_5
+LARGE_RESULT = 2**16  # elements of a window's result; smaller arrays keep the shorter text
+
+# --- tiles
+
+LONG_SUM = 32  # terms of a block from which on a sum is worth carrying, or a product of vectors worth starting: gaussian_sum_4096
+LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
+RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
+MEMORY_WORTH = 3  # how many times as long as writing and reading it the memory of an intermediate is worth
