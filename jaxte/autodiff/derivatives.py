@@ -10,9 +10,10 @@ from jaxte.autodiff.blocks import jacobian as direct_jacobian
 from jaxte.autodiff.forward import jvp_graph
 from jaxte.autodiff.overrides import Fdiff
 from jaxte.autodiff.reverse import check_head, check_output, differentiate
+from jaxte.autodiff.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
-from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
 from jaxte.lang.identity import among
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
@@ -154,18 +155,12 @@ def transpose(output: Tensor, input: Tensor, head: Tensor | None = None) -> Tens
         >>> print(te.formula(te.transpose(te.transpose(Y, X, H), H, X)))
         dH[i] = sum over k of X[i + k] * W[k]  (i < 8, k < 3)
     """
+    check_output(output)
     if head is None:
-        check_output(output)
         head = placeholder(output.shape, output.dtype, "H")
-    result = differentiate(output, [input], head)
-    adjoint: Tensor = result[0]
-    if head is not input and among(input, topological_order([adjoint])):
-        reader = next((t for t, a in result.adjoints.items() if among(input, topological_order([a]))), output)
-        raise DifferentiationError(
-            f"{output.name} is not linear in {input.name}: the adjoint of {reader.name} depends on {input.name} itself; te.transpose is "
-            "of linear maps, such as those of te.linearize"
-        )
-    return adjoint
+    check_head(output, head)
+    remedy = "; te.transpose is of linear maps, such as those of te.linearize"
+    return transposed([output], [input], [head], remedy=remedy)[0]
 
 
 @wants_arguments

@@ -1,4 +1,4 @@
-"""Forward mode: the tangents of outputs from those of inputs, tensor by tensor, and the transpose of what is linear."""
+"""Forward mode: the tangents of outputs from those of inputs, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jaxte.autodiff.overrides import Fdiff, Override, by_fdiff, check_fdiff, ove
 from jaxte.autodiff.reverse import pull_back
 from jaxte.autodiff.scalar import is_zero
 from jaxte.autodiff.tangents import push_forward
+from jaxte.autodiff.transpose import transposed
 from jaxte.lang import dtypes
-from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _STEPS = 3  # from an extremum to where its shift is undone
 
@@ -86,17 +86,13 @@ def _of_override(
         return dict(zip(own.outputs, own.tangents(moves, prefix), strict=True))
     heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in own.outputs]
     adjoints = {s: a for s, a in own.adjoints(heads, ()) if s in moving}
+    if not adjoints:
+        return {t: zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype) for t in own.outputs}
     moves = [moving[s] for s in adjoints]
-    found = {
-        output: pull_back(list(adjoints.values()), moves, head, prefix)
-        for output, head in zip(own.outputs, heads, strict=True)
-    }
-    if any(among(head, topological_order(found.values())) for head in heads):
-        raise DifferentiationError(
-            f"the override of {own.label} is not linear in its head, or JAX cannot tell, so that forward mode does not follow from it; "
-            "give the tangent too, by defjvp (te.custom_gradient) or jvp= (te.array_gradient)"
-        )
-    return found
+    remedy = "; give the tangent too, by defjvp (te.custom_gradient) or jvp= (te.array_gradient)"
+    label = f"the override of {own.label}"
+    found = transposed(list(adjoints.values()), heads, moves, label=label, remedy=remedy)
+    return dict(zip(own.outputs, found, strict=True))
 
 
 def _sum(tensor: Tensor, given: Tensor, derived: Tensor) -> Compute:

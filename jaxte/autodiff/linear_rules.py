@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.autodiff.forward import jvp_graph
-from jaxte.autodiff.reverse import vjp_graph
+from jaxte.autodiff.transpose import transposed
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Tensor, topological_order
+
+_REMEDY = "give both defgrad and defjvp"
 
 LinearRule = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
@@ -23,24 +25,17 @@ def at_several(
         return list(rule(values))
     one = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in models]
     found = jvp_graph(list(rule(one)), one, values, prefix=prefix)
-    _check_linear(found, one, label)
+    order = topological_order(found)
+    if any(among(t, order) for t in one):
+        raise DifferentiationError(
+            f"{label} is not linear in what it is given, so that it cannot be applied to several at once; {_REMEDY}, and no head with a prefix"
+        )
     return found
 
 
-def transposed(
+def transposed_rule(
     rule: LinearRule, models: Sequence[Tensor], heads: Sequence[Tensor], label: str
 ) -> list[Tensor]:
     """The transpose of ``rule``, a linear map from tensors like ``models``, applied to ``heads`` of its results."""
     one = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in models]
-    found = vjp_graph(list(rule(one)), heads, one)
-    _check_linear(found, one, label)
-    return found
-
-
-def _check_linear(results: Sequence[Tensor], variables: Sequence[Tensor], label: str) -> None:
-    order = topological_order(results)
-    if any(among(v, order) for v in variables):
-        raise DifferentiationError(
-            f"{label} is not linear in what it is given, so that it cannot be transposed, nor applied to several at once; give both "
-            "defgrad and defjvp, and no head with a prefix"
-        )
+    return transposed(list(rule(one)), one, heads, label=label, remedy=f"; {_REMEDY}")

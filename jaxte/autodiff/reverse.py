@@ -160,7 +160,7 @@ def vjp_graph(
 ) -> list[Tensor]:
     """The adjoint of each of ``inputs``, summed over several outputs with a head each."""
     adjoints, _ = accumulate(outputs, heads, list(inputs), override, fdiff)
-    return [_adjoint_or_zeros(t, adjoints, ()) for t in inputs]
+    return [_adjoint_or_zeros(t, adjoints, prefix_of(outputs[0], heads[0])) for t in inputs]
 
 
 def pull_back(

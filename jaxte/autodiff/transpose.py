@@ -1,7 +1,8 @@
-"""The transpose of what is linear, and with it tangents: the adjoint of an adjoint.
+"""The transpose of what is linear: adjoints that depend on nothing that they are the adjoints of.
 
-The adjoint of ``f`` is linear in its head, ``a = h J``; its own derivative with respect to ``h`` for the head ``t`` is ``J t``. So a
-tangent reads what the adjoint reads, and maxima, ties, guards, recurrences and derivatives that were given are in it as they are there.
+Tangents are one, of what an adjoint does to its head: ``a = h J`` is linear in ``h``, and its adjoint for the head ``t`` is ``J t``. So a tangent reads
+what the adjoint reads, and maxima, ties, guards, recurrences and derivatives that were given are in it as they are there. :mod:`jaxte.autodiff.tangents`
+writes that down tensor by tensor, for tangents that are definitions; here it is asked of whole programs.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.autodiff.accumulation import accumulate
+from jaxte.autodiff.overrides import Override
 from jaxte.autodiff.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.identity import among
 from jaxte.tensors.tensor import Tensor
 
 
@@ -19,31 +23,39 @@ def transposed(
     inputs: Sequence[Tensor],
     heads: Sequence[Tensor],
     given: Sequence[Tensor] = (),
-    why: str = "",
     override: Mapping[Tensor, Any] | None = None,
+    label: str = "",
+    remedy: str = "",
 ) -> list[Tensor]:
     """The adjoint of each of ``inputs``, in which ``results`` are linear.
 
     Args:
-        heads: of ``results``.
+        heads: of ``results``, all with the same prefix.
         given: tensors behind which nothing is looked for.
-        why: the end of the error.
         override: as in ``te.differentiate``.
+        label, remedy: the begin and the end of the error; by default it begins with the names of ``results``.
 
     Raises:
-        DifferentiationError: an adjoint depends on one of ``inputs``.
+        DifferentiationError: an adjoint depends on one of ``inputs``; it names a tensor whose adjoint does.
     """
     found = vjp_graph(results, heads, inputs, override)
-    reached = reached_from(found, given)
+    reached = reached_from(found, (*given, *heads))
     for tensor in inputs:
-        if tensor in reached:
-            names = ", ".join(t.name for t in results)
-            raise DifferentiationError(f"{names} cannot be transposed: not linear in {tensor.name}{why}")
+        if tensor in reached and not among(tensor, heads):
+            adjoints, _ = accumulate(results, heads, list(inputs), override, None)
+            reader = next(t for t, a in adjoints.items() if tensor in reached_from([a], (*given, *heads)))
+            what = label or ", ".join(t.name for t in results)
+            raise DifferentiationError(
+                f"{what} is not linear in {tensor.name}, so that it has no transpose: the adjoint of {reader.name} depends on "
+                f"{tensor.name} itself{remedy}"
+            )
     return found
 
 
 def reached_from(
-    tensors: Sequence[Tensor], given: Sequence[Tensor] = (), overrides: Mapping[Tensor, Any] | None = None
+    tensors: Sequence[Tensor],
+    given: Sequence[Tensor] = (),
+    overrides: Mapping[Tensor, Override] | None = None,
 ) -> set[Tensor]:
     """``tensors`` and all that they read, or that their ``overrides`` depend on, up to those that are ``given``."""
     stop = set(given)

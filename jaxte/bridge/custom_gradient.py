@@ -9,7 +9,7 @@ from typing import Any
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.autodiff.blocks import zeros
-from jaxte.autodiff.linear_rules import at_several, transposed
+from jaxte.autodiff.linear_rules import at_several, transposed_rule
 from jaxte.autodiff.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.array_gradient import ArrayGradient
@@ -143,7 +143,7 @@ class _SymbolicRules:
         listed = [heads] if isinstance(heads, Tensor) else list(heads)
         prefix = listed[0].shape[: listed[0].ndim - self._outputs[0].ndim]
         if self._grad is None:
-            return transposed(self._pushed, self._moving, listed, f"the tangent rule of {self._label}")
+            return transposed_rule(self._pushed, self._moving, listed, f"the tangent rule of {self._label}")
         return at_several(
             self._pulled, self._outputs, listed, prefix, f"the backward function of {self._label}"
         )

@@ -37,7 +37,7 @@ def _transposed(source: Program, wanted: tuple[int, ...], heads: tuple[int, ...]
     linear = [source.inputs[n] for n in wanted]
     own = heads_of(outputs)
     why = f"; jax.linear_transpose takes linear functions, and jax.vjp the derivative of {source.label}"
-    adjoints = transposed(outputs, linear, own, source.inputs, why, source.overrides_of(outputs))
+    adjoints = transposed(outputs, linear, own, source.inputs, source.overrides_of(outputs), remedy=why)
     reached = reached_from(adjoints, (*source.inputs, *own))
     saved: dict[Tensor, None] = {t: None for t in source.inputs if t in reached}
     computed = [t for t in reached if t not in saved]

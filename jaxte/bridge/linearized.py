@@ -148,16 +148,18 @@ class Linearized:
             source = self.source
             moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
             return [moved[n] for n in self.reached]
-        why = (
-            f": its derivative was given by a function that is not linear in the adjoint (an override in {self.source.label}), "
+        remedy = (
+            f"; its derivative was given by a function that is not linear in the adjoint (an override in {self.source.label}), "
             "so forward mode cannot be derived from it; use reverse mode, or give the tangents with defjvp"
         )
-        found = transposed(self.adjoints, self.heads, dots, self.operands, why)
+        found = transposed(self.adjoints, self.heads, dots, self.operands, remedy=remedy)
         if not self._reads(found, dots) <= self._reads(self.adjoints, self.heads):
             # the tangent of a reader may read what its adjoint does without; that of the adjoint's copy does not
             copies = Rebuilt({h: stand_in(h) for h in self.heads})
             adjoints = copies.tensors(self.adjoints)
-            found = transposed(adjoints, [copies.table[h] for h in self.heads], dots, self.operands, why)
+            found = transposed(
+                adjoints, [copies.table[h] for h in self.heads], dots, self.operands, remedy=remedy
+            )
         return [found[self.source.with_head.index(n)] for n in self.reached]
 
     def _reads(self, tensors: Sequence[Tensor], linear: Sequence[Tensor]) -> set[Tensor]:
