@@ -44,7 +44,7 @@ class Rotation:
         size, steps = known(self.dim.hi) or 1, list[Step]()
         if self.sign < 0:
             steps.append(Index((ALL,) * before + (Range(None, None, -1),) + (ALL,) * after))
-        shift = self.at(0) if self.sign > 0 else (self.shift + 1) % size
+        shift = self.shift % size if self.sign > 0 else (-self.shift - 1) % size
         if shift:
             steps.append(Roll((0,) * before + (nearer_end(shift, size),) + (0,) * after))
         return steps, (*dims[:at], self.dim, *dims[at + 1 :])

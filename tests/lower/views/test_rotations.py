@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,3 +50,37 @@ def test_part_of_a_turn_is_no_rotation() -> None:
         Y = te.compute((count,), lambda i: X[(i + 1) % 4], "Y")
         assert "arange" not in te.source(Y)
         np.testing.assert_array_equal(te.evaluate(Y, {X: x}), x[(np.arange(count) + 1) % 4])
+
+
+@pytest.mark.parametrize("digit", [2, 3, 4])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rotations_and_reflections_of_digits(sign: int, digit: int) -> None:
+    """``X[(s + i) % 12 // d, (s + i) % d]`` and with ``s - i``, for every ``s`` at once, against plain indexing."""
+    x = np.arange(12, dtype="float32").reshape(12 // digit, digit)
+    X = te.placeholder(x.shape, name="X")
+    tables, i = [], np.arange(12)
+    for shift in range(12):
+
+        def at(i: te.Expr, shift: int = shift) -> te.Expr:
+            return X[(sign * i + shift) % 12 // digit, (sign * i + shift) % digit]
+
+        tables.append(te.compute((12,), at, f"t{shift}"))
+    found = jax.jit(te.function([X], tables))(x)
+    for shift, table in enumerate(found):
+        np.testing.assert_array_equal(table, x.ravel()[(sign * i + shift) % 12], f"shift {shift}")
+
+
+def test_columns_of_a_reflection_beyond_the_end() -> None:
+    """Quotients of ``-m`` within a condition: what a random adjoint read was turned by the wrong way."""
+    X = te.placeholder((5,), name="X")
+
+    def body(i: te.Expr, m: te.Expr) -> te.Expr:
+        at = 6 * i + 5 * (-m // 3) - 10 * ((3 * i + 3 * (-m // 3) + 1) // 5) + 2
+        return te.select((0 <= at) & (at < 5), X[at], 0.0)
+
+    y = te.compute((5, 6), body, "y")
+    x = np.arange(1, 6, dtype="float32")
+    i, m = np.indices((5, 6))
+    at = 6 * i + 5 * (-m // 3) - 10 * ((3 * i + 3 * (-m // 3) + 1) // 5) + 2
+    expected = np.where((0 <= at) & (at < 5), x[at.clip(0, 4)], 0)
+    np.testing.assert_array_equal(te.function([X], y)(x), expected)
