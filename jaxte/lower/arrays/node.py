@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from threading import Lock
@@ -138,6 +138,26 @@ def nodes_below(*roots: Node) -> Iterator[Node]:
             done.add(node)
             stack.append((node, True))
             stack.extend((operand, False) for operand in reversed(node.operands))
+
+
+def replaced(root: Node, table: Mapping[Node, Node]) -> Node:
+    """``root`` with the nodes that are keys of ``table`` replaced by its values."""
+    memo = dict(table)
+    for node in nodes_below(root):
+        if node not in memo:
+            own = [getattr(node, f.name) for f in fields(node)]
+            memo[node] = type(node)(*(_rebuilt(value, memo) for value in own))
+    return memo[root]
+
+
+def _rebuilt(value: Any, memo: Mapping[Node, Node]) -> Any:
+    if isinstance(value, Node):
+        return memo.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_rebuilt(item, memo) for item in value)
+    if is_dataclass(value) and not isinstance(value, (type, Expr, Reducer)):
+        return type(value)(*(_rebuilt(getattr(value, f.name), memo) for f in fields(value)))
+    return value
 
 
 # --- extents

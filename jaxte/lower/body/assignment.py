@@ -11,6 +11,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy
+from jaxte.lower.match.gathered_rows import Rows
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.tensors.tensor import Tensor
@@ -46,6 +47,7 @@ class Shared:
         policy: how forms are chosen.
         rules: for compound nodes.
         written: names of nodes that are computed already.
+        gathered_twice: rows that several of the tensors gather, which are in memory.
     """
 
     names: Names
@@ -53,6 +55,7 @@ class Shared:
     policy: Policy
     rules: Rules
     written: dict[Node, str] = field(default_factory=dict)
+    gathered_twice: frozenset[Rows] = frozenset()
 
 
 @dataclass(frozen=True)

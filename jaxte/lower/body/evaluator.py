@@ -66,6 +66,7 @@ class Body(Statements):
         self.padded = own.padded
         self.sliced = own.sliced
         self.policy = shared.policy
+        self.gathered_twice = shared.gathered_twice
         self.report = Report()
         self._rules = shared.rules
         self._padded_names: dict[Tensor, str] = {}

@@ -23,8 +23,10 @@ from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
+from jaxte.lower.match.gathered_rows import gathered_twice
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.first_hits import without_winners
+from jaxte.lower.program.one_gather import with_one_gather
 from jaxte.lower.program.padded_once import (
     behind_barrier,
     keep_apart,
@@ -124,7 +126,8 @@ class _Lowering:
         statements: list[AnyStatement] = []
         choices: list[Choice] = []
         names, policy = self.shared.names, self.shared.policy
-        shared = replace(self.shared, written={})  # the bodies of one function
+        rows = gathered_twice(t.body for t in planned.order if isinstance(t, Compute))
+        shared = replace(self.shared, written={}, gathered_twice=rows)  # the bodies of one function
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         by_call = policy.facts.drops_barriers and not tile_of
@@ -162,7 +165,7 @@ class _Lowering:
                 choice = replace(choice, verdict=verdict)
             choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
-        return Written(statements, idents, choices)
+        return Written(with_one_gather(statements), idents, choices)
 
 
 def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.data import Gather
 from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Range
 from jaxte.lower.body.candidates import Candidate, Search
@@ -26,6 +24,7 @@ from jaxte.lower.code.spec import Refusal, array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import gathered_rows
 from jaxte.lower.cost.work import Work, points
+from jaxte.lower.match.gathered_rows import rows_of
 from jaxte.lower.views.intervals import known
 
 HALVES = "halves"
@@ -37,8 +36,8 @@ _ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
 def halves_candidates(body: Body, gathers: Sequence[Read], wanted: Wanted) -> Iterator[Candidate]:
     """The sum by halves, where it is of rows that two gathers read and nothing else does."""
     axes, node = wanted.axes, wanted.node
-    if any(_is_written(body, read) for read in gathers):
-        return
+    if any(rows_of(read) in body.gathered_twice for read in gathers):
+        return  # they are in memory, which the sum need not keep them from
     (features,) = node.axes
     rows = array((*axes, features), node.exprs[0])
 
@@ -74,22 +73,6 @@ def _gathers(axes: Sequence[Axis], node: Reduce) -> list[Read]:
 def _odd_part(count: int) -> int:
     """What is left of ``count`` divided by 2 as often as that goes."""
     return count // (count & -count)
-
-
-def _is_written(body: Body, read: Read) -> bool:
-    """Whether another tensor gathers the same rows, so that they are in memory."""
-    positions = [body.tensors.get(i.tensor, "") for i in read.indices if isinstance(i, Read)]
-    return any(
-        isinstance(node, Gather)
-        and node.array is body.tensor(read.tensor)
-        and _names(node.positions) == positions
-        for node in body.written
-    )
-
-
-def _names(positions: Sequence[Node | None]) -> list[str]:
-    """The names of positions; empty for those that have none."""
-    return [p.identifier if isinstance(p, Name) else "" for p in positions if p is not None]
 
 
 def _added(rows: Node, count: int, at: int, step: Callable[[Node], Node]) -> Node:
