@@ -10,22 +10,40 @@ from jaxte.planning.contraction import planned_sum
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.strides import with_frames
 from jaxte.tensors.compute import guards_of
+from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
 
 
-def planned_body(tensor: Compute) -> Expr:
-    """The body of ``tensor`` with each of its sums planned; the same node where that gains nothing."""
+def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) -> Expr:
+    """The body of ``tensor`` with each of its sums planned; the same node where that gains nothing.
+
+    A sum with reads that wrap, or are held or reflected at the ends of a tensor, is planned where these are reads of a copy with continued ends,
+    ``x_extended[i + k]`` for ``x[(i + k) % n]``.
+
+    Args:
+        copies: those that exist, which grows.
+    """
     sums = _outermost(tensor.body)
     if not sums:
         return tensor.body
-    guards = {} if isinstance(tensor.body, Reduce) else guards_of(tensor.axes, tensor.body, set(sums))
+    straight = with_copies(tensor.body, lambda read: True, {} if copies is None else copies)
+    if straight is not None:
+        body = _planned(tensor, straight.body, _outermost(straight.body))
+        if body is not straight.body:
+            return body
+    return _planned(tensor, tensor.body, sums)
+
+
+def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
+    """``body``, of the elements of ``tensor``, with ``sums`` planned."""
+    guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
         parts = [with_frames(part, tensor.axes) for part in distributed(node, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
         if new is not node:
             table[node] = new
-    return substitute(tensor.body, table)
+    return substitute(body, table)
 
 
 def with_body(tensor: Compute, body: Expr) -> Compute:
@@ -53,12 +71,13 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
         return tuple(outputs)
     new: dict[Tensor, Tensor] = {}
+    copies: dict[object, Extended] = {}
     for tensor in order:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
         own = tensor if body is tensor.body else with_body(tensor, body)
-        better = planned_body(own)
+        better = planned_body(own, copies)
         if better is not own.body:
             own = with_body(tensor, better)
         if own is not tensor:

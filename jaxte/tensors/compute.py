@@ -90,7 +90,7 @@ def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
         own = tuple(part.axis if a is found.axis else a for a in axes)
         value = _settled(f"{name}_{number}", tuple(a for a in own if isinstance(a, Axis)), part.body)
         if isinstance(value, Reduce):
-            value = _read_of_own(f"{name}_{number}", value)
+            value = _read_of_own(f"{name}_{number}", value, [a for a in own if isinstance(a, Axis)])
         if isinstance(part.axis, Axis):
             value = substitute(value, {part.axis: found.axis})
         result = value if result is None else call(SELECT, found.axis < part.run.stop, value, result)
@@ -299,15 +299,20 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
         assert isinstance(current, Reduce)
         free = tuple(free_axes(current))
         guard = [c for c in guards[node] if is_decidable(c) and all(among(a, free) for a in free_axes(c))]
-        table[node] = _read_of_own(f"{name}_{number}", current, guard)
+        order = (*axes, *(top.axes if top is not None else ()))
+        table[node] = _read_of_own(f"{name}_{number}", current, order, guard)
     if top is None:
         return substitute(body, table)
     return top.rebuild([substitute(r, table) for r in roots])
 
 
-def _read_of_own(name: str, node: Reduce, guard: Sequence[Expr] = ()) -> Read:
-    """The reduction as an element of a tensor over the axes it depends on, which sums only where it is asked for."""
-    free = tuple(free_axes(node))
+def _read_of_own(name: str, node: Reduce, order: Sequence[Axis], guard: Sequence[Expr] = ()) -> Read:
+    """The reduction as an element of a tensor over the axes it depends on, which sums only where it is asked for.
+
+    The axes are in the ``order`` of what reads it, so that nothing is transposed in between.
+    """
+    depends = free_axes(node)
+    free = (*(a for a in order if a in depends), *(a for a in depends if not among(a, order)))
     where = node.where
     for condition in guard:
         where = call(AND, condition, where)

@@ -58,6 +58,20 @@ def padded_window() -> Compute:
     return te.compute((20, 21), element, "y")
 
 
+def reflected_window() -> Compute:
+    """Around the ends of one axis, and reflected at those of the other."""
+    g, x = te.placeholder((7,), name="g"), te.placeholder((2, 24, 25), name="x")
+    k, m = _axes(7, 7)
+
+    def inside(i: te.Expr) -> te.Expr:
+        return 24 - te.abs(24 - te.abs(i))
+
+    def element(b: te.Expr, i: te.Expr, j: te.Expr) -> te.Expr:
+        return te.sum(g[k] * g[m] * x[b, (i + k - 3) % 24, inside(j + m - 3)], axis=(k, m))
+
+    return te.compute((2, 24, 25), element, "y")
+
+
 def low_rank() -> Compute:
     """A filter that is a sum of products of vectors, over channels."""
     u, v, x = (te.placeholder(s, name=n) for n, s in (("u", (7, 3)), ("v", (7, 3)), ("x", (20, 20, 2))))
@@ -94,6 +108,7 @@ CASES: dict[str, tuple[Callable[[], Compute], float, float]] = {
     "spline": (spline, 7, 1.0),
     "window": (window, 4, 1.2),
     "padded window": (padded_window, 3, 1.2),
+    "reflected window": (reflected_window, 2.5, 1.2),
     "low rank": (low_rank, 2.5, 1.5),
     "depthwise then pointwise": (depthwise_then_pointwise, 3, 1.5),
     "of differences": (of_differences, 4, 1.0),

@@ -26,6 +26,7 @@ from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.match.gathered_rows import gathered_twice
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.first_hits import without_winners
+from jaxte.lower.program.known_values import with_known_values
 from jaxte.lower.program.one_gather import with_one_gather
 from jaxte.lower.program.padded_once import (
     behind_barrier,
@@ -83,7 +84,8 @@ def lower(
     returned = frozenset(results)
     lowering = _Lowering(Shared(names, Printer(sizes), policy, _RULES), name, params, returned)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
-    planned = with_straight_reads(with_segments(with_shared_products(planned, returned, policy)))
+    planned = with_shared_products(with_known_values(planned), returned, policy)
+    planned = with_straight_reads(with_segments(planned))
     written = lowering.written(planned, idents)
     for (
         statement

@@ -7,7 +7,8 @@ slice and each product first. One ``lax.reduce`` of all the products at once rea
 
 It applies where every axis outside of the spatial dimensions is in both operands (grouped or contracted), the output positions
 are few, and lhs is not dilated. The last dimension is summed at the end, by itself, so that the sums are short enough to
-be as exact as those of a convolution.
+be as exact as those of a convolution. Channels that both operands have last stay there: positions are summed in the pass, for each channel by
+itself, and what is left at the end.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
+from jaxte.lower.cost.work import extent_of
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import normal
+
+NONE = (ZERO, ZERO)
+_LANES = 16  # channels from which on sums for each of them are done in vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,12 @@ class TapSumsSpec(OfTwo):
     """Sums of products of slices of ``lhs`` with ``rhs``, one for each output position.
 
     Attributes:
-        lhs, rhs: arrays over the same leading axes and a position in each spatial dimension.
+        lhs, rhs: arrays over the same axes and a position in each spatial dimension.
         padding: zeros around lhs.
         windows: for each spatial dimension the number of output positions, how far lhs is moved for each of them, whether they
             come backwards, how far apart its elements are taken, and how many.
-        kept: the leading dimensions that are grouped; the others are summed over.
+        first: the number of the first spatial dimension; the others follow it.
+        kept: the other dimensions that are grouped; the rest are summed over.
         shape, order, final_shape, broadcast, scale: as in ``ConvolutionSpec``.
     """
 
@@ -53,6 +59,7 @@ class TapSumsSpec(OfTwo):
     rhs: Array
     padding: tuple[tuple[Expr, Expr], ...]
     windows: tuple[tuple[int, int, bool, int, Expr], ...]
+    first: int
     kept: tuple[int, ...]
     shape: tuple[Expr, ...] | None
     order: tuple[int, ...] | None
@@ -63,6 +70,19 @@ class TapSumsSpec(OfTwo):
     @property
     def sums(self) -> int:
         return prod(w[0] for w in self.windows)
+
+    @property
+    def ends(self) -> int:
+        """The number of the dimension behind the spatial ones."""
+        return self.first + len(self.windows)
+
+    @property
+    def in_pass(self) -> tuple[int, ...]:
+        """The dimensions that are summed in the pass; the other summed ones are at the end."""
+        ndim = len(self.lhs.axes)
+        if self.ends < ndim:
+            return tuple(range(self.first, self.ends))
+        return tuple(n for n in range(ndim - 1) if n not in self.kept)
 
 
 def recognise_tap_sums(
@@ -78,11 +98,14 @@ def recognise_tap_sums(
     groups, contracted = match.with_role("group"), match.with_role("contracted")
     leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
+    trailing = [a for a in leading if among(a, groups)] if _has_channels_last(match, groups) else []
+    leading = [a for a in leading if not among(a, trailing)]
     operands = []
     for side in (0, 1):
         positions, body = operand_body(match, side, windows, dtype)
-        operands.append(array((*leading, *positions), body))
-    kept = [a for a in leading if among(a, groups)]
+        operands.append(array((*leading, *positions, *trailing), body))
+    order_of_all = [*leading, *(None for _ in windows), *trailing]
+    kept = [a for a in order_of_all if a is not None and among(a, groups)]
     dims = [*((a,) for a in kept), *((w.spatial.t,) for w in windows)]
     shape, order, final, broadcast = finish(match, dims, tuple(axes))
     given = frozenset(axes)
@@ -90,15 +113,30 @@ def recognise_tap_sums(
     return TapSumsSpec(
         operands[0],
         operands[1],
-        tuple((ZERO, ZERO) for _ in leading) + tuple(_padding(w) for w in windows),
+        (*(NONE for _ in leading), *(_padding(w) for w in windows), *(NONE for _ in trailing)),
         tuple((_count(w), w.gamma, w.flip_t, w.beta, w.spatial.relation.k_range.size) for w in windows),
-        tuple(n for n, a in enumerate(leading) if among(a, groups)),
+        len(leading),
+        tuple(n for n, a in enumerate(order_of_all) if a is not None and among(a, groups)),
         shape,
         order,
         final,
         broadcast,
         array(axes, multiplied(outer, outside)) if outer else None,
     )
+
+
+def _has_channels_last(match: Match, groups: Sequence[Axis]) -> bool:
+    """Whether both operands have the grouped axes behind their positions, and there are enough of them for vectors."""
+    if prod(extent_of(a.extent) for a in groups) < _LANES:
+        return False
+    moving = [a for s in match.spatial for a in (s.t, s.z) if a is not None]
+    for operand in (match.lhs, match.rhs):
+        behind = True
+        for form in reversed(operand.forms):
+            behind = behind and not any(among(a, moving) for a in form.axes)
+            if not behind and any(among(a, groups) for a in form.axes):
+                return False
+    return True
 
 
 def _small(match: Match) -> tuple[Match, list[Window]] | None:
@@ -137,15 +175,13 @@ def tap_sums_source(spec: TapSumsSpec, operands: Sequence[Node], step: Callable[
     elif not isinstance(padded, Name):
         padded = named = step(padded)
         target = named.identifier
-    ndim = len(spec.lhs.axes)
     turns: list[Loop] = []
-    entries: list[Entry] = [ALL] * (ndim - len(spec.windows))
+    entries: list[Entry] = [ALL] * spec.first
     for name, (size, move, flipped, every, count) in zip("ijklmn", spec.windows, strict=False):
         turns.append(loop(name, size, backwards=flipped))
         entries.append(moving(move * turns[-1].axis, normal(every * (count - 1) + 1), every))
-    summed = tuple(n for n in range(ndim - 1) if n not in spec.kept)
     met = apply_steps(padded, [Index(tuple(entries))])
-    sums = Sums(Each(Apply(MULTIPLY, (met, operands[1])), tuple(turns)), summed)
+    sums = Sums(Each(Apply(MULTIPLY, (met, operands[1])), tuple(turns)), spec.in_pass)
     values = step(sums, target)
     items = Items(values, sums.count, sums.item_shape, sums.parts.kind)
     return step(_finished(spec, items, operands), values.identifier)
@@ -159,9 +195,13 @@ def _padded(spec: TapSumsSpec, node: Node) -> Node:
 
 
 def _finished(spec: TapSumsSpec, sums: Items, operands: Sequence[Node]) -> Node:
-    """The sums, each over the grouped axes and the last dimension, as one array over the output axes."""
-    stacked = Stacked((sums,), len(spec.kept))
-    result: Node = Reduced("sum", stacked, (-1,))
+    """The sums, each over the grouped axes and what is summed at the end, as one array over the output axes."""
+    if spec.ends < len(spec.lhs.axes):
+        result: Node = Stacked((sums,), len(sums.extents))
+        if spec.first:
+            result = Reduced("sum", result, tuple(range(spec.first)))
+    else:
+        result = Reduced("sum", Stacked((sums,), len(spec.kept)), (-1,))
     kept = [spec.lhs.axes[n].hi for n in spec.kept]
     positions = [Const(size) for size, *_ in spec.windows]
     shape: Sequence[Expr] = (*kept, *positions) if spec.shape is None else spec.shape
