@@ -156,7 +156,7 @@ class _Search:
         least: float = current.work
         found: list[Step] = []
         for step in self._steps(current):
-            if step.work >= least:
+            if step.work >= least or not self.may_leave(current, step.own):
                 continue
             rest = remaining(current, step)
             cost, after = self._best(rest) if rest.axes else (_elementwise(rest), [])
@@ -177,7 +177,7 @@ class _Search:
             tuple(axes),
             tuple(c for c in current.conditions if depends_on(c, axes)),
         )
-        if not own.factors or not self._may_leave(current, own):
+        if not own.factors:
             return None
         split = Split(axes)
         for expr in (*(f.expr for f in own.factors), *own.conditions):
@@ -186,7 +186,7 @@ class _Search:
         found = coordinates(split.terms, bounds, (*self._axes, *current.axes))
         return None if found is None else Step(own, split, found)
 
-    def _may_leave(self, current: Sum, own: Sum) -> bool:
+    def may_leave(self, current: Sum, own: Sum) -> bool:
         """Whether the sum of ``own`` and the rest may be multiplied: where one of them has no point, it is zero whatever the other is."""
         others = [f for f in current.factors if not among(f, own.factors)]
         conditions = [c for c in current.conditions if not among(c, own.conditions)]
@@ -254,8 +254,10 @@ def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, n
     current = whole
     for planned in steps:
         step = search.step_over(current, planned.own.axes)
-        part = None if step is None else _tensor(step, node.dtype, name)
-        if step is None or part is None:
+        if step is None or not search.may_leave(current, step.own):
+            return node
+        part = _tensor(step, node.dtype, name)
+        if part is None:
             return node
         current = remaining(current, step, Read(part, [c.position for c in step.coordinates.order]))
     if not current.axes:

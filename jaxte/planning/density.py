@@ -62,4 +62,7 @@ def _sample(axes: Sequence[Axis], count: int) -> list[dict[Expr, int]]:
 
 
 def _value(form: Linear, point: dict[Expr, int]) -> int:
-    return form.constant + sum(c * evaluate_index(atom, point) for atom, c in form.terms.items())
+    total = form.constant
+    for atom, coefficient in form.terms.items():
+        total += coefficient * (point[atom] if atom in point else evaluate_index(atom, point))
+    return total

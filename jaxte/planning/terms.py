@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 
 from jaxte.lang.errors import IndexExpressionError
@@ -29,11 +30,16 @@ class Term:
 
     @property
     def form(self) -> Linear:
-        return Linear(dict(sorted(self.parts, key=lambda part: _age(part[0]))))
+        return _form(self.parts)
 
     @property
     def axes(self) -> dict[Axis, None]:
         return {axis: None for atom in self.form.terms for axis in free_axes(atom)}
+
+
+@lru_cache(maxsize=4096)
+def _form(parts: frozenset[tuple[Expr, int]]) -> Linear:
+    return Linear(dict(parts if len(parts) < 2 else sorted(parts, key=lambda part: _age(part[0]))))
 
 
 def _age(atom: Expr) -> str:
