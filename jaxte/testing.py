@@ -13,7 +13,8 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map
 
 from jaxte.bridge.arrays import is_array, is_static
 from jaxte.bridge.evaluate import as_function, placeholders_of
-from jaxte.bridge.function import Function, GraphFunction
+from jaxte.bridge.function_methods import Function
+from jaxte.bridge.graph_function import GraphFunction
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError

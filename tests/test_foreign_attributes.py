@@ -19,7 +19,7 @@ ALLOWED = {
     "bridge/primitive.py ad.primitive_jvps": "JAX's tables of rules",
     "bridge/primitive.py ad.primitive_transposes": "JAX's tables of rules",
     "bridge/primitive.py batching.primitive_batchers": "JAX's tables of rules",
-    "lang/arithmetic.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
+    "lang/interning.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
     "sets/transformation.py object.__setattr__": "the constructor of a frozen dataclass that checks its fields",
     "show/printing.py setattr": "notebooks ask Tensor, which is defined below",
 }

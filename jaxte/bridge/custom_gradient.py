@@ -13,7 +13,8 @@ from jaxte.autodiff.linear_rules import at_several, transposed_rule
 from jaxte.autodiff.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.array_gradient import ArrayGradient
-from jaxte.bridge.function import BuilderFunction, Function
+from jaxte.bridge.builder_function import BuilderFunction
+from jaxte.bridge.function_methods import Function
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from jaxte.bridge.builder_function import BuilderFunction
 from jaxte.bridge.compile import Graph
 from jaxte.bridge.compiled import Compiled, compiled
 from jaxte.bridge.explain import Explanation, explain_graph
-from jaxte.bridge.function import BuilderFunction, Function
+from jaxte.bridge.function_methods import Function
 from jaxte.bridge.lazy import BUILDING
 from jaxte.bridge.named import check_value, checked_arrays
 from jaxte.bridge.options import Options

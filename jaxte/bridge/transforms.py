@@ -12,7 +12,7 @@ from jax.tree_util import tree_leaves
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.arrays import is_array
 from jaxte.bridge.evaluate import as_function
-from jaxte.bridge.function import Function
+from jaxte.bridge.function_methods import Function
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError

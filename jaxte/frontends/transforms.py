@@ -17,7 +17,7 @@ from jaxte.autodiff import derivatives
 from jaxte.bridge import transforms
 from jaxte.bridge.arguments import has_tensor
 from jaxte.bridge.evaluate import Explained
-from jaxte.bridge.function import Function
+from jaxte.bridge.function_methods import Function
 from jaxte.bridge.sparse import hessian as tensor_hessian
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
 from jaxte.lang.checks import described, wants_arguments

@@ -6,14 +6,13 @@ equality and nodes serve as dictionary keys.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
-from weakref import WeakValueDictionary
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
+from jaxte.lang.interning import Scalar, intern, interned, plain_number, unpicklable
 from jaxte.lang.operators import (
     AND,
     COMPARISONS,
@@ -27,8 +26,6 @@ from jaxte.lang.operators import (
     has_no_value,
     result_kind,
 )
-
-Scalar = bool | int | float | complex
 
 
 class Expr(Operand):
@@ -100,37 +97,6 @@ def show_with(write: Callable[[Expr], str]) -> None:
     _write = write
 
 
-def unpicklable(what: str) -> TypeError:
-    """Nodes are what they are by identity, and hold functions of the user."""
-    return TypeError(
-        f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
-        "text of te.source"
-    )
-
-
-_nodes: WeakValueDictionary[tuple[Any, ...], Expr] = WeakValueDictionary()
-_lock = threading.RLock()
-
-
-def intern(cls: type, key: tuple[Any, ...], fields: dict[str, Any]) -> Any:
-    """The one node of class ``cls`` under ``key``; made from ``fields`` if it does not exist yet."""
-    key = (cls, *key)
-    with _lock:
-        node = _nodes.get(key)
-        if node is None:
-            node = new_node(cls, fields)
-            _nodes[key] = node
-    return node
-
-
-def new_node(cls: type, fields: dict[str, Any]) -> Any:
-    """A node of class ``cls``, whose constructor is left out since nodes are immutable."""
-    node: Any = object.__new__(cls)
-    for name, value in fields.items():
-        object.__setattr__(node, name, value)
-    return node
-
-
 class Const(Expr):
     """A literal."""
 
@@ -181,15 +147,6 @@ def as_expr(value: Any) -> Expr:
     )
 
 
-def plain_number(value: Scalar) -> Scalar:
-    """A number of Python that is no instance of a class of its own, as ``np.float64`` and the members of an IntEnum are."""
-    return next(
-        kind(value)  # type: ignore[arg-type]
-        for kind in (bool, int, float, complex)
-        if isinstance(value, kind)
-    )
-
-
 def _typed_number(value: Any) -> Const:
     """A scalar of NumPy or JAX. The 64-bit types are what NumPy makes of numbers of Python, and count as those."""
     name = dtypes.dtype_name(value.dtype)
@@ -219,7 +176,7 @@ def apply(op: Op, *args: Any) -> Any:
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
     exprs = tuple([as_expr(a) for a in args])
-    if (known := _nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
+    if (known := interned(Call, op.name, op.result, *map(id, exprs))) is not None:
         return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
@@ -386,23 +343,3 @@ def cast(value: Any, dtype: str) -> Any:
     if isinstance(value, Expr) and value.dtype == dtype and not value.weak:
         return value
     return apply(Op("cast", dtype, 1), value)
-
-
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """All of ``conditions``."""
-    result: Expr = TRUE
-    for condition in conditions:
-        result = call(AND, result, condition)
-    return result
-
-
-def conjuncts(condition: Expr) -> list[Expr]:
-    """The conditions whose conjunction ``condition`` is, in order."""
-    found, stack = [], [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and node.op is AND:
-            stack.extend(reversed(node.args))
-        elif node is not TRUE:
-            found.append(node)
-    return found

@@ -18,21 +18,16 @@ from jaxte.lang.arithmetic import (
     Call,
     Const,
     Expr,
-    Scalar,
     apply,
     as_expr,
     call,
     cast,
-    conjunction,
-    conjuncts,
-    intern,
     narrowed,
-    new_node,
-    plain_number,
     show_with,
-    unpicklable,
     widened,
 )
+from jaxte.lang.interning import Scalar, intern, new_node, plain_number, unpicklable
+from jaxte.lang.logic import conjunction, conjuncts
 
 __all__ = [
     "Axis",

@@ -63,19 +63,10 @@ def multibox_prior(
     """
     name = "multibox_prior"
     _, spatial = channel_and_spatial(layout, data.ndim, name)
-    if len(spatial) != 2 or not sizes or not ratios:
-        raise ShapeError(
-            f"te.ops.{name}: {data.name} {shape_text(data.shape)}, sizes={sizes!r}, ratios={ratios!r}; give features with "
-            "four axes, and at least one size and ratio"
-        )
-    h, w = (
-        static_int(data.shape[a], f"te.ops.{name}: extent of axis {a} of {data.name}", 1) for a in spatial
-    )
+    h, w = _checked_extents(data, spatial, sizes, ratios, name)
     step_y, step_x = _pair(steps, "steps") if steps else (1 / h, 1 / w)
     offset_y, offset_x = _pair(offsets, "offsets")
-    shapes = [(s, 1.0) for s in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
-    # half the width and half the height of each anchor of a pixel
-    halves = [(s * h / w * math.sqrt(ratio) / 2, s / math.sqrt(ratio) / 2) for s, ratio in shapes]
+    halves = _halves(h / w, sizes, ratios)
     kind = data.dtype if data.dtype in ("float16", "bfloat16", "float64") else "float32"
 
     def centre(row: Expr, column: Expr, side: Expr) -> Expr:
@@ -99,6 +90,25 @@ def _pair(values: Sequence[float], what: str) -> tuple[float, float]:
             f"te.ops.multibox_prior: {what}={values!r}; give two numbers, of the rows and the columns"
         )
     return float(values[0]), float(values[1])
+
+
+def _checked_extents(
+    data: Tensor, spatial: Sequence[int], sizes: Sequence[float], ratios: Sequence[float], name: str
+) -> list[int]:
+    if len(spatial) != 2 or not sizes or not ratios:
+        raise ShapeError(
+            f"te.ops.{name}: {data.name} {shape_text(data.shape)}, sizes={sizes!r}, ratios={ratios!r}; give features with "
+            "four axes, and at least one size and ratio"
+        )
+    return [
+        static_int(data.shape[a], f"te.ops.{name}: extent of axis {a} of {data.name}", 1) for a in spatial
+    ]
+
+
+def _halves(slope: float, sizes: Sequence[float], ratios: Sequence[float]) -> list[tuple[float, float]]:
+    """Half the width and half the height of each anchor of a pixel, of an image ``slope`` times as high as wide."""
+    shapes = [(s, 1.0) for s in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    return [(s * slope * math.sqrt(ratio) / 2, s / math.sqrt(ratio) / 2) for s, ratio in shapes]
 
 
 @operator
@@ -136,25 +146,21 @@ def multibox_transform_loc(
         >>> te.ops.multibox_transform_loc(np.float32([[[0.2], [0.8]]]), np.zeros((1, 4), "float32"), anchor)[0, 0, 2:].tolist()
         [0.25, 0.25, 0.75, 0.75]
     """
-    name = "multibox_transform_loc"
-    _check_boxes(cls_prob, loc_pred, anchor, variances, name)
+    _check_boxes(cls_prob, loc_pred, anchor, variances, "multibox_transform_loc")
     batch, classes, count = cls_prob.shape
     k, j = r.reduce_axis((1, classes), "k"), r.reduce_axis((1, classes), "j")
     score = compute((batch, count), lambda n, a: r.max(cls_prob[n, k, a], axis=k), "score")
     best = compute((batch, count), lambda n, a: r.argmax(cls_prob[n, j, a], axis=j), "best")
 
-    loc = reshape(loc_pred, (batch, count, 4))
-
-    scale = constant(variances, "variances", loc_pred.dtype)
+    loc, scale = reshape(loc_pred, (batch, count, 4)), constant(variances, "variances", loc_pred.dtype)
 
     def centre(n: Expr, a: Expr, axis: Expr) -> Expr:
         low, high = anchor[0, a, axis], anchor[0, a, axis + 2]
         return loc[n, a, axis] * scale[axis] * (high - low) + (low + high) / 2
 
     def half(n: Expr, a: Expr, axis: Expr) -> Expr:
-        return (
-            f.exp(loc[n, a, axis + 2] * scale[axis + 2]) * (anchor[0, a, axis + 2] - anchor[0, a, axis]) / 2
-        )
+        size = anchor[0, a, axis + 2] - anchor[0, a, axis]
+        return f.exp(loc[n, a, axis + 2] * scale[axis + 2]) * size / 2
 
     middle, extent = compute((batch, count, 2), centre, "centre"), compute((batch, count, 2), half, "half")
     first = compute(middle.shape, lambda *i: middle[i] - extent[i], "first")

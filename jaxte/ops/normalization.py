@@ -119,6 +119,23 @@ def rms_norm(x: Tensor, gamma: Tensor | None = None, axis: Axes = -1, eps: float
     )
 
 
+def _over_groups(x: Tensor, channel: int, groups: int, value: Callable[[Expr], Expr], name: str) -> Tensor:
+    """The mean of ``value`` of each group of channels of an image, over all other axes."""
+    size = x.shape[channel] // groups
+    others = [a for a in range(1, x.ndim) if a != channel]
+    k, *own = [r.reduce_axis((0, size), "k"), *(r.reduce_axis((0, x.shape[a]), f"k{a}") for a in others)]
+    count: Any = size
+    for a in others:
+        count = count * x.shape[a]
+
+    def body(n: Expr, g: Expr) -> Expr:
+        at = {0: n, channel: size * g + k} | dict(zip(others, own, strict=True))
+        total = r.sum(value(x[tuple(at[a] for a in range(x.ndim))]), axis=[k, *own])
+        return total / f.cast(count, total.dtype)
+
+    return compute((x.shape[0], groups), body, name)
+
+
 @operator
 def group_norm(
     x: Tensor,
@@ -159,24 +176,9 @@ def group_norm(
     for v in (gamma, beta):
         check_channels_of(v, x, channel, "group_norm")
     size = total // number
-    others = [a for a in range(1, x.ndim) if a != channel]
-
-    def over_group(of: Tensor, value: Callable[[Expr], Expr], name: str) -> Tensor:
-        k, *own = [r.reduce_axis((0, size), "k"), *(r.reduce_axis((0, x.shape[a]), f"k{a}") for a in others)]
-        count: Any = size
-        for a in others:
-            count = count * x.shape[a]
-
-        def body(n: Expr, g: Expr) -> Expr:
-            at = {0: n, channel: size * g + k} | dict(zip(others, own, strict=True))
-            total = r.sum(value(of[tuple(at[a] for a in range(x.ndim))]), axis=[k, *own])
-            return total / f.cast(count, total.dtype)
-
-        return compute((x.shape[0], number), body, name)
-
-    m = over_group(x, inexact, "group_mean")
+    m = _over_groups(x, channel, number, inexact, "group_mean")
     centred = compute(x.shape, lambda *i: x[i] - m[i[0], i[channel] // max(size, 1)], "centred")
-    v = over_group(centred, f.square, "group_variance")
+    v = _over_groups(centred, channel, number, f.square, "group_variance")
 
     def body(*i: Expr) -> Expr:
         c = i[channel]

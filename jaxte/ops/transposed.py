@@ -49,23 +49,10 @@ def conv2d_transpose(
     """
     name = "conv2d_transpose"
     channel, spatial = channel_and_spatial(layout, x.ndim, name)
-    if w.ndim != x.ndim:
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
-        )
-    first = channel == 1
-    into, out = (0, 1) if first else (w.ndim - 1, w.ndim - 2)
-    taps = list(range(2, w.ndim)) if first else list(range(w.ndim - 2))
+    into, out, taps = _kernel_axes(x, w, channel == 1, name)
     per_group, outputs = _channels(x, w, channel, out, into, groups, name)
-    along, extents = _windows(
-        x,
-        [x.shape[a] for a in spatial],
-        [w.shape[a] for a in taps],
-        strides,
-        padding,
-        output_padding,
-        dilation,
-    )
+    sides, kernel = [x.shape[a] for a in spatial], [w.shape[a] for a in taps]
+    along, extents = _windows(x, sides, kernel, strides, padding, output_padding, dilation)
     c = r.reduce_axis((0, per_group), "c")
     own = [r.reduce_axis((0, window.size), f"k{n}") for n, window in enumerate(along)]
 
@@ -86,6 +73,17 @@ def conv2d_transpose(
 
     sizes = dict(zip(spatial, extents, strict=True)) | {channel: outputs * groups}
     return compute([sizes.get(a, e) for a, e in enumerate(x.shape)], body, name)
+
+
+def _kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int, list[int]]:
+    """The axes of a kernel: of what it takes, of what it gives, of its taps; channels ``first`` or last."""
+    if w.ndim != x.ndim:
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
+        )
+    if first:
+        return 0, 1, list(range(2, w.ndim))
+    return w.ndim - 1, w.ndim - 2, list(range(w.ndim - 2))
 
 
 def _channels(

@@ -1,0 +1,53 @@
+"""One node for each meaning: equal nodes are one object, made without a constructor since nodes are immutable."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from weakref import WeakValueDictionary
+
+Scalar = bool | int | float | complex
+
+_nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def interned(*key: Any) -> Any:
+    """The node of the class and key ``key``; None if there is none."""
+    return _nodes.get(key)
+
+
+def intern(cls: type, key: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """The one node of class ``cls`` under ``key``; made from ``fields`` if it does not exist yet."""
+    key = (cls, *key)
+    with _lock:
+        node = _nodes.get(key)
+        if node is None:
+            node = new_node(cls, fields)
+            _nodes[key] = node
+    return node
+
+
+def new_node(cls: type, fields: dict[str, Any]) -> Any:
+    """A node of class ``cls``, whose constructor is left out since nodes are immutable."""
+    node: Any = object.__new__(cls)
+    for name, value in fields.items():
+        object.__setattr__(node, name, value)
+    return node
+
+
+def unpicklable(what: str) -> TypeError:
+    """Nodes are what they are by identity, and hold functions of the user."""
+    return TypeError(
+        f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
+        "text of te.source"
+    )
+
+
+def plain_number(value: Scalar) -> Scalar:
+    """A number of Python that is no instance of a class of its own, as ``np.float64`` and the members of an IntEnum are."""
+    return next(
+        kind(value)  # type: ignore[arg-type]
+        for kind in (bool, int, float, complex)
+        if isinstance(value, kind)
+    )

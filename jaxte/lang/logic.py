@@ -1,0 +1,28 @@
+"""Conjunctions of conditions: put together and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.arithmetic import TRUE, Call, Expr, call
+from jaxte.lang.operators import AND
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of ``conditions``."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = call(AND, result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions whose conjunction ``condition`` is, in order."""
+    found, stack = [], [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op is AND:
+            stack.extend(reversed(node.args))
+        elif node is not TRUE:
+            found.append(node)
+    return found
