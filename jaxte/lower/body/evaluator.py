@@ -18,8 +18,8 @@ from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.assignment import Assignment, Shared, Task
 from jaxte.lower.body.report import Report
 from jaxte.lower.body.statements import Statements
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
-from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.limits import FEW_POSITIONS

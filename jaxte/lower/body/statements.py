@@ -15,8 +15,8 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Step
 from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.body.assignment import Assignment, Shared
+from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, without_zero
-from jaxte.lower.code.python_text import apply_steps, broadcast
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.intervals import simplify
 from jaxte.lower.views.scope import Scope

@@ -11,7 +11,7 @@ from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.views import Spread
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 
 NO_WIDTH: tuple[Expr, Expr] = (ZERO, ZERO)

@@ -47,8 +47,8 @@ from jaxte.lower.rules.select import select_value
 from jaxte.lower.tiles.costs import with_costs
 from jaxte.lower.tiles.planner import tiling
 from jaxte.lower.tiles.sizes import TILES
-from jaxte.lower.tiles.text import Writer, Written, tile_statements
 from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

@@ -28,7 +28,7 @@ from jaxte.lower.forms.pieces import short_reduction as short
 from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
-from jaxte.lower.forms.window import text as windows
+from jaxte.lower.forms.window import write as windows
 from jaxte.lower.forms.window.recognise import recognise_window
 from jaxte.lower.limits import MOST_COPIES
 

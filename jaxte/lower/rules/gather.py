@@ -15,7 +15,7 @@ from jaxte.lower.arrays.leaves import Name, Typed, number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, inverse_of, scatter_code

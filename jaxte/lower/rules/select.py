@@ -20,7 +20,7 @@ from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Broadcast, Spread
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition

@@ -22,9 +22,9 @@ from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, c
 from jaxte.lang.identity import Members, among, identical, place_of
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.lower.forms.band.blocks_text import blocks_of
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
+from jaxte.lower.forms.band.write_blocks import blocks_of
 from jaxte.lower.match.product import product_of
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling

@@ -14,7 +14,7 @@ computed again in each, as long as that costs less than to write it to memory an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.lang.errors import LoweringError
@@ -39,7 +39,6 @@ from jaxte.lower.tiles.sizes import (
     wanted,
 )
 from jaxte.lower.tiles.split_products import split_products
-from jaxte.lower.tiles.split_short_axes import split_positions
 from jaxte.lower.tiles.tiling import Tiles, Tiling, inputs_of, ordered
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -65,19 +64,15 @@ def tiling(
     """
     own = [t for t in order if t not in given]
     large = Large(own, given, policy)
-    own, divided, pieces = split_positions(own, _free(large, results))
-    if pieces:
-        results = {divided.get(t, t) for t in order if t in results}
-        large = Large(own, given, policy)
     before = own
     own, renewed = split_products(own, _free(large, results))
     if renewed:
         results = {renewed.get(t, t) for t in before if t in results}
         large = Large(own, given, policy)
-    planner = _Planner(own, results, large, tiled, pieces)
+    planner = _Planner(own, results, large, tiled)
     while not planner.attempt():
         pass
-    return replace(planner.finished(), renewed={t: renewed.get(n, n) for t, n in divided.items()} | renewed)
+    return replace(planner.finished(), renewed=renewed)
 
 
 def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
@@ -89,7 +84,6 @@ class _Planner:
     """Attributes:
     inside: the large tensors that are to exist by blocks only.
     passes: those found so far.
-    pieces: of the tensors that were divided by positions of an axis, how many of the same tensor there are.
     stand_ins: tensors in terms of reductions that a pass makes.
     """
 
@@ -99,11 +93,9 @@ class _Planner:
         results: Members[Tensor],
         large: Large,
         tiled: frozenset[Axis],
-        pieces: Mapping[Tensor, int],
     ) -> None:
         self.order = order
         self.tiled = tiled
-        self.pieces = pieces
         self.large = large
         self.policy = large.policy
         self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
@@ -236,7 +228,7 @@ class _Planner:
             least = max(map(_least_positions, own.sums)) if carried else 0
             for number, known in reversed(list(enumerate(self.passes))):
                 both = self._both(known, own)
-                if both is not None and self._limit_of(both) >= least * both.largest:
+                if both is not None and self._limit >= least * both.largest:
                     self.passes[number] = both
                     return True
         return False
@@ -276,10 +268,6 @@ class _Planner:
         limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
         return limit if self.policy.max_memory is None else min(limit, self.policy.max_memory)
 
-    def _limit_of(self, known: Pass) -> float:
-        """The same where the pieces of a tensor exist side by side."""
-        return self._limit / max([self.pieces.get(t, 1) for t, _ in known.blocks.tensors], default=1)
-
     def _each_worth_it(self) -> bool:
         """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
         for tensor in list(self.inside):
@@ -298,7 +286,7 @@ class _Planner:
 
     def _tiles(self, known: Pass) -> Tiles:
         budget = self.policy.max_memory
-        chosen = sized(known, self._limit_of(known))
+        chosen = sized(known, self._limit)
         inner, reason = self._inner(chosen, budget)
         if reason or (
             chosen.blocks.size == 1 and known.extent > 1

@@ -13,7 +13,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowSpec, recognise_window
-from jaxte.lower.forms.window.text import (
+from jaxte.lower.forms.window.write import (
     DOUBLING,
     PADDED_APART,
     REDUCE_WINDOW,

@@ -13,9 +13,9 @@ from jaxte.lang.expr import TRUE, Axis, Expr, Reduce
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.recognise import convolution_source, recognise_convolution
 from jaxte.lower.forms.scan.recognise import recognise_scan
-from jaxte.lower.forms.scan.text import scan_source
+from jaxte.lower.forms.scan.write import scan_source
 from jaxte.lower.forms.window.recognise import UnrollSpec, recognise_window
-from jaxte.lower.forms.window.text import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
+from jaxte.lower.forms.window.write import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder

@@ -28,13 +28,13 @@ from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Each, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Step, Transpose
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.identifiers import identifier
-from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.band.blocks_text import Assign
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
+from jaxte.lower.forms.band.write_blocks import Assign
 from jaxte.lower.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other

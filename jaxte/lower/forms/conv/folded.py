@@ -20,8 +20,8 @@ from jaxte.lower.arrays.loops import Each, Stacked, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
 from jaxte.lower.arrays.views import Spread
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
-from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.per_group import per_group_source
 from jaxte.lower.forms.conv.spec import (

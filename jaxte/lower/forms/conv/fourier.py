@@ -20,8 +20,8 @@ from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier
 from jaxte.lower.arrays.steps import ALL, Index, Range
+from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
-from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import (
     Array,
     OfTwo,

@@ -28,8 +28,8 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
 from jaxte.lower.arrays.views import Spread
+from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import moving
-from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
 from jaxte.lower.cost.work import extent_of
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged

@@ -21,7 +21,7 @@ from jaxte.lang.expr import ZERO, Axis, Const, Expr, as_expr
 from jaxte.lower.arrays.loops import Choices, Each, Stacked
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Range
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import (
     ConvolutionSpec,

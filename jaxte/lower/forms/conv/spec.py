@@ -12,7 +12,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.arrays.steps import Reshape, Step, Transpose
 from jaxte.lower.arrays.views import Flip
-from jaxte.lower.code.python_text import apply_steps, finished
+from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
 from jaxte.lower.match.index_terms import Form, rewrite_forms

@@ -18,7 +18,7 @@ from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, recognise_toeplitz
-from jaxte.lower.forms.conv.toeplitz_text import row_length, toeplitz_source
+from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
 
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"

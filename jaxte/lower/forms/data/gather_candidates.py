@@ -24,7 +24,7 @@ from jaxte.lower.arrays.leaves import Name, Number, size
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import broadcast
+from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, extent_of

@@ -19,7 +19,7 @@ from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal, array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import gathered_rows

@@ -22,7 +22,7 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
-from jaxte.lower.forms.data.text import accumulated, in_order
+from jaxte.lower.forms.data.write import accumulated, in_order
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope

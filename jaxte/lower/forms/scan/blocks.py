@@ -16,7 +16,7 @@ from jaxte.lower.arrays.loops import Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.vocabulary import PrefixFunction
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
-from jaxte.lower.forms.scan.text import carried_values, step_node
+from jaxte.lower.forms.scan.write import carried_values, step_node
 
 
 def has_blocks(spec: ScanSpec) -> bool:

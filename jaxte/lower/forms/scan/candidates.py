@@ -24,7 +24,7 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
-from jaxte.lower.forms.scan.text import (
+from jaxte.lower.forms.scan.write import (
     Run,
     associative,
     cumulative,

@@ -22,7 +22,8 @@ from jaxte.lower.forms.scan.candidates import scan_candidates
 from jaxte.lower.forms.scan.recognise import ScanSpec
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.forms.window.running_sums import cumulative_sums, differences, flattened
-from jaxte.lower.forms.window.text import (
+from jaxte.lower.forms.window.unrolled import unrolled
+from jaxte.lower.forms.window.write import (
     DOUBLING,
     PADDED_APART,
     REDUCE_WINDOW,
@@ -33,7 +34,6 @@ from jaxte.lower.forms.window.text import (
     window_result,
     window_source,
 )
-from jaxte.lower.forms.window.unrolled import unrolled
 from jaxte.lower.limits import FEW_TAPS, LARGE_RESULT, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 

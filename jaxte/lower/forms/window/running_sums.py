@@ -19,7 +19,7 @@ from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec

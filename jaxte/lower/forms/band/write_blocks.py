@@ -1,4 +1,4 @@
-"""The text of banded products: blocks of rows against the columns that they meet, and the skew between them.
+"""Banded products as nodes: blocks of rows against the columns that they meet, and the skew between them.
 
 In a block of ``B`` rows, row ``i`` meets the columns ``i, ..., i + W - 1`` of ``L``. Entry ``(i, i + z)`` of the dense ``B x L`` matrix
 stands at ``i L + i + z = i (L + 1) + z`` of its elements in a row: padded by ``B`` elements and read as ``B`` rows of length
@@ -26,8 +26,8 @@ from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of
-from jaxte.lower.code.python_text import apply_steps
 from jaxte.lower.forms.band.remainders import added_remainders, by_remainders, columns_in_all
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, Band, BandSpec, Dims, Part
 

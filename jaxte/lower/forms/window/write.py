@@ -1,4 +1,4 @@
-"""The text of reductions over windows, in each of their forms.
+"""Reductions over windows as nodes, in each of their forms.
 
 Slices of one array are combined in one pass, or one dimension after the other (a window of ``a * b`` is then one of ``a`` and one of
 ``b``), or by doubling: windows of 1, 2, 4, 8, ... positions, each of them two of the one before, and the whole as two or more of
@@ -28,8 +28,8 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import ReduceWindow
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.arrays.views import Spread, View
+from jaxte.lower.code.broadcasting import finished
 from jaxte.lower.code.lettered_array import moving
-from jaxte.lower.code.python_text import finished
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
 from jaxte.sets.affine import normal
 

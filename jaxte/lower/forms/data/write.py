@@ -12,7 +12,7 @@ from jaxte.lower.arrays.leaves import Arange, Full, Number, number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.forms.data.recognise import Position, ScatterSpec
 
 

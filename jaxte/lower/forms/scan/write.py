@@ -14,7 +14,7 @@ from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Cumulative, Prefixes
 from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
-from jaxte.lower.code.python_text import apply_steps, finished
+from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.printing.combiner import needed_values

@@ -16,7 +16,7 @@ from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Tra
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.python_text import apply_steps
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
 from jaxte.lower.tiles.blocks import Slice, Window

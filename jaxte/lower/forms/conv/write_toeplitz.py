@@ -1,4 +1,4 @@
-"""The text of convolutions by matrices that are constant along their diagonals.
+"""Convolutions as nodes by matrices that are constant along their diagonals.
 
 A matrix with ``u[s * r + q]`` at (r, q) is ``u`` repeated for each row and read as rows that are ``s`` elements longer, so that each
 begins ``s`` further on; read as rows that are ``s`` shorter, each begins ``s`` further back. The repeated rows have a power of
@@ -17,8 +17,8 @@ from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lower.arrays.loops import Each, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
+from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of, shaped
-from jaxte.lower.code.python_text import apply_steps, finished
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec
 
 _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
