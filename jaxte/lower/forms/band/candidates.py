@@ -7,11 +7,14 @@ from functools import partial
 from math import prod
 
 from jaxte.lang.expr import Axis
+from jaxte.lower.arrays.counts import total_flops
+from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
-from jaxte.lower.cost.work import Work
+from jaxte.lower.code.dry import Dry, on_names
+from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
 from jaxte.lower.forms.band.spec import SCORES, Band, BandSpec, Dims
 from jaxte.lower.forms.band.write_blocks import band_source, blocks_of
@@ -22,8 +25,8 @@ SLICES = "shifted products"
 
 def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Candidate]:
     """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
-    blocks = partial(band_source, spec, assign=body.shared, skewed=skewed_band(spec))
-    yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, blocks)
+    blocks = partial(band_source, spec, skewed=skewed_band(spec))
+    yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, partial(blocks, assign=body.shared))
     refusal = refusal_of_slices(spec)
     if refusal is None:
         slices = partial(slices_source, spec, assign=body.shared)
@@ -44,7 +47,7 @@ def _points(band: Band) -> int:
 
 
 def band_work(spec: BandSpec, width: int = 4) -> Work:
-    """The work of ``spec`` in elements of ``width`` bytes."""
+    """The work of ``spec`` in elements of ``width`` bytes: products counted from its nodes, copies as XLA was seen to make them."""
     skewed = skewed_band(spec)
     blocks, outer = blocks_of(spec.bands[skewed]), [b for n, b in enumerate(spec.bands) if n != skewed]
     sizes = {
@@ -53,12 +56,13 @@ def band_work(spec: BandSpec, width: int = 4) -> Work:
         for role, a in zip(d.roles, d.array.axes, strict=True)
     }
     entries = blocks.entries * prod(map(_points, outer))
-    products = entries * prod(n for role, n in sizes.items() if isinstance(role, Axis))
+    dry = Dry()
+    flops = total_flops(dry.roots(band_source(spec, on_names(spec.operands), dry, skewed)), extent_of, Einsum)
     band = width * entries * prod(sizes[a] for a in _band_axes(spec))
     second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))
     plain = width * second * (blocks.spans + 1) / blocks.spans
     times = prod(b.window for b in outer)
-    return Work(dot=2 * products, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
+    return Work(dot=flops, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
 
 
 def _own(dims: Dims) -> set[Axis]:

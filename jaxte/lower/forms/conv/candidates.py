@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ONE, ZERO, Axis, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
+from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.forms.conv.counted import convolutions_work
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
 from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
@@ -60,7 +60,8 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         return way(body, wanted, form, work, spec.operands, source)
 
     if spec.groups is ONE or GROUPED not in body.policy.without:
-        yield own(CONVOLUTION, convolution_work(spec, axes, facts), partial(convolution_source, spec))
+        source = partial(convolution_source, spec)
+        yield own(CONVOLUTION, convolutions_work([source(on_names(spec.operands))], facts), source)
     yield from toeplitz_candidates(body, found, wanted)
     yield from fourier_candidates(body, found, wanted)
     classes = residue_classes(spec)
@@ -74,7 +75,9 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         if spec.groups is not ONE:
             body.report.refuse(PER_GROUP, groups.reason)
     else:
-        yield own(PER_GROUP, groups_work(spec, axes, groups, facts), partial(groups_source, spec))
+        source = partial(groups_source, spec)
+        dense = convolutions_work([source(on_names(spec.operands))], facts)
+        yield own(PER_GROUP, dense + groups_copies(spec, axes, groups), source)
     yield from _folded(body, spec, wanted)
     yield from _images(body, spec, wanted)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
@@ -91,15 +94,16 @@ def _folded(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candi
         if len(spec.strides) > RANK:
             body.report.refuse(FOLDED, folds.reason)
         return
-    left = folds[-1].spec
     copies = folded_copies(spec, axes, folds)
-    groups = groups_of(left)
-    works = {FOLDED: convolution_work(left, axes, body.policy.facts)}
-    if not isinstance(groups, Refusal):
-        works[FOLDED_GROUPS] = groups_work(left, axes, groups, body.policy.facts)
-    for form, work in works.items():
-        source = partial(folded_source, spec, folds, step=body.step, grouped=form != FOLDED)
-        yield way(body, wanted, form, work + copies, spec.operands, source)
+    groups = groups_of(folds[-1].spec)
+    for form in (FOLDED,) if isinstance(groups, Refusal) else (FOLDED, FOLDED_GROUPS):
+        grouped = form != FOLDED
+        source = partial(folded_source, spec, folds, grouped=grouped)
+        dry = Dry()
+        work = convolutions_work(dry.roots(source(on_names(spec.operands), step=dry)), body.policy.facts)
+        if grouped and not isinstance(groups, Refusal):
+            work += groups_copies(folds[-1].spec, axes, groups)
+        yield way(body, wanted, form, work + copies, spec.operands, partial(source, step=body.step))
 
 
 def _images(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -135,31 +139,13 @@ def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence
     )
 
 
-def convolution_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], facts: Platform) -> Work:
-    """The multiplications of every output with the kernel's window and input features of one group.
-
-    In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
-    operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
-    The rate is that of one core. Output features are all that cores share.
-    """
-    window = _window(spec)
-    met = 2.0 * points(axes) * prod(window.values()) / window["O"]
-    flops = met / prod(spec.lhs_dilation)  # the others are products with zeros between elements
-    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
-        return Work(grouped_convolution=flops, kernel=1)
-    if not is_inexact(spec.lhs.dtype):  # no library has convolutions of integers
-        return Work(grouped_convolution=met, kernel=1)
-    few = max(1.0, facts.lanes / window["O"])
-    if len(spec.strides) > RANK:  # a plain loop, which multiplies with the zeros too
-        return Work(volume_convolution=met * few, kernel=1)
-    copied, between = (n / 2 / window["O"] * dtypes.width("float32") for n in (flops, met - flops))
-    return Work(convolution=flops * few / _cores(window, facts), stream=copied + between / few**2, kernel=1)
-
-
 def classes_work(
     spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...], facts: Platform
 ) -> Work:
-    """The same multiplications without the zeros, and one more copy of the result."""
+    """The same multiplications without the zeros, and one more copy of the result.
+
+    Not counted from the nodes: the windows of a class are a turn of a loop, whose padding is known in that turn only.
+    """
     window = _window(spec)
     flops = 2.0 * points(axes) * prod(window.values()) / window["O"] / prod(spec.lhs_dilation)
     calls = prod(len(own.classes) for own in classes)
@@ -173,15 +159,10 @@ def classes_work(
     return copies + Work(convolution=flops * few / _cores(window, facts), stream=copied)
 
 
-def groups_work(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int, facts: Platform) -> Work:
-    """The same multiplications in dense convolutions, slices of the operands, and one more copy of the result."""
-    own = tuple(extent_of(e) for e in spec.rhs_shape or spec.rhs.shape)
-    at = spec.dimension_numbers[1].index("O")
-    features = tuple(extent // groups if n == at else extent for n, extent in enumerate(own))
-    dense = replace(spec, groups=ONE, rhs_shape=tuple(map(as_expr, features)))
-    one = convolution_work(dense, axes, facts)
+def groups_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
+    """Slices of the operands, and one more copy of the result, beside the dense convolutions."""
     copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
-    return one + Work(stream=copies, kernel=2 * groups)
+    return Work(stream=copies, kernel=groups + 1)
 
 
 def _cores(window: dict[str, int], facts: Platform) -> int:

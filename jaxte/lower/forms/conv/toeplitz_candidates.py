@@ -9,13 +9,16 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
+from jaxte.lower.arrays.counts import total_flops
+from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
+from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import NARROW
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, recognise_toeplitz
 from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
@@ -31,8 +34,8 @@ def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[
         return
 
     def candidate(form: str, spec: ToeplitzSpec) -> Candidate:
-        source = partial(toeplitz_source, spec, assign=body.step)
-        return way(body, wanted, form, toeplitz_work(spec), spec.operands, source)
+        source = partial(toeplitz_source, spec)
+        return way(body, wanted, form, toeplitz_work(spec), spec.operands, partial(source, assign=body.step))
 
     matrices = [candidate(MATRIX, s) for s in specs if s.kind != OUT]
     yield min(matrices, key=lambda c: c.work.seconds(body.policy.rates))
@@ -40,7 +43,11 @@ def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[
 
 
 def toeplitz_work(spec: ToeplitzSpec) -> Work:
-    """A dense product over rows and columns, which reads the matrix as it goes; the matrix written, and where it is the result, added up."""
+    """A dense product over rows and columns, counted from its nodes, which reads the matrix as it goes.
+
+    The matrix is written, and where it is the result, added up. Its elements are stated: how many of them XLA writes to memory, and how
+    many it makes in the loop that reads them, was measured.
+    """
     extents = {
         a: int(a.extent) for r in (spec.out, spec.lhs_roles, spec.rhs_roles) for a in r if isinstance(a, Axis)
     }
@@ -52,7 +59,9 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     # rows of the line are repeated in the same loop that takes the columns of them; a product with zeros exists as it is
     written = laid_out if spec.kind == OUT else max(entries, laid_out // 2)
     matrix = float(written * prod(extents[a] for a in roles if isinstance(a, Axis)))
-    flops = 2.0 * (laid_out if spec.kind == OUT else entries) * prod(extents.values())
+    dry = Dry()
+    made = dry.roots(toeplitz_source(spec, on_names(spec.operands), dry))
+    flops = total_flops(made, extent_of, Einsum)
     width = dtypes.width(spec.lhs.dtype)
     groups = prod(
         e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))

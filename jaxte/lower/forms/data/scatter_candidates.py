@@ -13,11 +13,16 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Expr
-from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.counts import bytes_of
+from jaxte.lower.arrays.counts import flops as flops_of
+from jaxte.lower.arrays.data import OneHot
+from jaxte.lower.arrays.node import Node, nodes_below
+from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.code.dry import on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, extent_of
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec
@@ -41,9 +46,10 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     rows = prod(extent_of(e) for e in spec.indices[0].shape)
     order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)
     yield _candidate(body, spec, wanted, SORTED, moved + order, sorted_scatter_source)
-    extent = extent_of(spec.shape[spec.target])
-    hot = width * rows * extent
-    product = Work(dot=2.0 * values * extent, stream=2.0 * hot, temporaries=hot, kernel=2)
+    made = list(nodes_below(one_hot_source(spec, on_names(spec.operands))))
+    hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
+    flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
+    product = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
     yield _candidate(body, spec, wanted, ONE_HOT, product, one_hot_source)
 
 

@@ -1,0 +1,46 @@
+"""The work of convolutions as their nodes say it, each at the rate of what a platform makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from jaxte.lang import dtypes
+from jaxte.lower.arrays.counts import features, flops, in_turns, points, window
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.products import Convolution
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.forms.conv.folded import RANK
+
+
+def convolutions_work(roots: Iterable[Node], facts: Platform) -> Work:
+    """The work of all convolutions below ``roots``."""
+    total = Work()
+    for node, times in in_turns(*roots):
+        if isinstance(node, Convolution):
+            total += convolution_work(node, facts) * times
+    return total
+
+
+def convolution_work(node: Convolution, facts: Platform) -> Work:
+    """The multiplications of every output with the kernel's window and input features of one group.
+
+    In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
+    operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
+    The rate is that of one core. Output features are all that cores share.
+    """
+    met, counted = 2.0 * points(node, extent_of), flops(node, extent_of)
+    own, out = {letter: extent_of(e) for letter, e in window(node).items()}, extent_of(features(node))
+    if extent_of(node.groups) > 1 or own["I"] == 1 == out:
+        return Work(grouped_convolution=counted, kernel=1)
+    if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers
+        return Work(grouped_convolution=met, kernel=1)
+    few = max(1.0, facts.lanes / out)
+    if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
+        return Work(volume_convolution=met * few, kernel=1)
+    width = dtypes.width("float32")
+    copied, between = (n / 2 / out * width for n in (counted, met - counted))
+    several = out > facts.features_alone and out * prod(own.values()) >= facts.kernel_shared
+    cores = facts.cores if several else 1
+    return Work(convolution=counted * few / cores, stream=copied + between / few**2, kernel=1)
