@@ -1,17 +1,21 @@
 """te.grad beside jax.grad on the functions of benchmarks/raised: forward + backward, compile time, memory, errors.
 
-    python benchmarks/raising.py [names] [--write]
+    python benchmarks/raising.py [names] [--write] [--json figures.json] [--enzyme]
 
 Both programs are called in turn (A B A B ...), and the least processor time of all cores is kept, which other work on the machine
 changes least. A function of which nothing is raised is the same program both ways; it is not timed and counts as 1.
-``--write`` renews the table of docs/raising.md.
+``--write`` renews the table of docs/raising.md. ``--enzyme`` sets Enzyme-JAX beside them, where enzyme-ad is installed: a process
+for each function, since it compiles for up to a minute, and ends some of them. ``--json`` keeps figures from run to run.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +30,7 @@ from timing import markdown
 PAGE = Path(__file__).parent.parent / "docs" / "raising.md"
 BEGIN, END = "<!-- corpus -->", "<!-- /corpus -->"
 SECONDS, MOST_ROUNDS = 0.4, 7
+ENZYME_SECONDS = 300
 Figures = dict[str, Any]
 
 
@@ -43,12 +48,13 @@ def measure(example: Example) -> Figures:
         "without_rule": sum(len(line.what) for line in report.kept if "no rule" in line.reason),
         "factor": 1.0,
     }
-    if not report.regions:
+    found["loops"] = len(report.loops)
+    if not report.regions and not report.loops:
         return found | {"reasons": sorted({line.reason for line in report.kept if line.reason})}
     functions = te.value_and_grad(example.loss, floats), jax.value_and_grad(example.loss, floats)
     made, seconds = zip(*(compiled(f, args) for f in functions), strict=True)
     results = [jax.block_until_ready(c(*args)) for c in made]
-    ours, theirs = interleaved([lambda c=c: jax.block_until_ready(c(*args)) for c in made])
+    ours, theirs = beside(made, args)
     temporaries = [c.memory_analysis().temp_size_in_bytes for c in made]
     names = ("compile_s", "jax_compile_s", "temporaries", "jax_temporaries")
     found |= dict(zip(names, (*seconds, *temporaries), strict=True))
@@ -58,6 +64,43 @@ def measure(example: Example) -> Figures:
         "factor": theirs / ours,
         "error": error(*results),
     }
+
+
+def measure_enzyme(example: Example) -> Figures:
+    """The raised gradient beside that of Enzyme-JAX, which differentiates what XLA is given."""
+    args = example.arguments()
+    floats = tuple(n for n, a in enumerate(args) if all(x.dtype.kind == "f" for x in jax.tree.leaves(a)))
+    enzyme = importlib.import_module("enzyme_ad.jax").enzyme_jax_ir()(example.loss)
+    functions = te.value_and_grad(example.loss, floats), jax.value_and_grad(enzyme, floats)
+    made, seconds = zip(*(compiled(f, args) for f in functions), strict=True)
+    results = [jax.block_until_ready(c(*args)) for c in made]
+    ours, theirs = beside(made, args)
+    return {
+        "enzyme_factor": theirs / ours,
+        "enzyme_ms": 1e3 * theirs,
+        "enzyme_compile_s": seconds[1],
+        "enzyme_error": error(*results),
+    }
+
+
+def in_own_process(name: str) -> Figures:
+    """:func:`measure_enzyme` of one function in a process of its own."""
+    command = [sys.executable, __file__, name, "--enzyme-here"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ENZYME_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"enzyme_failure": f"more than {ENZYME_SECONDS} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"enzyme_failure": f"code {done.returncode}: {last[:200]}"}
+    found: Figures = json.loads(lines[-1])
+    return found
+
+
+def beside(made: Sequence[Any], args: Sequence[Any]) -> list[float]:
+    """The least processor time of each of several compiled functions."""
+    return interleaved([lambda c=c: jax.block_until_ready(c(*args)) for c in made])
 
 
 def compiled(f: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, float]:
@@ -95,13 +138,26 @@ def mean(factors: Sequence[float]) -> float:
 
 def table(figures: dict[str, Figures]) -> str:
     """One row for each function of which something is raised."""
-    header = ["function", "group", "factor", "te.grad", "jax.grad", "compile", "temporaries", "error"]
-    shown = sorted((n for n, f in figures.items() if f["regions"]), key=lambda n: -figures[n]["factor"])
+    header = [
+        "function",
+        "group",
+        "factor",
+        "te.grad",
+        "jax.grad",
+        "Enzyme",
+        "compile",
+        "temporaries",
+        "error",
+    ]
+    shown = sorted((n for n, f in figures.items() if "ms" in f), key=lambda n: -figures[n]["factor"])
     return markdown(header, [_row(name, figures[name]) for name in shown])
 
 
 def _row(name: str, f: Figures) -> list[str]:
     times = [f"{f['factor']:.2f}", f"{f['ms']:.2f} ms", f"{f['jax_ms']:.2f} ms"]
+    times.append(
+        f"{f['enzyme_factor']:.2f}" if "enzyme_factor" in f else "fails" if "enzyme_failure" in f else ""
+    )
     compile_times = f"{f['compile_s']:.1f} / {f['jax_compile_s']:.1f} s"
     temporaries = f"{f['temporaries'] / 1e6:.1f} / {f['jax_temporaries'] / 1e6:.1f} MB"
     return [f"`{name}`", f["group"], *times, compile_times, temporaries, f"{f['error']:.0e}"]
@@ -114,28 +170,61 @@ def summary(figures: dict[str, Figures]) -> str:
     below = ", ".join(f"`{n}` {x:.2f}" for n, x in factors.items() if x < 0.97)
     equations = sum(f["raised"] + f["kept"] for f in figures.values())
     without = sum(f["without_rule"] for f in figures.values())
-    untouched = sum(not f["regions"] for f in figures.values())
+    untouched = sum("ms" not in f for f in figures.values())
+    enzyme = [f["enzyme_factor"] for f in figures.values() if "enzyme_factor" in f]
+    failed = sum("enzyme_failure" in f for f in figures.values())
+    slower = ", ".join(
+        f"`{n}` {f['enzyme_factor']:.2f}" for n, f in figures.items() if f.get("enzyme_factor", 1) < 1
+    )
     return (
         f"{len(figures)} functions, of {untouched} of which nothing is raised. Geometric mean {mean(list(factors.values())):.2f} "
-        f"(of those that are touched {mean([x for n, x in factors.items() if figures[n]['regions']]):.2f}); PDE and filters {mean(solver):.2f}. "
+        f"(of those that are touched {mean([x for n, x in factors.items() if 'ms' in figures[n]]):.2f}); PDE and filters {mean(solver):.2f}. "
         f"Below 0.97: {below or 'none'}. {without} of {equations} equations are kept for lack of a rule."
+    ) + (
+        f" Beside Enzyme-JAX: {mean(enzyme):.2f} over {len(enzyme)}, behind it: {slower or 'none'}; {failed} it does not compile."
+        if enzyme
+        else ""
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", action="store_true", help="renew the table of docs/raising.md")
-    parser.add_argument("--json", type=Path, help="write the figures to a file, after each function")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        help="a file of figures: those in it are kept, and it is written after each function",
+    )
+    parser.add_argument(
+        "--enzyme", action="store_true", help="Enzyme-JAX beside the functions that are raised"
+    )
+    parser.add_argument("--enzyme-here", action="store_true", help="of one function, in this process")
     options = parser.parse_args()
+    if options.enzyme_here:
+        print(json.dumps(measure_enzyme(EXAMPLES[options.names[0]])))
+        return
     figures: dict[str, Figures] = {}
+    if options.json and options.json.exists():
+        figures = json.loads(options.json.read_text())
     for name in options.names or EXAMPLES:
-        figures[name] = measure(EXAMPLES[name])
-        jax.clear_caches()
-        print(f"{name:28} {figures[name]['factor']:8.2f}  {figures[name]['regions']} regions", flush=True)
+        if not options.enzyme:
+            figures[name] = measure(EXAMPLES[name])
+            jax.clear_caches()
+        elif "ms" in figures[name]:
+            figures[name] |= in_own_process(name)
+        own = figures[name]
+        print(
+            f"{name:28} {own['factor']:8.2f}  {own['regions']} regions",
+            own.get("enzyme_factor", ""),
+            flush=True,
+        )
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1))
-    written = f"{summary(figures)}\n\n{table(figures)}"
+    ordered = {name: figures[name] for name in EXAMPLES if name in figures}
+    written = f"{summary(ordered)}\n\n{table(ordered)}"
     print(written)
     if options.write:
         page = PAGE.read_text()

@@ -71,6 +71,17 @@ RAISED: dict[str, Callable[[Any], Any]] = {
     "max windows": lambda u: windows(u, -jnp.inf, lax.max, "SAME"),
     "min windows": lambda u: windows(u, jnp.inf, lax.min, "VALID"),
     "sum windows": lambda u: windows(u, 0.0, lax.add, "SAME"),
+    "windows of one element": lambda u: (
+        lax.reduce_window_sum_p.bind(
+            u,
+            window_dimensions=(1, 1),
+            window_strides=(1, 2),
+            padding=((1, 2), (0, 1)),
+            base_dilation=(2, 1),
+            window_dilation=(1, 1),
+        )
+        ** 2
+    ),
     "depthwise": depthwise,
     "cumsum": lambda u: jnp.cumsum(u, 1) ** 2 + lax.cumsum(u, 0, reverse=True),
     "nearest": lambda u: jax.image.resize(u, (80, 120), "nearest") ** 2,

@@ -154,8 +154,10 @@ def _elements(slot: Slot) -> int:
 
 
 def _positions_known(step: Step) -> bool:
-    if step.name == "gather" and len(step.eqn.params["dimension_numbers"].start_index_map) > 1:
-        return False  # positions in several dimensions that go together stay a gather
+    if step.name == "gather":
+        numbers = step.eqn.params["dimension_numbers"]
+        if len(numbers.start_index_map) > 1 or numbers.operand_batching_dims:
+            return False  # positions in several dimensions that go together, and one in each row, are as good as a gather
     if step.name in _POSITIONS:
         return step.inputs[_POSITIONS[step.name]].known is not None
     if step.name == "dynamic_update_slice":

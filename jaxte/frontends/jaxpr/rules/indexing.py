@@ -30,14 +30,13 @@ def _mode(site: Site) -> str:
 @raises("gather", reads=Reads.VIEW, notation="`x[e(i), j]` where the positions are an index expression `e`")
 def _gather(site: Site, x: Value, indices: Value) -> Value:
     numbers, sizes = site.params["dimension_numbers"], site.params["slice_sizes"]
-    if numbers.operand_batching_dims:
-        raise Unraised("gathers from each row of a batch")
+    rows = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
     starts = _inside(_known(indices), x.shape, sizes, numbers.start_index_map, _mode(site))
     batch = [d for d in range(len(site.shape)) if d not in numbers.offset_dims]
-    window = [d for d in range(x.ndim) if d not in numbers.collapsed_slice_dims]
+    window = [d for d in range(x.ndim) if d not in numbers.collapsed_slice_dims and d not in rows]
 
     def element(*i: Any) -> Expr:
-        index: list[Any] = [0] * x.ndim
+        index: list[Any] = [i[batch[rows[d]]] if d in rows else 0 for d in range(x.ndim)]
         for d, own in zip(window, numbers.offset_dims, strict=True):
             index[d] = i[own]
         for component, d in enumerate(numbers.start_index_map):

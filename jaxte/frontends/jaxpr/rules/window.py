@@ -8,7 +8,7 @@ from typing import Any
 from jaxte.frontends.jaxpr.positions import decided, quotient
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value
+from jaxte.frontends.jaxpr.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import TRUE, Axis, Expr, as_expr, call
@@ -49,6 +49,8 @@ def _reduce_window(site: Site, x: Value) -> Value:
             position, condition = tap_position(as_expr(i[d]) * stride + tap, int(low), base, extent)
             index.append(position)
             inside = call(ops.AND, inside, condition)
+        if not taps and name == "sum":
+            return call(ops.SELECT, inside, x[tuple(index)], typed(as_expr(0), site.dtype))
         return reduced(name, x[tuple(index)], list(taps.values()), inside, ties="first")
 
     if name == "sum" or not _all_padding(rows, site.shape):
