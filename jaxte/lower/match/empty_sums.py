@@ -7,14 +7,14 @@ divides by its zero ties in this way. So sums like these stand behind the condit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, TRUE, Axis, Call, Const, Expr, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import ADD, GREATER, NEGATIVE, SUBTRACT
+from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import GREATER
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, may_be_infinite, product_of
+from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.reductions import builtin_reducer
@@ -28,7 +28,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
     """
     if node.reducer.name != "sum" or not dtypes.is_inexact(node.dtype):
         return None
-    terms = list(_terms(node.exprs[0]))
+    terms = [term for term, _ in signed_terms(node.exprs[0], mixed=True, negated=True)]
     for term in terms:
         product = product_of(term, conjuncts(node.where))
         # The choices in one of several terms leave the points of the other terms, and stay choices.
@@ -58,21 +58,6 @@ def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:
     """Whether there is a condition on reduced axes that the factor does not depend on."""
     own = frozenset(node.axes).intersection(free_axes(factor.expr))
     return any(not depends_on(guard, own) for guard in guards)
-
-
-def _terms(expr: Expr) -> Iterator[Expr]:
-    """The summands, the ones that share the guards and factors of the whole."""
-    stack, count = [expr], 0
-    while stack:
-        node = stack.pop()
-        count += 1
-        match node:
-            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and count < MOST_COPIES:
-                stack += [b, a]
-            case Call(op, (a,)) if op is NEGATIVE:
-                stack.append(a)
-            case _:
-                yield node
 
 
 def _has_points(node: Reduce, guards: Sequence[Expr], scope: Scope) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
-from jaxte.lang.operators import ADD, EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
-from jaxte.lower.limits import MOST_COPIES
+from jaxte.lang.operators import EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
 from jaxte.lower.match.product import is_zero
+from jaxte.lower.match.sums import added, addends
 from jaxte.lower.views.condition_box import Box, box_of, intersect, positive
 from jaxte.lower.views.intervals import constant, known
 from jaxte.lower.views.scope import Scope
@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
     """``root`` with terms that stand at different positions of one of ``axes`` as nested choices."""
-    terms = _addends(root)
+    terms = addends(root)
     if len(terms) < _FEWEST:
         return root
     for axis in axes:
@@ -35,27 +35,8 @@ def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Exp
         others = [term for span, term in placed if span is None]
         if others and any(not isinstance(t, Call) or t.op is not SELECT for t in others):
             return root  # a term that is everywhere is added to everything anyway
-        return _sum([*others, _chosen(axis, own, scope)])
+        return added([(t, 1) for t in (*others, _chosen(axis, own, scope))])
     return root
-
-
-def _addends(root: Expr) -> list[Expr]:
-    found: list[Expr] = []
-    stack = [root]
-    while stack and len(found) < MOST_COPIES:
-        node = stack.pop()
-        if isinstance(node, Call) and node.op is ADD and node.dtype == root.dtype:
-            stack += [node.args[1], node.args[0]]
-        else:
-            found.append(node)
-    return found if not stack else [root]
-
-
-def _sum(terms: Sequence[Expr]) -> Expr:
-    total = terms[0]
-    for term in terms[1:]:
-        total = call(ADD, total, term)
-    return total
 
 
 def _apart(placed: list[tuple[Span | None, Expr]]) -> list[tuple[Span | None, Expr]]:
@@ -104,7 +85,7 @@ def _chosen(axis: Axis, own: dict[Span, list[Expr]], scope: Scope) -> Expr:
     spans = sorted(own)
     ends = [0, *(stop for _, stop in spans)]
     whole = [start for start, _ in spans] == ends[:-1] and ends[-1] == known(axis.hi)
-    pieces = [(span, _sum([_inside(term, axis, span, scope) for term in own[span]])) for span in spans]
+    pieces = [(span, added([(_inside(term, axis, span, scope), 1) for term in own[span]])) for span in spans]
     result: Expr = pieces.pop()[1] if whole else own[spans[0]][0].args[2]  # type: ignore[attr-defined]
     for span, piece in reversed(pieces):
         result = call(SELECT, _within(axis, span), piece, result)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jaxte.lang.expr import Call, Const, Expr, Reduce
-from jaxte.lang.operators import ADD, SUBTRACT
+from jaxte.lang.expr import Const, Expr, Reduce
 from jaxte.lang.walk import depends_on
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.match.product import Factor, multiplied, product_of
+from jaxte.lower.match.sums import signed_terms
 
 
 def with_common_factors(node: Reduce) -> Reduce:
@@ -38,20 +38,6 @@ def with_common_factors(node: Reduce) -> Reduce:
     if divisors:
         body = multiplied([Factor(body), *divisors])
     return Reduce(node.reducer, (body,), node.axes, node.where, node.position)
-
-
-def signed_terms(expr: Expr) -> list[tuple[Expr, int]]:
-    """The summands of ``expr`` in order, each with 1 where it is added, -1 where it is subtracted."""
-    found: list[tuple[Expr, int]] = []
-    stack = [(expr, 1)]
-    while stack:
-        node, sign = stack.pop()
-        match node:
-            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and a.dtype == b.dtype == expr.dtype:
-                stack += [(b, sign if op is ADD else -sign), (a, sign)]
-            case _:
-                found.append((node, sign))
-    return found
 
 
 def without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]:

@@ -6,12 +6,11 @@ such sums with other weights: what is left of them is the same, so that it is co
 
 from __future__ import annotations
 
-from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
-from jaxte.lang.operators import ADD, NEGATIVE, SUBTRACT
+from jaxte.lang.expr import TRUE, Expr, Reduce
 from jaxte.lang.walk import depends_on, reads_of, rewrite
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
-from jaxte.lower.rewrites.hoist_common_factors import signed_terms
+from jaxte.lower.match.sums import Signed, added, signed_terms
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 
@@ -26,36 +25,17 @@ def _apart(node: Expr) -> Expr:
         return node
     if node.dtype in _NARROW:
         return node
-    terms = _signed(node.exprs[0])
+    terms = signed_terms(node.exprs[0], negated=True)
     if not 1 < len(terms) <= MOST_TERMS:
         return node
-    total: Expr | None = None
+    parts: list[Signed] = []
     for term, sign in terms:
         own = _weighted(term, node)
         if own is None:
             return node
-        if total is None:
-            total = own if sign > 0 else call(NEGATIVE, own)
-        else:
-            total = call(ADD if sign > 0 else SUBTRACT, total, own)
-    return node if total is None or total.dtype != node.dtype or total.weak else total
-
-
-def _signed(expr: Expr) -> list[tuple[Expr, int]]:
-    """The summands of ``expr``, those of negated sums too."""
-    found: list[tuple[Expr, int]] = []
-    stack = [(expr, 1)]
-    while stack and len(found) <= MOST_TERMS:
-        node, sign = stack.pop()
-        if isinstance(node, Call) and node.op is NEGATIVE:
-            stack.append((node.args[0], -sign))
-        else:
-            parts = signed_terms(node)
-            if len(parts) == 1:
-                found.append((node, sign))
-            else:
-                stack += [(part, sign * own) for part, own in reversed(parts)]
-    return found
+        parts.append((own, sign))
+    total = added(parts)
+    return node if total.dtype != node.dtype or total.weak else total
 
 
 def _weighted(term: Expr, node: Reduce) -> Expr | None:

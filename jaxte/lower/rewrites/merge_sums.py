@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
-from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, Product, is_zero, multiplied, product_of
-from jaxte.lower.rewrites.hoist_common_factors import signed_terms, without
+from jaxte.lower.match.sums import Signed, added, signed_terms
+from jaxte.lower.rewrites.hoist_common_factors import without
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def with_shared_calls(root: Expr) -> Expr:
             kept.append((term, sign))
         elif own is groups[_domain(own)][0]:
             kept.append((whole, 1))
-    return _added(kept)
+    return _positive_first(kept)
 
 
 def _sum_in(term: Expr, sign: int) -> _Sum | None:
@@ -95,7 +96,7 @@ def _joined(members: Sequence[_Sum]) -> Expr | None:
     axes = [frozenset(free_axes(rest)) for rest, _ in rests]
     if frozenset().union(*axes) not in axes:  # their sum would be larger than each of them
         return None
-    body = multiplied([*shared, Factor(_added(rests))])
+    body = multiplied([*shared, Factor(_positive_first(rests))])
     if body.dtype != first.exprs[0].dtype or body.weak:
         return None
     result: Expr = Reduce(first.reducer, (body,), first.axes, first.where, first.position)
@@ -128,12 +129,5 @@ def _is_whole(expr: Const) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value)
 
 
-def _added(terms: Sequence[tuple[Expr, int]]) -> Expr:
-    """The terms with their signs, positive ones first."""
-    ordered = sorted(terms, key=lambda term: -term[1])
-    total, sign = ordered[0]
-    if sign < 0:
-        total = call(NEGATIVE, total)
-    for term, own in ordered[1:]:
-        total = call(ADD if own > 0 else SUBTRACT, total, term)
-    return total
+def _positive_first(terms: Sequence[Signed]) -> Expr:
+    return added(sorted(terms, key=lambda term: -term[1]))

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.product import Factor, multiplied, product_of
+from jaxte.lower.match.sums import addends
 from jaxte.lower.rewrites.unroll import chosen
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Tensor
@@ -43,7 +43,8 @@ def with_stacked_terms(root: Expr) -> Expr:
 def _one_product(node: Expr) -> Expr:
     if not isinstance(node, Reduce) or node.reducer.name != "sum" or node.where is not TRUE:
         return node
-    parts = _addends(node.exprs[0])
+    # without what Python's sum begins with
+    parts = [p for p in addends(node.exprs[0]) if not (isinstance(p, Const) and p.value == 0)]
     if not 1 < len(parts) <= FEW_POSITIONS:
         return node
     for tensor, dim in _candidates(parts[0]):
@@ -52,20 +53,6 @@ def _one_product(node: Expr) -> Expr:
         if len(found) == len(terms) and same_extent(len(terms), tensor.shape[dim]) and _fit(found, node):
             return _joined(sorted(found, key=lambda t: t.position), node)
     return node
-
-
-def _addends(expr: Expr) -> list[Expr]:
-    found: list[Expr] = []
-    stack = [expr]
-    while stack and len(found) <= FEW_POSITIONS:
-        match stack.pop():
-            case Call(op, (a, b)) as own if op is ADD and own.dtype == expr.dtype:
-                stack += [b, a]
-            case Const(0):  # what Python's sum begins with
-                continue
-            case other:
-                found.append(other)
-    return found
 
 
 def _candidates(part: Expr) -> list[tuple[Tensor, int]]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
+from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
-from jaxte.lower.rewrites.hoist_common_factors import signed_terms, with_common_factors
+from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
 from jaxte.lower.rewrites.hoist_select import with_choice_outside
 from jaxte.lower.rewrites.hoist_weights import with_weights_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls

@@ -21,6 +21,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import Factor
+from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
@@ -38,7 +39,7 @@ def sum_value(
     body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
 ) -> Task:
     """The sum of ``expr`` over the dimensions ``reduced``, the last ones of ``scope``."""
-    terms = _addends(expr)
+    terms = signed_terms(expr, mixed=True)
     if len(terms) == 1 or not any(_is_contraction(term, scope) for term, _ in terms):
         return (yield from _product(body, expr, conditions, scope, reduced, zero))
     total: Value | None = None
@@ -50,24 +51,6 @@ def sum_value(
             total = body.combine(ADD if sign > 0 else SUBTRACT, [total, value], (zero.dtype, False), scope)
     assert total is not None
     return total
-
-
-def _addends(expr: Expr) -> list[tuple[Expr, int]]:
-    found: list[tuple[Expr, int]] = []
-    stack = [(expr, 1)]
-    while stack:
-        node, sign = stack.pop()
-        if len(found) + len(stack) > _MOST_PARTS:
-            found.append((node, sign))
-            continue
-        match node:
-            case Call(op, (a, b)) if op is ADD and node.dtype == expr.dtype:
-                stack += [(b, sign), (a, sign)]
-            case Call(op, (a, b)) if op is SUBTRACT and node.dtype == expr.dtype:
-                stack += [(b, -sign), (a, sign)]
-            case _:
-                found.append((node, sign))
-    return found
 
 
 def _is_contraction(term: Expr, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ zeros, and no other that is added. Adjoints of reads between elements (bilinear 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
@@ -24,18 +24,18 @@ from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatt
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
 from jaxte.lower.forms.data.write import accumulated, in_order
 from jaxte.lower.limits import MOST_COPIES
+from jaxte.lower.match.sums import Signed, signed_terms
 from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
 
 _ADDED = FORMS["sum"]
 
-Signed = tuple[Expr, bool]  # whether it is subtracted
 Link = tuple[Signed, Reduce, ScatterSpec]
 
 
 def chained(body: Body, node: Expr, scope: Scope) -> Search:
     """The sum ``node`` with its terms at positions that are data added to one array; None where fewer than two are."""
-    terms = list(_terms(node))
+    terms = signed_terms(node)
     axes = tuple(scope.order)
     links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
     links = [link for link in links if _alike(link[2], links[0][2])]
@@ -47,31 +47,16 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     array = yield from _array(body, links, scope)
     total = Value(in_order(links[0][2], array), axes, (node.dtype, False))
     taken = [term for term, *_ in links]
-    for expr, negative in [term for term in terms if not among(term, taken)]:
+    for expr, sign in [term for term in terms if not among(term, taken)]:
         value = yield expr, scope
-        operands, op = ([total, value], SUBTRACT) if negative else ([value, total], ADD)
+        operands, op = ([value, total], ADD) if sign > 0 else ([total, value], SUBTRACT)
         total = body.combine(op, operands, (node.dtype, False), scope)
     return total
 
 
-def _terms(node: Expr) -> Iterator[Signed]:
-    """The summands of ``node`` in order, a few more than ``MOST_COPIES`` at most."""
-    stack: list[Signed] = [(node, False)]
-    for _ in range(4 * MOST_COPIES):
-        if not stack:
-            return
-        expr, negative = stack.pop()
-        match expr:
-            case Call(op, (a, b)) if op in (ADD, SUBTRACT) and a.dtype == b.dtype == node.dtype:
-                stack += [(b, negative != (op is SUBTRACT)), (a, negative)]
-            case _:
-                yield expr, negative
-    yield from stack
-
-
 def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
     """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
-    expr, negative, numbers = _taken_apart(term)
+    expr, sign, numbers = _taken_apart(term)
     if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
         return None
     if not any(reads_of(c) for c in conjuncts(expr.where)):
@@ -83,7 +68,7 @@ def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Lin
     spec = recognise_scatter(axes, current)
     if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:
         return None
-    values = -spec.values.body if negative else spec.values.body
+    values = spec.values.body if sign > 0 else -spec.values.body
     for number in numbers:
         values = values * number
     if values.dtype != spec.dtype:
@@ -91,20 +76,20 @@ def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Lin
     return term, current, replace(spec, values=Array(spec.values.axes, values))
 
 
-def _taken_apart(term: Signed) -> tuple[Expr, bool, list[Const]]:
+def _taken_apart(term: Signed) -> tuple[Expr, int, list[Const]]:
     """What a term is but for its sign, and the numbers that it is multiplied by."""
-    expr, negative = term
+    expr, sign = term
     numbers: list[Const] = []
     while True:
         match expr:
             case Call(op, (inner,)) if op is NEGATIVE:
-                expr, negative = inner, not negative
+                expr, sign = inner, -sign
             case Call(op, (inner, Const() as number)) if op is MULTIPLY and inner.dtype == expr.dtype:
                 expr, numbers = inner, [*numbers, number]
             case Call(op, (Const() as number, inner)) if op is MULTIPLY and inner.dtype == expr.dtype:
                 expr, numbers = inner, [*numbers, number]
             case _:
-                return expr, negative, numbers
+                return expr, sign, numbers
 
 
 def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
