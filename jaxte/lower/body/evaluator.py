@@ -247,10 +247,9 @@ class Body(Statements):
     def _padded_name(self, tensor: Tensor) -> str:
         """What ``tensor`` with zeros around it is called."""
         if tensor not in self._padded_names:
-            own = self.names.new(f"{self.tensors[tensor]}_padded")
             widths = tuple((as_expr(low), as_expr(high)) for low, high in self.padded[tensor])
-            self.assign(own, Kept(apply_steps(self.tensor(tensor), [Pad(widths)])))
-            self._padded_names[tensor] = own
+            padded = Kept(apply_steps(self.tensor(tensor), [Pad(widths)]))
+            self._padded_names[tensor] = self.shared(padded, f"{self.tensors[tensor]}_padded").identifier
         return self._padded_names[tensor]
 
     # --- index expressions as values

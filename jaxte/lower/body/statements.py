@@ -54,12 +54,12 @@ class Statements:
             self._define(self.names.new(wanted), value.code)
         return self.named(value)
 
-    def shared(self, node: Node) -> Name:
-        """The name of ``node``, which is computed once."""
+    def shared(self, node: Node, wanted: str = "") -> Name:
+        """The name of ``node``, which is computed once: one like ``wanted``, or that of the tensor."""
         if isinstance(node, Name):
             return node
         if node not in self.written:
-            self._define(self.names.numbered(self.target), node)
+            self._define(self.names.new(wanted) if wanted else self.names.numbered(self.target), node)
         return Name(self.written[node], node.shape, node.kind)
 
     def named_tuple(self, node: Node) -> Name:

@@ -19,6 +19,7 @@ from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 from tests.agreement import inputs_of, pullback_of
@@ -133,12 +134,37 @@ def convolution() -> list[Tensor]:
     return [y, *te.differentiate(y, [x, w], te.placeholder(y.shape, name="H"))]
 
 
-PAIRS = (gathered, two_scores, guarded, softmax, soft_and_log, moments, exponentials, products, convolution)
+def depthwise() -> list[Tensor]:
+    """Both adjoints read the head with zeros around it."""
+    w, x = te.placeholder((6, 1, 9), name="W"), te.placeholder((2, 6, 40), name="I")
+    y = te.ops.conv1d(x, w, groups=6)
+    return list(te.differentiate(y, [x, w], te.placeholder(y.shape, name="H")))
+
+
+PAIRS = (
+    depthwise,
+    gathered,
+    two_scores,
+    guarded,
+    softmax,
+    soft_and_log,
+    moments,
+    exponentials,
+    products,
+    convolution,
+)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.__name__)
 def test_the_same_is_computed(pair: Callable[[], list[Tensor]]) -> None:
     check(pair())
+
+
+def test_zeros_are_put_around_an_array_once() -> None:
+    for program in programs(depthwise(), Policy()):
+        assert computed(program)["Kept"] == 1
+        text = module_text([program])
+        assert text.count("jnp.pad(") == 1, text
 
 
 @pytest.mark.parametrize("pair", [gathered, guarded])

@@ -82,7 +82,7 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     yield from _images(body, spec, wanted)
     sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
     if not isinstance(sums, Refusal):
-        source = partial(tap_sums_source, sums, step=body.step)
+        source = partial(tap_sums_source, sums, step=body.step, shared=body.shared)
         yield way(body, wanted, ONE_PASS, tap_sums_work(sums), sums.operands, source)
 
 

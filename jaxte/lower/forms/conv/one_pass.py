@@ -166,12 +166,20 @@ def _order_of_reads(match: Match) -> list[Axis]:
     return [axis for form in match.lhs.forms for axis in form.axes]
 
 
-def tap_sums_source(spec: TapSumsSpec, operands: Sequence[Node], step: Callable[..., Name]) -> Node:
-    """``spec`` on the nodes of ``spec.operands``; ``step`` gives a node a name, by default a new one."""
+def tap_sums_source(
+    spec: TapSumsSpec, operands: Sequence[Node], step: Callable[..., Name], shared: Callable[[Node], Name]
+) -> Node:
+    """``spec`` on the nodes of ``spec.operands``.
+
+    Args:
+        spec: what is computed.
+        operands: nodes of the operands.
+        step: gives a node a name, by default a new one.
+        shared: gives a node the name that it has, as an array with zeros around it that others read too.
+    """
     padded, target = operands[0], ""
     if any(not identical(w, (ZERO, ZERO)) for w in spec.padding):
-        padded = named = step(Kept(_padded(spec, operands[0])))
-        target = named.identifier
+        padded = shared(Kept(_padded(spec, operands[0])))
     elif not isinstance(padded, Name):
         padded = named = step(padded)
         target = named.identifier
