@@ -25,6 +25,7 @@ from harness.passes import BOTH  # noqa: E402
 from operators import basic_rows, further_rows, image_rows  # noqa: E402
 from operators.measure import TOLERANCE, measured, with_least  # noqa: E402
 from operators.page import page, ratio  # noqa: E402
+from operators.reasons import note_of  # noqa: E402
 from operators.row import LEVELS, ROWS  # noqa: E402
 
 # importing the rows registers them
@@ -71,10 +72,14 @@ def write(known: dict) -> None:
     figures = {
         "machine": "{cores} cores of {processor}, JAX {jax}".format(**machine(), jax=jax.__version__),
         "tolerance": TOLERANCE,
-        "rows": {n: known[n] | {"note": ROWS[n].note, "target": ROWS[n].target} for n in order if n in known},
+        "rows": {n: known[n] | _stated(n, known[n]) for n in order if n in known},
     }
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures), encoding="utf-8")
+
+
+def _stated(name: str, result: dict) -> dict:
+    return {"note": note_of(name, result, ROWS[name].note), "target": ROWS[name].target}
 
 
 def _slow(result: dict) -> bool:

@@ -16,6 +16,7 @@ from operators import basic_rows, further_rows, image_rows
 from operators.measure import measured, with_least
 from operators.page import page, ratio, rows_of
 from operators.programs import same_program
+from operators.reasons import REASONS, holds_more
 from operators.row import ROWS
 from tests.operators_table import LEVELS
 
@@ -52,6 +53,12 @@ def test_scatters_are_left_only_where_positions_are_data() -> None:
     assert scattering <= {"take", "gather_nd", "embedding", "grid_sample", "bilinear", "warp", "nms"}
     for figures in FIGURES["rows"].values():
         assert all("are data" in reason for reason in figures["scatters"])
+
+
+def test_what_holds_more_than_plain_jax_says_why() -> None:
+    above = {name for name, figures in FIGURES["rows"].items() if holds_more(figures)}
+    assert {name for name in above if "temporaries: " not in FIGURES["rows"][name]["note"]} == set()
+    assert set(REASONS) - above == set(), "reasons that nothing needs"
 
 
 @pytest.mark.parametrize("name", ["relu", "take"])
