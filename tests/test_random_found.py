@@ -307,6 +307,14 @@ def digits_of_a_short_axis() -> Tensor:
     return te.compute((5, 2, 3, 1), body)
 
 
+def digits_in_a_nested_sum() -> Tensor:
+    """Reads within a sum in a factor were asked for their views in the scope around it."""
+    a, b = x(3, 5), x(7, name="C")
+    k, m = te.reduce_axis((0, 5), "k"), te.reduce_axis((0, 4), "m")
+    own = te.select((m - k + 2) // 2 >= 0, a[m // 3, (m - k + 2) // 2], 0.0) / (1.3 + b[3] * b[3])
+    return te.compute((), lambda: te.sum(own, [k, m], where=k != 1))
+
+
 def maximum_along_an_axis_that_nothing_reads() -> Tensor:
     """XLA's compiler died of the reduction that looks for the places of equal elements."""
     a, b, k = x(3), x(name="B"), te.reduce_axis((1, 5), "k")
@@ -323,6 +331,7 @@ def maximum_along_an_axis_that_nothing_reads() -> Tensor:
         reads_that_bend_in_a_condition,
         quotient_at_bent_positions,
         digits_of_a_short_axis,
+        digits_in_a_nested_sum,
         maximum_along_an_axis_that_nothing_reads,
     ],
 )

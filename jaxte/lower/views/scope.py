@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
-from jaxte.lang.identity import identical, place_of
+from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
@@ -72,6 +72,8 @@ class Scope:
         scope, splits = self, list[Digits]()
         while (wanted := digits_wanted(indices)) is not None and len(splits) < _MOST_DIGITS:
             dim, base = wanted
+            if not among(dim, scope.order):
+                return found  # an axis of a sum within an operand, which is none of the dimensions here
             q, r, meaning = digits_of(dim, base)
             splits.append(Digits(dim, q, r))
             scope = scope.replace(dim, meaning, [q, r], deeper=0)
