@@ -93,6 +93,7 @@ LAYERS = (
     "autodiff.merge",
     "autodiff.blocks",
     "autodiff.alike",
+    "autodiff.quotients",
     "autodiff.origins",
     "autodiff.cancel",
     "autodiff.overrides",

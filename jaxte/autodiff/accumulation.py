@@ -11,6 +11,7 @@ from jaxte.autodiff.cancel import cancels
 from jaxte.autodiff.merge import merge
 from jaxte.autodiff.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.autodiff.quotients import through_quotient
 from jaxte.autodiff.seeds import Adjoint
 from jaxte.lang import dtypes
 from jaxte.lang.checks import called
@@ -119,7 +120,8 @@ class _Accumulation:
                 alike = passed_alike(reader, tensor, head, other, self.adjoints[other])
                 if alike is not None:
                     return alike
-        return diff_building_block(reader, tensor, head, missing_ok=True)
+        quotient = through_quotient(reader, tensor, head, self._readers[reader])
+        return diff_building_block(reader, tensor, head, missing_ok=True) if quotient is None else quotient
 
     def _alone(self, reader: Tensor, tensor: Tensor) -> list[Tensor]:
         """The tensors beside ``tensor`` whose whole adjoint is what ``reader`` passes on to them."""
