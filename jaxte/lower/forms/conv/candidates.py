@@ -178,6 +178,9 @@ def _window(spec: ConvolutionSpec) -> dict[str, int]:
 
 
 def tap_sums_work(spec: TapSumsSpec) -> Work:
-    """Every product, added on its own: the order of a sum is kept, so that nothing is done in vectors."""
+    """Every product, added on its own: the order of a sum is kept, so that nothing is done in vectors.
+
+    Stated: a product takes two and a half times as long as one that is added in vectors (measured).
+    """
     size = prod(map(extent_of, spec.rhs.shape))
     return Work(tap=2.5 * size * spec.sums, stream=8.0 * prod(map(extent_of, spec.lhs.shape)), kernel=3)

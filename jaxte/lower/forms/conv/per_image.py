@@ -20,6 +20,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, Const, as_expr
+from jaxte.lower.arrays.counts import bytes_of, flops
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
 from jaxte.lower.arrays.node import Node
@@ -27,6 +28,7 @@ from jaxte.lower.arrays.products import Tensordot
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
+from jaxte.lower.code.dry import on_names
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Function, Statement
@@ -120,24 +122,27 @@ def _line(spec: ConvolutionSpec, number: int) -> Line | None:
 
 
 def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image, facts: Platform) -> Work:
-    """Products with every column of the image, whatever the stride.
+    """Products with every column of the image, whatever the stride, as the function of one image has them.
 
     Rows and sums are written and found in a cache. The zeros around an image and the copy of its result are not counted: XLA's
     convolution copies both into another order, and that is not counted either.
     """
     lhs, _, out = spec.dimension_numbers
-    count, features = _extents(spec, "N", "C")
-    positions = image.rows.outputs * image.columns.extent
-    laid_out = features * image.rows.taps * positions
-    made = _extents(spec, "O")[0] * image.columns.taps * positions
+    count = extent_of((spec.lhs_shape or spec.lhs.shape)[lhs.index("N")])
+    matrix = kernel_source(spec, image, on_names(spec.operands)[1])
+    inside = {
+        s.target: s.source
+        for s in image_function(spec, image, matrix, "", "").statements
+        if isinstance(s, Statement)
+    }
+    written = bytes_of(inside["rows"], extent_of) + bytes_of(inside["sums"], extent_of)
     dims = f"NC{image.rows.letter}{image.columns.letter}"
     moved = (lhs != dims) * _size(spec) + (out != dims) * points(axes)
-    width = dtypes.width(spec.lhs.dtype)
     return Work(
-        dot=2.0 * count * made * features * image.rows.taps,
-        stream=width * (count * (laid_out + made) + 2.0 * moved),
+        dot=count * flops(inside["sums"], extent_of),
+        stream=float(count * written + 2 * dtypes.width(spec.lhs.dtype) * moved),
         kernel=facts.turn * count,
-        temporaries=width * (laid_out + made),
+        temporaries=written,
     )
 
 
@@ -149,14 +154,6 @@ def held_bytes(spec: ConvolutionSpec, axes: Sequence[Axis]) -> int:
 
 def _size(spec: ConvolutionSpec) -> int:
     return prod(map(extent_of, spec.lhs_shape or spec.lhs.shape))
-
-
-def _extents(spec: ConvolutionSpec, *letters: str) -> list[int]:
-    """Numbers for the extents of dimensions of lhs or, for the features that are made, of rhs."""
-    lhs, rhs, _ = spec.dimension_numbers
-    shapes = dict(zip(lhs, spec.lhs_shape or spec.lhs.shape, strict=True))
-    shapes["O"] = (spec.rhs_shape or spec.rhs.shape)[rhs.index("O")]
-    return [extent_of(shapes[letter]) for letter in letters]
 
 
 # --- text

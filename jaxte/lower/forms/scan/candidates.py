@@ -70,6 +70,11 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
 
 
 def _work(spec: ScanSpec, form: str, facts: Platform) -> Work:
+    """What a form does, as it was measured.
+
+    Not counted from nodes: all forms combine every element once, and differ in the passes that XLA makes of them, in its kernels, and in
+    the loops inside of ``lax.associative_scan`` and ``jnp.cumsum``, none of which a node says.
+    """
     shape = [extent_of(e) for e in spec.arrays[0].shape]
     arity = spec.reducer.arity
     total = Work()
