@@ -243,11 +243,15 @@ def joined(rng: Rng) -> Case:
 def stacked(rng: Rng) -> Case:
     own, dtype = shape(rng, 0, 2), chosen(rng, FLOATS)
     axis, count = int(rng.integers(len(own) + 1)), int(rng.integers(1, 5))
-    return Case(
-        f"stack {axis} {own} {dtype}",
-        lambda *xs: jnp.stack(xs, axis),
-        tuple(array(rng, own, dtype) for _ in range(count)),
-    )
+    parts = tuple(array(rng, own, dtype) for _ in range(count))
+    reps = tuple(int(n) for n in rng.integers(1, 4, len(own)))
+    options: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
+        (f"stack {axis} {own}", lambda *xs: jnp.stack(xs, axis), parts),
+        (f"unstack {axis} {own}", lambda x: list(jnp.unstack(x, axis=axis)), (np.stack(parts, axis),)),
+        (f"tile {reps} {own}", lambda x: jnp.tile(x, reps), parts[:1]),
+    ]
+    name, function, args = chosen(rng, options)
+    return Case(f"{name} {dtype}", function, args)
 
 
 def at_positions(rng: Rng) -> Case:

@@ -82,6 +82,8 @@ RAISED: dict[str, Callable[[Any], Any]] = {
         )
         ** 2
     ),
+    "tiles": lambda u: jnp.tile(u, (2, 3)) ** 2 * jnp.arange(180.0),
+    "unstacked": lambda u: jnp.unstack(u, axis=1)[3] * jnp.unstack(jnp.sin(u), axis=1)[-1],
     "depthwise": depthwise,
     "cumsum": lambda u: jnp.cumsum(u, 1) ** 2 + lax.cumsum(u, 0, reverse=True),
     "nearest": lambda u: jax.image.resize(u, (80, 120), "nearest") ** 2,

@@ -49,7 +49,7 @@ _KEPT = {
     "it says how to compile, place or communicate": (
         "after_all all_gather all_gather_reduced all_to_all axis_index call core_call create_token device_put empty2 name "
         "optimization_barrier pbroadcast pcast pmax pmin ppermute psum psum2 psum_invariant pvary ragged_all_to_all reduce_scatter "
-        "reshard sharding_constraint shard_map"
+        "reshard sharding_constraint shard_map dce_sink platform_index psend precv"
     ),
     "sizes and comparisons of total orders": "dimension_size eq_to le_to lt_to",
     "products of ragged or scaled parts: JAX's own derivative": "ragged_dot ragged_dot_general scaled_dot scaled_matmul_wrapper",
@@ -58,7 +58,7 @@ _KEPT = {
 
 def primitive_names() -> list[str]:
     """The names of the primitives that JAX exports."""
-    return sorted({p.name for p in _members(primitives)} | set(RULES) & {"stack", "split"})
+    return sorted({p.name for p in _members(primitives)} | set(RULES) & {"split", "stack", "tile", "unstack"})
 
 
 def _members(module: ModuleType) -> list[Primitive]:

@@ -173,6 +173,22 @@ def _split(site: Site, x: Value) -> list[Value]:
     return parts
 
 
+@raises("unstack", reads=Reads.VIEW, notation="`x[n, i]`, a result for each `n`")
+def _unstack(site: Site, x: Value) -> list[Value]:
+    axis = site.params["axis"] % x.ndim
+    return [
+        site.define(lambda *i, n=number: x[(*i[:axis], n, *i[axis:])], number)
+        for number in range(x.shape[axis])
+    ]
+
+
+@raises("tile", reads=Reads.VIEW, notation="`x[i % n]`")
+def _tile(site: Site, x: Value) -> Value:
+    if 0 in x.shape:
+        raise Unraised("tiles of nothing")
+    return site.define(lambda *i: x[tuple(remainder(as_expr(k), n) for k, n in zip(i, x.shape, strict=True))])
+
+
 @raises("iota", reads=Reads.VIEW, notation="`i_d`")
 def _iota(site: Site) -> Value:
     axis = site.params["dimension"]
