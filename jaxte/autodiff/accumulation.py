@@ -176,18 +176,7 @@ def accumulation_order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Ove
     """All tensors, each after those that its derivative flows to."""
     if not overrides:
         return topological_order(outputs)
-    done: dict[Tensor, None] = {}
-    entered: set[Tensor] = set()
-    stack = [(t, False) for t in reversed(list(outputs))]
-    while stack:
-        tensor, ready = stack.pop()
-        if ready:
-            done[tensor] = None
-        elif tensor not in entered:
-            entered.add(tensor)
-            stack.append((tensor, True))
-            stack.extend((t, False) for t in reversed(sources_of(tensor, overrides)))
-    return list(done)
+    return topological_order(outputs, lambda tensor: sources_of(tensor, overrides))
 
 
 def _needed(

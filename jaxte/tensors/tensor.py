@@ -321,8 +321,10 @@ def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
     return Read(tensor, own)
 
 
-def topological_order(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Every tensor that ``tensors`` need, each after its inputs, in a fixed order."""
+def topological_order(
+    tensors: Iterable[Tensor], sources: Callable[[Tensor], Sequence[Tensor]] | None = None
+) -> list[Tensor]:
+    """Every tensor that ``tensors`` need, each after its ``sources``, by default its inputs, in a fixed order."""
     done: dict[Tensor, None] = {}
     stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(tensors))]
     entered: set[Tensor] = set()
@@ -333,7 +335,8 @@ def topological_order(tensors: Iterable[Tensor]) -> list[Tensor]:
         elif tensor not in entered:
             entered.add(tensor)
             stack.append((tensor, True))
-            stack.extend((t, False) for t in reversed(tensor.inputs))
+            own = tensor.inputs if sources is None else sources(tensor)
+            stack.extend((t, False) for t in reversed(own))
     return list(done)
 
 

@@ -53,7 +53,7 @@ from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.tensors.copies import Extended
-from jaxte.tensors.tensor import Compute, Extern, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
 
 _RULES = Rules(select=select_value, reduce=reduce_value, gather=gather_value, total=chained)
 _LONGEST_FORMULA = 600
@@ -79,7 +79,8 @@ def lower(
     own = names.new(name)
     given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
-    order = _needed(results, idents)
+    # without what lies behind given tensors
+    order = topological_order(results, lambda tensor: () if tensor in idents else tensor.inputs)
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
     lowering = _Lowering(Shared(names, Printer(sizes), policy, _RULES), name, params, returned)
@@ -220,23 +221,6 @@ def _constant(tensor: Compute, number: Node) -> Node:
     if not tensor.axes:
         return Typed(number, tensor.dtype)
     return Full(tuple(a.hi for a in tensor.axes), number, tensor.dtype)
-
-
-def _needed(results: Sequence[Tensor], given: Mapping[Tensor, str]) -> list[Tensor]:
-    """The tensors to compute, each after what it reads, without what lies behind ``given`` tensors."""
-    done: dict[Tensor, None] = {}
-    entered: set[Tensor] = set()
-    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(results))]
-    while stack:
-        tensor, ready = stack.pop()
-        if ready:
-            done[tensor] = None
-        elif tensor not in entered:
-            entered.add(tensor)
-            stack.append((tensor, True))
-            if tensor not in given:
-                stack.extend((t, False) for t in reversed(tensor.inputs))
-    return list(done)
 
 
 # --- sizes
