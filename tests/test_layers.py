@@ -69,6 +69,7 @@ LAYERS = (
     "planning.density",
     "planning.terms",
     "planning.contraction",
+    "planning.digits",
     "planning.distribution",
     "planning.strides",
     "planning.graph",

@@ -51,8 +51,8 @@ DEFINITIONS: dict[str, tuple[Callable[..., te.Tensor], Shapes]] = {
     "short": (short, ((2, 8, 64), (8, 4))),
     "periodic": (periodic, ((2, 64, 8), (3, 8, 16))),
 }
-# of the definition and the respelling, what it costs beside the best: taps in two digits, or with channels as one number, are no convolution yet
-OPEN = {("causal", "split"): 8.0, ("causal", "merged"): 3.0}
+# of the definition and the respelling, what it costs beside the best
+OPEN: dict[tuple[str, str], float] = {}
 
 
 def counted(inputs: list[Any], tensor: te.Tensor, arrays: list[np.ndarray], head: np.ndarray) -> Any:

@@ -30,7 +30,7 @@ from jaxte.tensors.tensor import Compute
 _SPOILT = Const(nan)
 _PER_ELEMENT = 4  # operations that an element of an intermediate costs, written and read
 _WORTH = 1.3  # how much less a plan has to cost to be taken
-_MOST_AXES = 4  # up to which all subsets are tried as what to sum first
+MOST_AXES = 4  # up to which all subsets are tried as what to sum first
 EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
 
@@ -209,7 +209,7 @@ def _elementwise(rest: Sum) -> float:
 
 
 def _subsets(axes: Sequence[Axis]) -> Iterator[tuple[Axis, ...]]:
-    sizes = range(1, len(axes) + 1) if len(axes) <= _MOST_AXES else (1, len(axes))
+    sizes = range(1, len(axes) + 1) if len(axes) <= MOST_AXES else (1, len(axes))
     for size in sizes:
         yield from combinations(axes, size)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.expr import Expr, Read, Reduce
+from jaxte.lang.expr import Call, Expr, Read, Reduce, call
+from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lower.match.product import is_zero
 from jaxte.planning.contraction import planned_sum
+from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.strides import with_frames
+from jaxte.sets.domain import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
@@ -39,11 +43,25 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        parts = [with_frames(part, tensor.axes) for part in distributed(node, tensor.axes)]
+        whole = with_whole_axes(_under_conditions(node))
+        parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
         if new is not node:
             table[node] = new
     return substitute(body, table)
+
+
+def _under_conditions(node: Reduce) -> Reduce:
+    """A sum of choices between a value and zero as a sum of the value where it is chosen, if positions decide that."""
+    where, expr = node.where, node.exprs[0]
+    while node.reducer.name == "sum" and isinstance(expr, Call) and expr.op is SELECT:
+        test, taken, other = expr.args
+        if is_zero(taken):
+            test, taken, other = call(NOT, test), other, taken
+        if not is_zero(other) or taken.dtype != expr.dtype or not is_decidable(test):
+            break
+        where, expr = call(AND, where, test), taken
+    return node if expr is node.exprs[0] else Reduce(node.reducer, (expr,), node.axes, where, node.position)
 
 
 def with_body(tensor: Compute, body: Expr) -> Compute:

@@ -1,0 +1,56 @@
+"""Axes that are digits of one number are one axis, and an axis of which digits are read is two."""
+
+from __future__ import annotations
+
+import jaxte as te
+from jaxte.lang.expr import Reduce
+from jaxte.planning.digits import with_whole_axes
+
+X = te.placeholder((200,), name="X")
+W = te.placeholder((12,), name="W")
+M = te.placeholder((3, 4), name="M")
+
+
+def summed(element: object, *axes: te.Axis, where: te.Expr | None = None) -> Reduce:
+    given = {} if where is None else {"where": where}
+    body = te.compute((9,), lambda i: te.sum(element(i), axis=list(axes), **given), "y").body  # type: ignore[operator]
+    assert isinstance(body, Reduce)
+    return body
+
+
+h, low = te.reduce_axis((0, 3), "h"), te.reduce_axis((0, 4), "low")
+f = te.reduce_axis((0, 12), "f")
+
+
+def test_digits_are_joined() -> None:
+    node = summed(lambda i: X[5 * i + 4 * h + low + 2] * W[4 * h + low], h, low)
+    found = with_whole_axes(node)
+    assert [a.extent.value for a in found.axes] == [12]  # type: ignore[attr-defined]
+    assert repr(found) == "sum(X[5 * i + low + 2] * W[low] for low in [0, 12))"
+
+
+def test_conditions_go_along() -> None:
+    node = summed(lambda i: X[4 * h + low] * W[4 * h + low], h, low, where=4 * h + low >= 3)
+    assert repr(with_whole_axes(node)) == "sum(X[low] * W[low] for low in [0, 12) where low - 3 >= 0)"
+
+
+def test_axes_that_something_else_depends_on_stay() -> None:
+    for node in (
+        summed(lambda i: X[4 * h + low] * M[h, low], h, low),
+        summed(lambda i: X[5 * h + low], h, low),
+        summed(lambda i: X[4 * h + low], h, low, where=low >= 2),
+    ):
+        assert with_whole_axes(node) is node
+
+
+def test_digits_of_one_axis_are_two() -> None:
+    node = summed(lambda i: M[f // 4, f % 4] * X[i + f], f)
+    assert repr(with_whole_axes(node)) == (
+        "sum(M[f_high, f_low] * X[4 * f_high + i + f_low] for f_high in [0, 3), f_low in [0, 4))"
+    )
+
+
+def test_digits_that_do_not_divide_the_axis_stay() -> None:
+    g = te.reduce_axis((0, 11), "g")
+    node = summed(lambda i: M[g // 4, g % 4] * X[i + g], g)
+    assert with_whole_axes(node) is node
