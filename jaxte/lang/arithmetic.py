@@ -12,7 +12,7 @@ from typing import Any
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
-from jaxte.lang.interning import Scalar, intern, interned, plain_number, unpicklable
+from jaxte.lang.interning import Scalar, intern, nodes, plain_number, unpicklable
 from jaxte.lang.operators import (
     AND,
     COMPARISONS,
@@ -176,7 +176,7 @@ def apply(op: Op, *args: Any) -> Any:
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
     exprs = tuple([as_expr(a) for a in args])
-    if (known := interned(Call, op.name, op.result, *map(id, exprs))) is not None:
+    if (known := nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
         return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")

@@ -8,23 +8,19 @@ from weakref import WeakValueDictionary
 
 Scalar = bool | int | float | complex
 
-_nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+# by class and what they are made of; `call` looks here itself, which is most of its work
+nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _lock = threading.RLock()
-
-
-def interned(*key: Any) -> Any:
-    """The node of the class and key ``key``; None if there is none."""
-    return _nodes.get(key)
 
 
 def intern(cls: type, key: tuple[Any, ...], fields: dict[str, Any]) -> Any:
     """The one node of class ``cls`` under ``key``; made from ``fields`` if it does not exist yet."""
     key = (cls, *key)
     with _lock:
-        node = _nodes.get(key)
+        node = nodes.get(key)
         if node is None:
             node = new_node(cls, fields)
-            _nodes[key] = node
+            nodes[key] = node
     return node
 
 
