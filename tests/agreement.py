@@ -189,7 +189,8 @@ def program(p: Pullback, residuals: bool, by_jax: bool) -> Callable[..., Any]:
         if own is not None:
             value, adjoints = pullback(own, arrays, head)
         else:
-            at = {**dict(zip(inputs, arrays, strict=True)), p.head: head}
+            # adjoints may name tensors that the value does not read, in the branch of a choice that is never taken
+            at = {**p.feeds, **dict(zip(inputs, arrays, strict=True)), p.head: head}
             adjoints = backward(*(at[t] for t in needed))
             value = None if by_jax else forward(*arrays)
         adjoints = adjoints if isinstance(adjoints, tuple) else (adjoints,)
