@@ -32,8 +32,7 @@ def with_known_values(planned: Tiling) -> Tiling:
             continue
         body = _reading(item, known)
         if body is not item.body:
-            renewed = Compute(item.name, item.axes, body)
-            renewed.facts = item.facts
+            renewed = item.renewed(body)
             new[original.get(item, item)] = renewed
             order.append(renewed)
             continue
