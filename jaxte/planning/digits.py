@@ -41,12 +41,23 @@ def _joined(node: Reduce) -> Iterator[Reduce | None]:
     """Two axes as one: ``t`` for ``n * high + low``, if nothing else depends on them."""
     for high, low in permutations(node.axes, 2):
         n = _extent(low)
-        if n is None or _extent(high) is None or n < 2:
+        if n is None or _extent(high) is None or n < 2 or not _stand_together(node, high, low):
             continue
         start = n * high.lo + low.lo
         whole = Axis(low.name, normal(start), normal(n * (high.hi - 1) + low.hi), reduction=True)
         made = _over(node, {low: whole - n * high}, {high: (), low: (whole,)})
         yield None if made is None or _depends(made, high) else made
+
+
+def _stand_together(node: Reduce, high: Axis, low: Axis) -> bool:
+    """Whether no index of sums of axes has one of them without the other, which would remain."""
+    for index in (i for read in reads_of(*node.exprs) for i in read.indices):
+        free = free_axes(index)
+        if (high in free) != (low in free) and not any(
+            isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(index)
+        ):
+            return False
+    return True
 
 
 def _apart(node: Reduce) -> Iterator[Reduce | None]:
