@@ -56,7 +56,7 @@ def test_digits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "steps"), [("residual_digits", 50), ("window_transformer", 10)])
+@pytest.mark.parametrize(("name", "steps"), [("residual_digits", 40), ("window_transformer", 10)])
 def test_networks_learn_as_in_equinox(name: str, steps: int, tmp_path: Path) -> None:
     """The short form of `make examples`: the losses of both sides, step by step, and half of the memory."""
     picture = tmp_path / "losses.png"

@@ -43,10 +43,12 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        whole = with_whole_axes(_under_conditions(node))
+        chosen = _under_conditions(node)
+        whole = with_whole_axes(chosen)
         parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
-        if new is not node:
+        # a choice among products that nothing is gained by stays one: what it leaves out, which may be infinite, is not multiplied by zero
+        if new is not chosen or (chosen is not node and len(reads_of(*chosen.exprs)) == 1):
             table[node] = new
     return substitute(body, table)
 

@@ -236,10 +236,9 @@ def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
     """An operand of an operation with ``beside``: arrays are constants, of its dtype where they have NumPy's default of the kind."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (list, tuple)):
-        value = _values(value, "constant")
-    if not getattr(value, "shape", ()):
+    if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
         return as_expr(value)
+    value = _values(value, "constant")
     kind = dtypes.dtype_name(value.dtype)
     alike = dtypes.is_float(kind) == dtypes.is_float(beside.dtype) or dtypes.is_integer(kind)
     return of_array(value, "constant", beside.dtype if kind in _DEFAULTS and alike else None)
