@@ -28,8 +28,6 @@ REASONS = {
     "prod": "products before and after each element, which are exact beside zeros",
     "prod.first": "products before and after each element, which are exact beside zeros",
     "nms": "overlaps of all pairs are made at once, not those of one box after the other",
-    "tensordot": "an operand in the order of the other's dimensions",
-    "correlation": PADDED,
 }
 _SLACK, _BYTES = 1.05, 8192
 
