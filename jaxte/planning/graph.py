@@ -43,19 +43,22 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        chosen = _under_conditions(node)
-        whole = with_whole_axes(chosen)
+        whole = with_whole_axes(_under_conditions(node))
         parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
-        # a choice among products that nothing is gained by stays one: what it leaves out, which may be infinite, is not multiplied by zero
-        if new is not chosen or (chosen is not node and len(reads_of(*chosen.exprs)) == 1):
+        if new is not node:
             table[node] = new
     return substitute(body, table)
 
 
 def _under_conditions(node: Reduce) -> Reduce:
-    """A sum of choices between a value and zero as a sum of the value where it is chosen, if positions decide that."""
+    """A sum of choices between a value and zero as a sum of the value where it is chosen, if positions decide that.
+
+    Not of products of several tensors: a factor that a choice leaves out, and which may be infinite, would be multiplied by zero.
+    """
     where, expr = node.where, node.exprs[0]
+    if len(reads_of(expr)) > 1:
+        return node
     while node.reducer.name == "sum" and isinstance(expr, Call) and expr.op is SELECT:
         test, taken, other = expr.args
         if is_zero(taken):

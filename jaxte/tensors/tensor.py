@@ -233,15 +233,17 @@ def elementwise(op: Op, args: Sequence[Any]) -> Compute:
 
 
 def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
-    """An operand of an operation with ``beside``: arrays are constants, of its dtype where they have NumPy's default of the kind."""
+    """An operand of an operation with ``beside``: arrays are constants, which promote as in JAX; lists do as their numbers would."""
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
         return as_expr(value)
-    value = _values(value, "constant")
-    kind = dtypes.dtype_name(value.dtype)
-    alike = dtypes.is_float(kind) == dtypes.is_float(beside.dtype) or dtypes.is_integer(kind)
-    return of_array(value, "constant", beside.dtype if kind in _DEFAULTS and alike else None)
+    values = _values(value, "constant")
+    kind = dtypes.dtype_name(values.dtype)
+    if isinstance(value, (list, tuple)):
+        own = (_DEFAULTS.get(kind, kind), kind in _DEFAULTS)
+        return of_array(values, "constant", dtypes.promote([(beside.dtype, False), own])[0])
+    return of_array(values, "constant", kind if beside.dtype in _DEFAULTS else None)
 
 
 # --- arrays of numbers
@@ -250,9 +252,9 @@ def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
 def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
     """See :func:`jaxte.tensors.constants.constant`."""
     values = _values(array, name)
-    own = dtypes.dtype_name(values.dtype if dtype is None else dtype)
-    kind = _DEFAULTS.get(own, own) if dtype is None else own
-    values = values.astype(kind)
+    own = dtypes.dtype_name(values.dtype)
+    kind = _DEFAULTS.get(own, own) if dtype is None else dtypes.dtype_name(dtype)
+    values = _of_dtype(values, kind, name)
     if values.size > LONGEST_LITERAL:
         held = _Held(_Array(values))
         return Extern(name, values.shape, kind, held.fn, (), 0, held)
@@ -268,11 +270,32 @@ def _values(array: Any, name: str) -> np.ndarray:
         raise DefinitionError(f"te.constant {name}: {error}; give rows of equal lengths") from None
     except DtypeError as error:
         raise DtypeError(f"te.constant {name}: {error}; give an array of numbers") from None
-    except Exception:
+    except TypeError:  # what JAX raises for arrays that are traced, and NumPy for what it cannot take
         raise DefinitionError(
             f"te.constant {name}: {described(array)} has no values yet; make it an argument of the function"
         ) from None
     return values
+
+
+def _of_dtype(values: np.ndarray, kind: str, name: str) -> np.ndarray:
+    """``values`` as ``kind``, which has to hold them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = values.astype(kind)
+    if (
+        kind == "float16" or values.dtype.kind not in "iuf"
+    ):  # overflow at 65504 is what float16 is chosen with
+        return own
+    if kind in dtypes.INTEGER_LIMITS:
+        lo, hi = dtypes.INTEGER_LIMITS[kind]
+        lost, wide = ~((values >= lo) & (values <= hi)), "int64"
+    else:
+        lost, wide = np.isinf(own) & np.isfinite(values), "float64"
+    if lost.any():
+        raise DtypeError(
+            f"te.constant {name}: the element {values[lost][0]} is beyond the numbers of {kind}; "
+            f'give te.constant(..., dtype="{wide}"), or smaller numbers'
+        )
+    return own
 
 
 def _chosen(values: np.ndarray, at: Sequence[Expr], dtype: str) -> Expr:

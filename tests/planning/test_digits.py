@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import jaxte as te
 from jaxte.lang.expr import Reduce
 from jaxte.planning.digits import with_whole_axes
@@ -54,3 +56,14 @@ def test_digits_that_do_not_divide_the_axis_stay() -> None:
     g = te.reduce_axis((0, 11), "g")
     node = summed(lambda i: M[g // 4, g % 4] * X[i + g], g)
     assert with_whole_axes(node) is node
+
+
+def test_what_a_choice_of_products_leaves_out_may_be_nan() -> None:
+    """As the documentation promises of a te.select around a whole product, also where its axes are joined to one."""
+    W, x = te.placeholder((12, 12), name="W"), te.placeholder((12,), name="x")
+    k = 4 * h + low
+    y = te.compute((12,), lambda i: te.sum(te.select(k <= i, W[i, k] * x[k], 0.0), axis=[h, low]), "y")
+    values = np.ones(12, "float32")
+    values[10:] = np.nan
+    feeds = {W: np.ones((12, 12), "float32"), x: values}
+    np.testing.assert_array_equal(te.evaluate(y, feeds), [*range(1, 11), np.nan, np.nan])

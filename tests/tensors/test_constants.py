@@ -84,3 +84,64 @@ def test_integers_of_a_table_are_positions(rng: np.random.Generator) -> None:
     own = te.function(lambda X: te.compute((4,), lambda i: X[order[i]], "y"))
     np.testing.assert_array_equal(own(x), x[[2, 0, 1, 1]])
     np.testing.assert_allclose(jax.grad(lambda x: (own(x) * jnp.arange(4.0)).sum())(x), [1.0, 5.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bfloat16", "float16", "float32", "bool"])
+@pytest.mark.parametrize("beside", ["bool", "int8", "int64", "uint16", "float16", "float32", "float64"])
+def test_arrays_promote_as_in_jax(dtype: str, beside: str) -> None:
+    """Without 64-bit types, as jax.numpy does; an array is never made smaller than its numbers."""
+    array = np.array([1, 0]).astype(beside)
+    x = te.placeholder((2,), dtype, name="x")
+    assert (x * array).dtype == (array * x).dtype == (jnp.ones(2, dtype) * array).dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "expected"),
+    [
+        ("int8", [1, 2], "int8"),
+        ("float16", [1.5], "float16"),
+        ("int8", [1.5], "float32"),
+        ("float64", [1], "float64"),
+    ],
+)
+def test_lists_promote_as_their_numbers(dtype: str, numbers: list[float], expected: str) -> None:
+    assert (te.placeholder((len(numbers),), dtype, name="x") + numbers).dtype == expected
+
+
+def test_beside_64_bits_nothing_is_narrowed() -> None:
+    x = te.placeholder((1,), "float64", name="x")
+    assert te.interpret(x + np.array([1e-12]), {x: np.ones(1)})[0] == 1 + 1e-12
+    n = te.placeholder((1,), "int64", name="n")
+    assert (n + np.array([2**40])).dtype == "int64"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: te.constant(np.array([1, 2**40]), "G"),
+            'G: the element 1099511627776 .* int32; .* dtype="int64"',
+        ),
+        (
+            lambda: te.constant([300], "G", dtype="int8"),
+            'the element 300 is beyond the numbers of int8; .* dtype="int64"',
+        ),
+        (lambda: te.constant([-1], dtype="uint8"), "the element -1 is beyond the numbers of uint8"),
+        (
+            lambda: te.constant([float("nan")], dtype="int32"),
+            "the element nan is beyond the numbers of int32",
+        ),
+        (lambda: te.constant(np.array([1e300]), "G"), 'the element 1e\\+300 .* float32; .* dtype="float64"'),
+        (
+            lambda: te.placeholder((1,), "int8", name="x") * [1000],
+            "the element 1000 is beyond the numbers of int8",
+        ),
+    ],
+)
+def test_numbers_that_a_dtype_does_not_hold(make: Any, message: str) -> None:
+    with pytest.raises(te.DtypeError, match=message):
+        make()
+
+
+def test_infinities_are_kept() -> None:
+    assert te.constant([float("inf"), -1.0]).dtype == "float32"
