@@ -93,6 +93,21 @@ def test_links_lead_to_files() -> None:
             assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+_PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:\.(?:py|json)|/))`|python (?:-m )?((?:\w+/)*\w+\.py)")
+_FOLDERS = ("jaxte", "tests", "benchmarks", "examples", "docs")
+
+
+def test_files_that_pages_name_exist() -> None:
+    """A page may leave out the first folders of a path."""
+    found = [path.relative_to(ROOT) for folder in _FOLDERS for path in (ROOT / folder).rglob("*.*")]
+    files = {f"/{path.as_posix()}" for path in found}
+    known = {file[at:] for file in files for at, c in enumerate(file) if c == "/"}
+    known |= {folder[: at + 1] for folder in known for at, c in enumerate(folder) if c == "/"}
+    for page in [ROOT / "CONTRIBUTING.md", *PAGES]:
+        for m in _PATH.finditer(page.read_text(encoding="utf-8")):
+            assert f"/{m[1] or m[2]}" in known, f"{page.name}: {m[1] or m[2]} is nowhere"
+
+
 def test_the_reference_has_every_public_name() -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\w+", page))
