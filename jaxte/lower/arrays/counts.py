@@ -10,7 +10,7 @@ from math import log2, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
-from jaxte.lower.arrays import data, elementwise, loops, products, reductions
+from jaxte.lower.arrays import data, elementwise, loops, products, reductions, steps, views
 from jaxte.lower.arrays.node import Node, known, nodes_below
 
 Size = Callable[[Expr], int]
@@ -75,6 +75,41 @@ def flops(node: Node, size: Size = at_least) -> float:
     return 0.0
 
 
+def reordered(node: Node, size: Size = at_least) -> int:
+    """The elements that are written once more because they stand in another order than what reads them needs.
+
+    A product of matrices has what both factors share first, then what is one factor's own beside what is summed, and its result has
+    them in this order. Dimensions of one element stand anywhere.
+    """
+    match node:
+        case views.View(step=steps.Transpose(order)):
+            extents = [size(e) for e in node.shape]
+            long = [n for n, extent in zip(order, extents, strict=True) if extent > 1]
+            return 0 if long == sorted(long) else prod(extents)
+        case products.Einsum(spec, (lhs, rhs)):
+            inputs, _, out = spec.partition("->")
+            first, second = inputs.split(",")
+            pairs = zip(first + second, (*lhs.shape, *rhs.shape), strict=True)
+            return _reordered(first, second, out, {letter: size(e) for letter, e in pairs})
+    return 0
+
+
+def _reordered(lhs: str, rhs: str, out: str, extents: dict[str, int]) -> int:
+    """The same for the product of two factors, by their letters."""
+    lhs, rhs, out = ("".join(c for c in own if extents[c] > 1) for own in (lhs, rhs, out))
+    shared = "".join(c for c in lhs if c in rhs and c in out)
+    summed = "".join(c for c in lhs if c in rhs and c not in out)
+    own = ["".join(c for c in factor if c in out and c not in shared) for factor in (lhs, rhs)]
+
+    def moved(letters: str, *orders: str) -> int:
+        return 0 if letters in orders else prod(extents[c] for c in letters)
+
+    factors = [
+        moved(f, shared + o + summed, shared + summed + o) for f, o in zip((lhs, rhs), own, strict=True)
+    ]
+    return sum(factors) + moved(out, shared + "".join(own), shared + "".join(reversed(own)))
+
+
 def window(node: products.Convolution) -> dict[str, Expr]:
     """What each element of a convolution meets: the kernel's extents by letter, but for its output features."""
     extents = zip(node.dimensions[1], node.rhs.shape, strict=True)
@@ -121,6 +156,11 @@ def _outside(roots: Iterable[Node]) -> Iterator[Node]:
             seen.add(node)
             yield node
             stack += node.operands[:-1] if isinstance(node, loops.Each) else node.operands
+
+
+def total_reordered(roots: Iterable[Node], size: Size = at_least) -> int:
+    """The elements that are written once more in all that ``roots`` are made of."""
+    return sum(reordered(node, size) * times for node, times in in_turns(*roots))
 
 
 def total_flops(roots: Iterable[Node], size: Size = at_least, *kinds: type[Node]) -> float:

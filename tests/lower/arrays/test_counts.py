@@ -6,7 +6,7 @@ import pytest
 
 from jaxte.lang.expr import Expr, Var, as_expr
 from jaxte.lang.operators import ADD
-from jaxte.lower.arrays.counts import bytes_of, flops, held_bytes, in_turns, points, total_flops
+from jaxte.lower.arrays.counts import bytes_of, flops, held_bytes, in_turns, points, reordered, total_flops
 from jaxte.lower.arrays.data import Scatter
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name, Number
@@ -14,7 +14,7 @@ from jaxte.lower.arrays.loops import Each, Parts, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution, Einsum, Tensordot
 from jaxte.lower.arrays.reductions import Reduced, ReduceWindow
-from jaxte.lower.arrays.steps import Index, Range
+from jaxte.lower.arrays.steps import Index, Range, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.cost.work import extent_of
 
@@ -57,6 +57,26 @@ def test_bytes() -> None:
     assert held_bytes(doubled) == 0  # it is part of what reads it
     assert held_bytes(Stacked((X, X), 0)) == 192
     assert held_bytes(Einsum("ij,jk->ik", (doubled, Y))) == 96  # the factor, which is more than the product
+
+
+THREE, SQUARE, ONE_WIDE = name("T", 2, 4, 6), name("S", 6, 6), name("O", 4, 1, 6)
+REORDERED: list[tuple[Node, int]] = [
+    (Einsum("ij,jk->ik", (X, Y)), 0),
+    (Einsum("ij,jk->ki", (X, Y)), 0),  # the factors exchanged
+    (Einsum("ij,kj->ik", (X, SQUARE)), 0),  # the second factor transposed, which products of matrices take
+    (Einsum("bij,jk->bik", (THREE, Y)), 0),  # rows of b and i
+    (Einsum("bij,jk->bki", (THREE, Y)), 2 * 4 * 5),  # the result
+    (Einsum("bij,ik->bjk", (THREE, name("Z", 4, 3))), 2 * 4 * 6),  # what is summed stands in the middle
+    (Einsum("bij,bik->bjk", (THREE, name("Z", 2, 4, 3))), 0),  # and here it does not
+    (Einsum("ioj,jk->iok", (ONE_WIDE, Y)), 0),
+    (View(X, Transpose((1, 0))), 24),
+    (View(ONE_WIDE, Transpose((1, 0, 2))), 0),
+]
+
+
+@pytest.mark.parametrize(("node", "elements"), REORDERED, ids=lambda n: getattr(n, "spec", None))
+def test_elements_that_change_places(node: Node, elements: int) -> None:
+    assert reordered(node) == elements
 
 
 def test_a_symbolic_extent_counts_as_it_is_asked_for() -> None:

@@ -104,6 +104,27 @@ def test_dense_convolutions_are_xla_s() -> None:
         assert forms_of(tensors) == ["convolution"] * 3
 
 
+@pytest.mark.parametrize("channels", [32, 64])
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("taps", "dilation"), [(2, 2), (3, 1)])
+def test_what_a_matrix_along_diagonals_transposes_counts(
+    channels: int, before: bool, taps: int, dilation: int
+) -> None:
+    """Causal convolutions of one dimension: laying the operands out takes as long as the products."""
+    n, reach = 2048, dilation * (taps - 1)
+    x = te.placeholder((4, n if before else n + reach, channels), name="x")
+    w = te.placeholder((taps, channels, channels), name="w")
+    k, c = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, channels), "c")
+
+    def element(b, t, o):
+        at = t + dilation * k - (reach if before else 0)
+        return te.sum(x[b, at, c] * w[k, c, o], axis=[k, c], where=at >= 0 if before else None)
+
+    y = te.compute((4, n, channels), element, "y")
+    both = te.differentiate(y, (x, w), head=te.placeholder(y.shape, name="H"))
+    assert set(forms_of([y, *both])) == {"convolution"}
+
+
 def transposed(x: te.Tensor, w: te.Tensor, stride: int) -> te.Tensor:
     """Y[n, o, i] = sum of x[n, c, (i + p - 2) / stride] * w[o, c, p] where that is a whole number inside x."""
     c, p = te.reduce_axis((0, x.shape[1]), "c"), te.reduce_axis((0, w.shape[2]), "p")

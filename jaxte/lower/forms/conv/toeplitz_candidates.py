@@ -8,19 +8,19 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
-from jaxte.lang.identity import among
-from jaxte.lower.arrays.counts import total_flops
+from jaxte.lang.identity import among, identical
+from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
 from jaxte.lower.code.dry import Dry, on_names
-from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work, extent_of, points
 from jaxte.lower.forms.conv.recognise import Matched
-from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, recognise_toeplitz
+from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
 from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
 
 MATRIX = "Toeplitz matrix"
@@ -60,19 +60,27 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     written = laid_out if spec.kind == OUT else max(entries, laid_out // 2)
     matrix = float(written * prod(extents[a] for a in roles if isinstance(a, Axis)))
     dry = Dry()
-    made = dry.roots(toeplitz_source(spec, on_names(spec.operands), dry))
+    made = list(dry.roots(toeplitz_source(spec, on_names(spec.operands), dry)))
     flops = total_flops(made, extent_of, Einsum)
+    again = total_reordered(made, extent_of) + sum(_transposed(own) for own in (spec.lhs, spec.rhs))
     width = dtypes.width(spec.lhs.dtype)
     groups = prod(
         e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
     )
     own = Work(
         dot=flops * (1 + NARROW / _narrowest(spec, extents)),
-        stream=width * matrix,
+        stream=width * (matrix + 2.0 * again),
         kernel=groups + 1,
         temporaries=width * matrix,
     )
     return own + Work(tap=matrix) if spec.kind == OUT else own
+
+
+def _transposed(operand: Array) -> int:
+    """The elements of an operand whose axes are in another order than in what it reads."""
+    there = [a for a in order_of_reads(operand.body, ()) if among(a, operand.axes)]
+    here = [a for a in operand.axes if among(a, there)]
+    return 0 if identical(here, there) else points(operand.axes)
 
 
 def _narrowest(spec: ToeplitzSpec, extents: dict[Axis, int]) -> int:
