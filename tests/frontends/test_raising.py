@@ -247,3 +247,18 @@ def test_side_effects_stay_in_order(u: Any, capsys: pytest.CaptureFixture[str]) 
     jax.block_until_ready(te.grad(f)(u))
     jax.effects_barrier()
     assert capsys.readouterr().out.split() == ["before", "after"]
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
+def test_keys_that_are_traced(make: Any) -> None:
+    """As an argument of the function, and as what it closes over."""
+    x = jnp.arange(5.0)
+
+    def f(key: Any, x: Any) -> Any:
+        return jnp.sum(jax.random.normal(key, (5,)) * jnp.exp(x) * jnp.roll(x, 1))
+
+    expected = jax.grad(f, 1)(make(0), x)
+    for gradient in (te.grad(f, 1), jax.grad(te.adjoint(f, everything=True), 1)):
+        np.testing.assert_allclose(jax.jit(gradient)(make(0), x), expected, rtol=1e-6)
+    closed = jax.jit(lambda key: te.grad(lambda x: f(key, x))(x))
+    np.testing.assert_allclose(closed(make(0)), expected, rtol=1e-6)

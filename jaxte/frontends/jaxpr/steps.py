@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 from jax.extend.core import Literal
 
@@ -158,11 +159,12 @@ def _label(eqn: Any) -> str:
 
 def known_array(value: Any) -> Any:
     """The content of a constant, where it is there and small enough to be looked at."""
-    if isinstance(value, (np.ndarray, np.generic, int, float, bool)) or (
-        hasattr(value, "is_fully_addressable")
-        and hasattr(value, "addressable_shards")
-        and value.is_fully_addressable
-    ):
+    if isinstance(value, jax.core.Tracer):  # asking a traced key where it lies is an error
+        return None
+    is_there = (
+        isinstance(value, jax.Array) and value.is_fully_addressable and hasattr(value, "addressable_shards")
+    )
+    if is_there or isinstance(value, (np.ndarray, np.generic, int, float, bool)):
         try:
             if np.size(value) <= 1 << 20 and np.dtype(getattr(value, "dtype", type(value))).kind in "biuf":
                 return np.asarray(value)
