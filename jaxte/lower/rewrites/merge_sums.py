@@ -1,8 +1,11 @@
-"""Expensive functions that the terms of sums have in common: ``sum of (k * a + k * b)``, ``(sum of k * a) - (sum of k * b)``.
+"""What the terms of sums have in common: ``sum of (k * a + k * b)``, ``(sum of k * a) - (sum of k * b)``.
 
 Sums over the same positions that share a factor like ``k = exp(...)`` become one sum of ``k`` times what is left of all terms. Adjoints
 of ``sum of k(x[i + p]) * x[i + p]`` are of this kind: ``k`` is differentiated to itself. XLA evaluates a function again for each
 loop that it stands in, and keeps what stands in one loop several times in memory.
+
+Products of matrices that share one of them are one product, ``(A + B) @ x`` for ``A @ x + B @ x``, where there are many fewer elements to add
+than products to make: the adjoint of ``x.T @ x`` is ``(H + H.T) @ x``.
 """
 
 from __future__ import annotations
@@ -11,14 +14,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, Product, is_zero, multiplied, product_of
 from jaxte.lower.match.sums import Signed, added, signed_terms
 from jaxte.lower.rewrites.hoist_common_factors import without
+
+_WORTH_ADDING = 8  # products in which each element of what is added stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +93,12 @@ def _joined(members: Sequence[_Sum]) -> Expr | None:
         products += [(product_of(term), own.sign * sign) for term, sign in signed_terms(body)]
     if not 1 < len(products) <= MOST_COPIES or any(_is_conditional(p) for p, _ in products):
         return None
-    common = Counter(f for f in products[0][0].factors if not f.inverse and expensive_calls([f.expr]))
+    common = Counter(f for f in products[0][0].factors if not f.inverse and not isinstance(f.expr, Const))
     for product, _ in products[1:]:
         common &= Counter(product.factors)
     shared = list(common.elements())
+    if not _is_matrix_product(shared, products, first):
+        shared = [f for f in shared if expensive_calls([f.expr])]
     if not shared:
         return None
     rests = [_with_number(without(p.factors, shared), sign) for p, sign in products]
@@ -103,6 +112,19 @@ def _joined(members: Sequence[_Sum]) -> Expr | None:
     if members[0].condition is not TRUE:
         result = call(SELECT, members[0].condition, result, Const(0.0))
     return result
+
+
+def _is_matrix_product(
+    shared: Sequence[Factor], products: Sequence[tuple[Product, int]], node: Reduce
+) -> bool:
+    """Whether what is left of each of ``products`` is an array, the same axes in all, that takes much less to add than to multiply."""
+    if len(products) < 2 or not shared or not dtypes.is_inexact(node.dtype):
+        return False
+    over = {a for f in shared for a in free_axes(f.expr)}
+    rests = [{a for f in without(p.factors, shared) for a in free_axes(f.expr)} for p, _ in products]
+    summed = [a for a in node.axes if a in over and a in rests[0]]
+    apart = points(over - rests[0]) >= _WORTH_ADDING and points(rests[0] - over) > 1
+    return bool(summed) and apart and all(own == rests[0] for own in rests)
 
 
 def _is_conditional(product: Product) -> bool:

@@ -73,7 +73,7 @@ DISJOINT_TERMS = Rewrite(
 SHARED_CALLS = Rewrite(
     "shared calls",
     lambda body, at: with_shared_calls(body),
-    "an expensive factor of several sums is computed once",
+    "an expensive factor of several sums is computed once, and products with one matrix are one product",
 )
 CHOICE_OUTSIDE = Rewrite(
     "choice outside",

@@ -187,6 +187,26 @@ def test_other_sums_stay_apart(name: str) -> None:
     check(APART[name])
 
 
+def test_the_adjoint_of_a_product_with_itself_is_one_product() -> None:
+    X = te.placeholder((2, 9, 20), name="X")
+    k = te.reduce_axis((0, 20), "k")
+    gram = te.compute((2, 9, 9), lambda b, i, j: te.sum(X[b, i, k] * X[b, j, k], axis=k), "gram")
+    (dX,) = te.differentiate(gram, [X], te.placeholder(gram.shape, name="H"))
+    assert sums_of(dX) == 1 and text_of(dX).count("einsum") == 1
+    check(dX)
+
+
+@pytest.mark.parametrize("rows", [4, 40])
+def test_products_with_one_matrix_are_one_where_adding_takes_less(rows: int) -> None:
+    left = te.placeholder((rows, 8), name="left")
+    k, m = te.reduce_axis((0, 8), "k"), te.reduce_axis((0, 8), "m")
+    Y = element(
+        (rows, 7), lambda i, j: te.sum(left[i, k] * B[k, j], axis=k) - te.sum(D[m, j] * left[i, m], axis=m)
+    )
+    assert sums_of(Y) == (1 if rows > 8 else 2)
+    check(Y)
+
+
 def test_sums_behind_one_condition_are_joined() -> None:
     k, m = te.reduce_axis((0, 8), "k"), te.reduce_axis((0, 8), "m")
 
