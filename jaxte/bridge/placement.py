@@ -18,8 +18,8 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxte.bridge.program import Program
 from jaxte.tensors.alignment import alignment
 
-Places = tuple[NamedSharding, ...]
-"""The sharding of each result."""
+Places = tuple[NamedSharding | None, ...]
+"""The sharding of each result; None where it follows from the inputs."""
 
 
 def is_placed(aval: Any) -> bool:
@@ -39,7 +39,9 @@ def placed(shape: Sequence[Any], dtype: Any, like: Any, place: Any = None) -> An
     return like.update(shape=tuple(shape), dtype=np.dtype(dtype), weak_type=False, sharding=place)
 
 
-def places_of(program: Program, avals: Sequence[Any], shapes: Sequence[Sequence[Any]]) -> Places:
+def places_of(
+    program: Program, avals: Sequence[Any], shapes: Sequence[Sequence[Any]]
+) -> tuple[NamedSharding, ...]:
     """How the results are divided for inputs of these types."""
     mesh = next(a.sharding.mesh for a in avals if is_explicit(a))
     specs = {
@@ -77,8 +79,11 @@ def _names(entry: Any) -> tuple[Any, ...]:
 
 def with_axis(places: Places, at: Sequence[int | None], entry: Any) -> Places:
     """``places`` of results that have one more axis at the positions ``at``."""
-    found = []
+    found: list[NamedSharding | None] = []
     for place, position in zip(places, at, strict=True):
+        if place is None:
+            found.append(None)
+            continue
         entries = list(place.spec)
         if position is not None:
             entries.insert(position, entry)

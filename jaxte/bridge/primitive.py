@@ -40,7 +40,7 @@ def bind(program: Program, *arrays: Any, places: Places | None = None) -> list[A
     """The results of ``program``, as one call of the primitive.
 
     Args:
-        places: how the results are divided on a mesh of explicit axes, where that does not follow from the arrays.
+        places: how results are divided on a mesh of explicit axes, where that does not follow from the arrays.
     """
     return jaxte_p.bind(*equally_varying(arrays), program=program, places=places)  # type: ignore[no-any-return, no-untyped-call]
 
@@ -87,7 +87,9 @@ def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
         return [jax.core.ShapedArray(s, d) for s, d in zip(shapes, dtypes, strict=True)]
     if not is_explicit(like):
         return [placed(s, d, like) for s, d in zip(shapes, dtypes, strict=True)]
-    own = places_of(program, avals, shapes) if places is None else places
+    own = places or (None,) * len(shapes)
+    if None in own:
+        own = tuple(p or q for p, q in zip(own, places_of(program, avals, shapes), strict=True))
     return [placed(s, d, like, p) for s, d, p in zip(shapes, dtypes, own, strict=True)]
 
 
@@ -132,7 +134,7 @@ def _jvp(
         results = bind(program, *primals, places=places)
         return results, [_zero(r) for r in results]
     derivative = linearized(program, perturbed)
-    found = bind(derivative.saving, *primals, places=places if derivative.saving is program else None)
+    found = bind(derivative.saving, *primals, places=places and (*places, *(None,) * len(derivative.kept)))
     every = (*primals, *found)
     results = found[: len(program.results)]
     moved: list[Any] = [_zero(r) for r in results]

@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.sharding import NamedSharding, PartitionSpec
 
 import jaxte as te
 from jaxte.tensors.alignment import alignment
+from tests.transformations.functions import ROWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,3 +75,15 @@ def test_an_output_runs_along_the_dimensions_that_its_indices_follow() -> None:
         (((X, 0),), ((X, 1),), ((W, 2),)),
         (((X, 0),), ()),
     ]
+
+
+def test_second_derivatives_are_divided_as_the_first_where_more_is_saved() -> None:
+    """The gradient of a network saves tensors for its tangent; what it returns beside them keeps its division."""
+    mesh = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+    row = next(row for row in ROWS if row.name == "network")
+    x, *weights = row.arguments()
+    x = jax.device_put(x, NamedSharding(mesh, PartitionSpec(None, "d")))
+    loss = lambda x: jnp.sum(row.fn(x, *weights)["logits"] ** 2)  # noqa: E731
+    with jax.set_mesh(mesh):
+        found = jax.eval_shape(jax.jit(lambda x: jax.jvp(jax.grad(loss), (x,), (x,))), x)
+    assert [r.sharding.spec for r in found] == [PartitionSpec(None, "d")] * 2

@@ -71,6 +71,10 @@ def first_alone(f: Fn, args: Args) -> tuple[Fn, Any]:
     return lambda a: f(a, *args[1:]), args[0]
 
 
+def _grad(f: Fn, args: Args) -> Any:
+    return jax.grad(loss(f), floats(args))(*args)
+
+
 def _jvp(f: Fn, args: Args) -> Any:
     f, args = of_floats(float_results(f), args)
     return jax.jvp(f, args, moved(args))
@@ -225,6 +229,25 @@ def _named_sharding(f: Fn, args: Args) -> Any:
     return jax.jit(jax.grad(loss(f), floats(args)))(*placed)
 
 
+def _explicit(run: Fn, f: Fn, args: Args) -> Any:
+    """``run`` on the default mesh of ``jax.make_mesh``: two devices, if there are, divide the first argument."""
+    devices = jax.devices()[:2]
+    mesh = jax.make_mesh((len(devices),), ("d",), devices=devices)
+    assert mesh.axis_types == (AxisType.Explicit,)
+    with jax.set_mesh(mesh):
+        specs = [_divided(args[0], mesh), *(P() for _ in args[1:])]
+        placed = [jax.device_put(a, NamedSharding(mesh, spec)) for a, spec in zip(args, specs, strict=True)]
+        return jax.jit(lambda *args: run(f, args))(*placed)
+
+
+def _divided(a: Any, mesh: Any) -> P:
+    """The first axis that the mesh divides among its devices."""
+    for n, extent in enumerate(a.shape):
+        if extent % mesh.size == 0:
+            return P(*[None] * n, "d")
+    return P()
+
+
 def _pmap(f: Fn, args: Args) -> Any:
     g = jax.pmap(jax.grad(loss(f), floats(args)), devices=jax.devices()[:1])
     return g(*(a[None] for a in args))
@@ -336,6 +359,7 @@ class Column:
         dtype: of the float arguments.
         jit: whether the whole is compiled at once, which is quicker than piece by piece.
         needs: an attribute of the row without which there is nothing to do.
+        reference: what plain JAX does in its place where it cannot do the same.
     """
 
     name: str
@@ -343,13 +367,19 @@ class Column:
     dtype: str = "float32"
     jit: bool = True
     needs: str = ""
+    reference: Callable[[Fn, Args], Any] | None = None
+
+
+def _explicitly(what: str, run: Callable[[Fn, Args], Any]) -> Column:
+    """Beside plain JAX on one device: on such a mesh it refuses to pad, to slice and to take windows of what does not divide evenly."""
+    return Column(f"explicit mesh, {what}", partial(_explicit, run), jit=False, reference=run)
 
 
 COLUMNS = (
     Column("call", lambda f, args: f(*args), jit=False),
     Column("jit", lambda f, args: f(*args)),
-    Column("grad", lambda f, args: jax.grad(loss(f), floats(args))(*args)),
-    Column("grad, eagerly", lambda f, args: jax.grad(loss(f), floats(args))(*args), jit=False),
+    Column("grad", _grad),
+    Column("grad, eagerly", _grad, jit=False),
     Column("value_and_grad", lambda f, args: jax.value_and_grad(loss(f), floats(args))(*args)),
     Column("vjp", _vjp),
     Column("jvp", _jvp),
@@ -381,6 +411,10 @@ COLUMNS = (
     Column("in custom_jvp", _custom_jvp),
     Column("shard_map", _shard_map, jit=False),
     Column("NamedSharding", _named_sharding, jit=False),
+    _explicitly("call and grad", lambda f, args: (f(*args), _grad(f, args))),
+    _explicitly("jvp", _jvp),
+    _explicitly("vmap of grad", _per_example),
+    _explicitly("Hessian", partial(_hessian, jax.jacfwd, jax.jacrev)),
     Column("pmap", _pmap, jit=False),
     Column("export", _export, jit=False),
     Column("export, symbolic size", _export_symbolic, jit=False, needs="batch"),
