@@ -15,17 +15,22 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxte.autodiff.blocks import diff_building_block
-from jaxte.autodiff.derivatives import Linearization, hvp, transpose
-from jaxte.autodiff.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
-from jaxte.autodiff.reverse import DifferentiationResult, differentiate, gradient
-from jaxte.autodiff.verify import Verification, verify_override
-from jaxte.bridge.array_gradient import array_gradient
-from jaxte.bridge.custom_gradient import custom_gradient
-from jaxte.bridge.evaluate import evaluate, explain, source
-from jaxte.bridge.extern import extern
-from jaxte.bridge.function import function
-from jaxte.bridge.sparse import SparseJacobian, jacobian
+from jaxte.autodiff.graph.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.autodiff.results.derivatives import Linearization, hvp, transpose
+from jaxte.autodiff.results.one_liners import (
+    clip_gradient,
+    reverse_gradient,
+    scale_gradient,
+    straight_through,
+)
+from jaxte.autodiff.results.verify import Verification, verify_override
+from jaxte.autodiff.sums.blocks import diff_building_block
+from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
+from jaxte.bridge.functions.custom_gradient import custom_gradient
+from jaxte.bridge.functions.evaluate import evaluate, explain, source
+from jaxte.bridge.functions.function import function
+from jaxte.bridge.given.array_gradient import array_gradient
+from jaxte.bridge.given.extern import extern
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
 from jaxte.lang.errors import (
@@ -164,8 +169,8 @@ from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 if TYPE_CHECKING:
     from jaxte import draw, ops, testing
-    from jaxte.bridge.tuning import Tuning, autotune
-    from jaxte.bridge.tuning_file import load_tuning
+    from jaxte.bridge.tuning.tuning import Tuning, autotune
+    from jaxte.bridge.tuning.tuning_file import load_tuning
     from jaxte.testing import compare
 
 Jacobian = jacobian
@@ -215,9 +220,9 @@ _LATER = {
     "testing": "jaxte.testing",
     "compare": "jaxte.testing",
     "draw": "jaxte.draw",
-    "autotune": "jaxte.bridge.tuning",
-    "Tuning": "jaxte.bridge.tuning",
-    "load_tuning": "jaxte.bridge.tuning_file",
+    "autotune": "jaxte.bridge.tuning.tuning",
+    "Tuning": "jaxte.bridge.tuning.tuning",
+    "load_tuning": "jaxte.bridge.tuning.tuning_file",
 }
 
 

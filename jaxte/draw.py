@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte.bridge.sparse import SparseJacobian
+from jaxte.bridge.compiled.sparse import SparseJacobian
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, JaxteError
 

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 
-from jaxte.bridge.arrays import is_array, is_static
-from jaxte.bridge.evaluate import as_function, placeholders_of
-from jaxte.bridge.function_methods import Function
-from jaxte.bridge.graph_function import GraphFunction
+from jaxte.bridge.calls.arrays import is_array, is_static
+from jaxte.bridge.functions.evaluate import as_function, placeholders_of
+from jaxte.bridge.functions.function_methods import Function
+from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError

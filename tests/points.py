@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.autodiff.prefixes import as_scan
+from jaxte.autodiff.rules.prefixes import as_scan
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import EQUAL, NOT, SELECT
 from jaxte.lang.walk import free_axes, reads_of

@@ -1,4 +1,4 @@
-"""Run by tests/bridge/test_sharding.py in a process that sees eight devices: prints what XLA makes of each case as JSON."""
+"""Run by tests/bridge/primitive/test_sharding.py in a process that sees eight devices: prints what XLA makes of each case as JSON."""
 
 import json
 import re

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import jaxte as te
-from jaxte.bridge.compile import Graph
+from jaxte.bridge.compiled.compile import Graph
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.evaluation.program import evaluate_program

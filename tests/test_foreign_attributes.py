@@ -13,12 +13,12 @@ OWN = ("self", "cls")
 SETTERS = ("setattr", "object.__setattr__")
 # Objects of other libraries, which are told what they have to know in this way, and what Python itself has no other way for.
 ALLOWED = {
-    "bridge/arguments.py bound.arguments": "inspect.BoundArguments",
-    "bridge/compiled.py checked.lower": "a function beside the one of jax.jit, which has it",
-    "bridge/module.py linecache.cache": "where tracebacks look for the lines of emitted modules",
-    "bridge/primitive.py ad.primitive_jvps": "JAX's tables of rules",
-    "bridge/primitive.py ad.primitive_transposes": "JAX's tables of rules",
-    "bridge/primitive.py batching.primitive_batchers": "JAX's tables of rules",
+    "bridge/calls/arguments.py bound.arguments": "inspect.BoundArguments",
+    "bridge/compiled/compiled.py checked.lower": "a function beside the one of jax.jit, which has it",
+    "bridge/primitive/module.py linecache.cache": "where tracebacks look for the lines of emitted modules",
+    "bridge/primitive/primitive.py ad.primitive_jvps": "JAX's tables of rules",
+    "bridge/primitive/primitive.py ad.primitive_transposes": "JAX's tables of rules",
+    "bridge/primitive/primitive.py batching.primitive_batchers": "JAX's tables of rules",
     "lang/interning.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
     "sets/transformation.py object.__setattr__": "the constructor of a frozen dataclass that checks its fields",
     "show/printing.py setattr": "notebooks ask Tensor, which is defined below",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxte.bridge.module import load
+from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.evaluation.program import evaluate_program

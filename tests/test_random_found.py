@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff import lattice
+from jaxte.autodiff.terms import lattice
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.agreement import (
     Pullback,

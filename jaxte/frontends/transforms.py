@@ -13,12 +13,12 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
-from jaxte.autodiff import derivatives
-from jaxte.bridge import transforms
-from jaxte.bridge.arguments import has_tensor
-from jaxte.bridge.evaluate import Explained
-from jaxte.bridge.function_methods import Function
-from jaxte.bridge.sparse import hessian as tensor_hessian
+from jaxte.autodiff.results import derivatives
+from jaxte.bridge.calls.arguments import has_tensor
+from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
+from jaxte.bridge.functions import transforms
+from jaxte.bridge.functions.evaluate import Explained
+from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -113,7 +113,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
 
 @wants_arguments
 def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
-    """The tangents of tensors, :func:`jaxte.autodiff.derivatives.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
+    """The tangents of tensors, :func:`jaxte.autodiff.results.derivatives.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
 
     Args:
         f: Tensors, with ``primals`` their inputs; or any JAX function, raised as :func:`grad` does it.
@@ -131,7 +131,7 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
 
 @wants_arguments
 def linearize(f: Any, *primals: Any, **options: Any) -> Any:
-    """Tensors as a map that is linear in tangents, :func:`jaxte.autodiff.derivatives.linearize`; a JAX function as ``jax.linearize``.
+    """Tensors as a map that is linear in tangents, :func:`jaxte.autodiff.results.derivatives.linearize`; a JAX function as ``jax.linearize``.
 
     Args:
         f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.
@@ -147,7 +147,7 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
 
 @wants_arguments
 def hessian(f: Any, *args: Any, **options: Any) -> Any:
-    """Second derivatives of a tensor, :func:`jaxte.autodiff.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
+    """Second derivatives of a tensor, :func:`jaxte.autodiff.results.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
 
     Args:
         f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux`` and ``holomorphic``.

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxte.bridge.function import function
+from jaxte.bridge.functions.function import function
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr

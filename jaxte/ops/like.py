@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.extern import extern
+from jaxte.bridge.given.extern import extern
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxte.bridge.extern import extern
+from jaxte.bridge.given.extern import extern
 from jaxte.lang import functions as f
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError

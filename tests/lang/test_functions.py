@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
-from jaxte.autodiff.scalar import contributions
+from jaxte.autodiff.terms.scalar import contributions
 from jaxte.lang import dtypes
 from jaxte.lang import functions as te
 from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError

@@ -11,9 +11,9 @@ from typing import Any
 import jax
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from jaxte.bridge.arguments import has_tensor
-from jaxte.bridge.arrays import x64_enabled
-from jaxte.bridge.evaluate import Explained
+from jaxte.bridge.calls.arguments import has_tensor
+from jaxte.bridge.calls.arrays import x64_enabled
+from jaxte.bridge.functions.evaluate import Explained
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
 from jaxte.frontends.jaxpr.plan import Plan, Planner
 from jaxte.frontends.jaxpr.regions import Choice

@@ -10,7 +10,7 @@ from typing import Any
 
 from jax.extend import source_info_util
 
-from jaxte.bridge.explain import Explanation, explain_graph
+from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.frontends.jaxpr.gains import SHIFTS, levels
 from jaxte.frontends.jaxpr.loops import Loop
 from jaxte.frontends.jaxpr.measured import Measured

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 
-from jaxte.autodiff.overrides import Override
-from jaxte.autodiff.reverse import differentiate
-from jaxte.bridge.extern import extern
+from jaxte.autodiff.graph.overrides import Override
+from jaxte.autodiff.graph.reverse import differentiate
+from jaxte.bridge.given.extern import extern
 from jaxte.lang.dtypes import is_inexact
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Tensor

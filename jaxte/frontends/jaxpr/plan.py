@@ -9,9 +9,9 @@ from typing import Any
 from jax.extend.core import ClosedJaxpr, Literal, Var
 from jax.tree_util import tree_structure
 
-from jaxte.bridge.compiled import Compiled, compiled
-from jaxte.bridge.lazy import BUILDING
-from jaxte.bridge.outputs import Outputs
+from jaxte.bridge.calls.outputs import Outputs
+from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.frontends.jaxpr.build import Builder, Refused
 from jaxte.frontends.jaxpr.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.measured import Measured, Place

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.bridge.module import load
+from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.conv.candidates import FOLDED, PER_GROUP

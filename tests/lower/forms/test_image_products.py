@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jax import lax
 
 import jaxte as te
-from jaxte.bridge.module import load
+from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.lines import lines_of, sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.conv.candidates import IMAGES

@@ -12,7 +12,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.bridge.module import load
+from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED

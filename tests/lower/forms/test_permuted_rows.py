@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.bridge import measured, tuning
+from jaxte.bridge.calls import measured
+from jaxte.bridge.tuning import tuning
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE
 from jaxte.tensors.tensor import Tensor
 

@@ -11,7 +11,8 @@ import pytest
 from jax import lax
 
 import jaxte as te
-from jaxte.bridge import measured, tuning
+from jaxte.bridge.calls import measured
+from jaxte.bridge.tuning import tuning
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret

@@ -1,0 +1,1 @@
+"""From outputs to inputs and back: accumulation, overrides, forward and reverse mode."""

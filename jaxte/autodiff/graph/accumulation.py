@@ -1,0 +1,193 @@
+"""The walk of reverse accumulation: readers before what they read, each passing one summand to every tensor it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxte.autodiff.graph.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.autodiff.sums.alike import passed_alike
+from jaxte.autodiff.sums.blocks import diff_building_block, zero_of, zeros
+from jaxte.autodiff.sums.cancel import cancels
+from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
+from jaxte.autodiff.sums.quotients import through_quotient
+from jaxte.lang import dtypes
+from jaxte.lang.checks import called
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import as_expr
+from jaxte.lang.identity import among, identical
+from jaxte.tensors.shapes import Extent, shape_text
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
+
+
+def accumulate(
+    outputs: Sequence[Tensor],
+    heads: Sequence[Tensor],
+    wanted: Sequence[Tensor] | None,
+    override: Mapping[Tensor, Any] | None,
+    fdiff: Fdiff | None,
+) -> tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]:
+    """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``."""
+    check_fdiff(fdiff)
+    walk = _Accumulation(outputs, heads, wanted, overrides_of(outputs, override), fdiff)
+    for tensor in walk.visits:
+        walk.visit(tensor)
+    found = walk.adjoints | walk.vanished
+    order = [t for t in reversed(walk.order) if t in found]
+    return {t: found[t] for t in order}, {t: walk.summands[t] for t in order}
+
+
+class _Accumulation:
+    """What is known while the tensors are visited, the last one of the graph first."""
+
+    def __init__(
+        self,
+        outputs: Sequence[Tensor],
+        heads: Sequence[Tensor],
+        wanted: Sequence[Tensor] | None,
+        overrides: Mapping[Tensor, Override],
+        fdiff: Fdiff | None,
+    ) -> None:
+        self.order = accumulation_order(outputs, overrides)
+        self.adjoints: dict[Tensor, Tensor] = {}
+        self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
+        self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}
+        self._given = list(zip(outputs, heads, strict=True))
+        self._prefix = prefix_of(outputs[0], heads[0])
+        self._overrides = overrides
+        self._fdiff = fdiff
+        self._known = KnownTransposes() if fdiff is not None else known_transposes(self.order)
+        sources = {
+            t: overrides[t].dependencies if t in overrides else self._known.sources_of(t) for t in self.order
+        }
+        # Leaves last: what flows into them may be the sum of what flows into others.
+        inner = [t for t in reversed(self.order) if sources[t]]
+        self.visits = [*inner, *(t for t in reversed(self.order) if not sources[t])]
+        self._sources = sources
+        self._needed = _needed(self.order, sources, wanted)
+        self._readers: dict[Tensor, list[Tensor]] = {t: [] for t in self.order}
+        for tensor in self.order:
+            for source in sources[tensor]:
+                self._readers[source].append(tensor)
+        # A region passes on what flows into it when the first of its tensors is visited, the last of all.
+        self._first: dict[Override, Tensor] = {}
+        for tensor in self.order:
+            if tensor in overrides and tensor in self._needed:
+                self._first.setdefault(overrides[tensor], tensor)
+        self._from_overrides: dict[tuple[Tensor, Tensor], Tensor] = {}
+
+    def visit(self, tensor: Tensor) -> None:
+        if tensor not in self._needed:
+            return
+        self._add_up(tensor)
+        own = self._overrides.get(tensor)
+        if own is not None and self._first[own] is tensor:
+            self._pass_on(tensor, own)
+
+    def _add_up(self, tensor: Tensor) -> None:
+        """The adjoint of ``tensor`` from what its readers pass on, if anything does."""
+        parts: dict[Tensor, Tensor] = {}
+        for reader in self._readers[tensor]:
+            part = self._part(reader, tensor)
+            if part is not None:
+                parts[reader] = part
+        given = [head for output, head in self._given if output is tensor]
+        if not given and not parts:
+            return
+        self.summands[tensor] = parts
+        adjoint = merge(tensor, given, list(parts.values()), self._prefix)
+        if not given and cancels(adjoint, tensor):
+            assert isinstance(adjoint, Compute)
+            self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
+        else:
+            self.adjoints[tensor] = adjoint.planned() if isinstance(adjoint, Adjoint) else adjoint
+
+    def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:
+        """What ``reader`` passes on to ``tensor``."""
+        if reader in self._overrides:
+            return self._from_overrides.get((reader, tensor))
+        if reader not in self.adjoints:
+            return None
+        head = self.adjoints[reader]
+        if self._fdiff is not None:
+            return _by_fdiff(self._fdiff, reader, tensor, head)
+        if self._known.knows(reader, tensor):
+            return of_adjoint(reader, tensor, head)
+        if not self._sources[tensor]:
+            for other in self._alone(reader, tensor):
+                alike = passed_alike(reader, tensor, head, other, self.adjoints[other])
+                if alike is not None:
+                    return alike
+        quotient = through_quotient(reader, tensor, head, self._readers[reader])
+        return diff_building_block(reader, tensor, head, missing_ok=True) if quotient is None else quotient
+
+    def _alone(self, reader: Tensor, tensor: Tensor) -> list[Tensor]:
+        """The tensors beside ``tensor`` whose whole adjoint is what ``reader`` passes on to them."""
+        outputs = [output for output, _ in self._given]
+        return [
+            t
+            for t in self._sources[reader]
+            if t is not tensor
+            and t in self.adjoints
+            and list(self.summands[t]) == [reader]
+            and not among(t, outputs)
+        ]
+
+    def _pass_on(self, tensor: Tensor, own: Override) -> None:
+        """What an override makes of the adjoints of its tensors; zeros for those that nothing flows into."""
+        if not any(t in self.adjoints for t in own.outputs):
+            return
+        heads = [
+            self.adjoints[t]
+            if t in self.adjoints
+            else zeros(f"d{t.name}", (*self._prefix, *t.shape), t.dtype)
+            for t in own.outputs
+        ]
+        for source, part in own.adjoints(heads, self._prefix):
+            self._from_overrides[tensor, source] = part
+
+
+def prefix_of(output: Tensor, head: Tensor) -> tuple[Extent, ...]:
+    """The extents of ``head`` in front of those of ``output``."""
+    return head.shape[: head.ndim - output.ndim]
+
+
+def _by_fdiff(fdiff: Fdiff, reader: Tensor, tensor: Tensor, head: Tensor) -> Tensor:
+    part = called(fdiff, (reader, tensor, head), "fdiff")
+    expected = (*prefix_of(reader, head), *tensor.shape)
+    if not isinstance(part, Tensor) or not identical(
+        [as_expr(e) for e in part.shape], [as_expr(e) for e in expected]
+    ):
+        shown = shape_text(part.shape) if isinstance(part, Tensor) else type(part).__name__
+        raise ShapeError(
+            f"fdiff({reader.name}, {tensor.name}, head) returned {shown}; the adjoint has shape {shape_text(expected)}"
+        )
+    return part
+
+
+def sources_of(tensor: Tensor, overrides: Mapping[Tensor, Override]) -> tuple[Tensor, ...]:
+    """The tensors that the derivative of ``tensor`` flows to."""
+    return overrides[tensor].dependencies if tensor in overrides else tensor.inputs
+
+
+def accumulation_order(outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]) -> list[Tensor]:
+    """All tensors, each after those that its derivative flows to."""
+    if not overrides:
+        return topological_order(outputs)
+    return topological_order(outputs, lambda tensor: sources_of(tensor, overrides))
+
+
+def _needed(
+    order: Sequence[Tensor], sources: Mapping[Tensor, Sequence[Tensor]], wanted: Sequence[Tensor] | None
+) -> set[Tensor]:
+    """The tensors with a derivative that lie on a path from ``wanted``."""
+    needed: set[Tensor] = set()
+    for tensor in order:
+        if not dtypes.is_inexact(tensor.dtype):
+            continue
+        on_path = wanted is None or any(tensor is w for w in wanted)
+        if on_path or any(source in needed for source in sources[tensor]):
+            needed.add(tensor)
+    return needed

@@ -1,0 +1,151 @@
+"""Forward mode: the tangents of outputs from those of inputs, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxte.autodiff.graph.accumulation import accumulation_order, sources_of
+from jaxte.autodiff.graph.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
+from jaxte.autodiff.graph.reverse import pull_back
+from jaxte.autodiff.graph.transpose import transposed
+from jaxte.autodiff.rules.tangents import push_forward
+from jaxte.autodiff.sums.blocks import zeros
+from jaxte.autodiff.terms.scalar import is_zero
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Expr, Read, Reduce
+from jaxte.lang.identity import among
+from jaxte.lang.walk import substitute
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Extern, Tensor
+
+_STEPS = 3  # from an extremum to where its shift is undone
+
+
+def jvp_graph(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    tangents: Sequence[Tensor | None],
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+    prefix: Sequence[Extent] = (),
+) -> list[Tensor]:
+    """The tangent of each of ``outputs``: the sum over ``inputs`` of its Jacobian times their ``tangents``.
+
+    ``tangents[n]`` has the shape ``prefix + inputs[n].shape`` and the dtype of ``inputs[n]``; None is zero. The results are linear in the
+    tangents: no condition is about them. Where a tensor is reached from none of the inputs that move, its tangent is a tensor of zeros.
+    """
+    check_fdiff(fdiff)
+    overrides = overrides_of(outputs, override)
+    given = {t: d for t, d in zip(inputs, tangents, strict=True) if d is not None}
+    order = accumulation_order(outputs, overrides)
+    idle = _without_effect(order, outputs, overrides) if fdiff is None else set()
+    found: dict[Tensor, Tensor] = {}
+    by_override: dict[Override, dict[Tensor, Tensor]] = {}
+    for tensor in order:
+        if not dtypes.is_inexact(tensor.dtype) or (tensor in idle and tensor not in given):
+            continue
+        moving = {t: found[t] for t in sources_of(tensor, overrides) if t in found}
+        own, rule = given.get(tensor), overrides.get(tensor)
+        if rule is not None and moving and rule not in by_override:
+            by_override[rule] = _of_override(rule, moving, prefix)
+        derived: Tensor | None = None
+        if moving:
+            derived = (
+                by_override[rule][tensor] if rule is not None else _tangent(tensor, moving, fdiff, prefix)
+            )
+        total = own if derived is None else derived if own is None else _sum(tensor, own, derived)
+        if total is not None:
+            found[tensor] = total
+    return [found[t] if t in found else zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype) for t in outputs]
+
+
+def _tangent(
+    tensor: Tensor, moving: Mapping[Tensor, Tensor], fdiff: Fdiff | None, prefix: Sequence[Extent]
+) -> Tensor | None:
+    """The tangent of ``tensor`` from those of what it reads; None if it is zero."""
+    if fdiff is not None:
+        return _of_override(by_fdiff(tensor, fdiff), moving, prefix)[tensor]
+    if isinstance(tensor, Extern):
+        return tensor.group.tangent(tensor, moving, len(prefix))  # type: ignore[attr-defined, no-any-return]
+    assert isinstance(tensor, Compute)
+    found = push_forward(tensor, moving, prefix)
+    return None if is_zero(found.body) else found
+
+
+def _of_override(
+    own: Override, moving: Mapping[Tensor, Tensor], prefix: Sequence[Extent]
+) -> dict[Tensor, Tensor]:
+    """The tangents of tensors whose derivative was given: by its tangent rule, or the transpose of what it does to heads."""
+    if own.tangent is not None:
+        moves = [
+            moving[t] if t in moving else zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype)
+            for t in own.dependencies
+        ]
+        return dict(zip(own.outputs, own.tangents(moves, prefix), strict=True))
+    heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in own.outputs]
+    adjoints = {s: a for s, a in own.adjoints(heads, ()) if s in moving}
+    if not adjoints:
+        return {t: zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype) for t in own.outputs}
+    moves = [moving[s] for s in adjoints]
+    remedy = "; give the tangent too, by defjvp (te.custom_gradient) or jvp= (te.array_gradient)"
+    label = f"the override of {own.label}"
+    found = transposed(list(adjoints.values()), heads, moves, label=label, remedy=remedy)
+    return dict(zip(own.outputs, found, strict=True))
+
+
+def _sum(tensor: Tensor, given: Tensor, derived: Tensor) -> Compute:
+    """Both parts of the tangent of a tensor that moves by itself and with what it is computed from."""
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(given.shape))
+    if isinstance(derived, Compute):
+        axes = tuple(Axis(a.name, 0, a.hi) for a in derived.axes)
+    body: Expr = Read(derived, axes)
+    if isinstance(derived, Compute) and not isinstance(derived.body, Reduce):
+        body = substitute(derived.body, dict(zip(derived.axes, axes, strict=True)))
+    return Compute(f"{tensor.name}_dot", axes, Read(given, axes) + body)
+
+
+def _without_effect(
+    order: Sequence[Tensor], outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]
+) -> set[Tensor]:
+    """The extrema that shift what they are the extrema of, and do so without effect: softmax's running maximum.
+
+    Whether terms cancel is asked of the adjoint, which writes out what is around them.
+    """
+    readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
+    for tensor in order:
+        for source in sources_of(tensor, overrides):
+            readers[source].append(tensor)
+    return {
+        t
+        for t in order
+        if _is_shift(t, readers[t]) and t not in overrides and _cancels_nearby(t, readers, outputs, overrides)
+    }
+
+
+def _cancels_nearby(
+    pivot: Tensor,
+    readers: Mapping[Tensor, Sequence[Tensor]],
+    outputs: Sequence[Tensor],
+    overrides: Mapping[Tensor, Override],
+) -> bool:
+    """Whether nothing flows to ``pivot`` from what is computed of it in a few steps, whatever flows into that."""
+    near: dict[Tensor, None] = {pivot: None}
+    for _ in range(_STEPS):
+        near.update((reader, None) for t in list(near) for reader in readers[t])
+    ends = [t for t in near if among(t, outputs) or any(r not in near for r in readers[t])]
+    if among(pivot, ends):
+        return False
+    heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in ends]
+    found = pull_back(ends, heads, pivot, (), {t: overrides[t] for t in near if t in overrides})
+    return isinstance(found, Compute) and is_zero(found.body)
+
+
+def _is_shift(tensor: Tensor, readers: Sequence[Tensor]) -> bool:
+    """Whether ``tensor`` is an extremum that is read beside what it reduces."""
+    if not (isinstance(tensor, Compute) and isinstance(tensor.body, Reduce)):
+        return False
+    if tensor.body.reducer.name not in ("max", "min"):
+        return False
+    return any(among(source, reader.inputs) for reader in readers for source in tensor.inputs)

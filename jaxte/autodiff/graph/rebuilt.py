@@ -1,0 +1,279 @@
+"""A graph over other tensors: given ones replaced by stand-ins, with one more axis where a stand-in has it.
+
+The definitions are those of the graph, read at the same places. A tensor that reads a stand-in with the new axis has it too, in front:
+``Y[i] = X[i + 1] * W[i]`` with a stand-in for X of which there are many is ``Y[b, i] = X[b, i + 1] * W[i]``. So a stencil for
+each example of a batch is a stencil, and its adjoint is derived as that of any other definition.
+
+Derivatives that were given go along: an override is asked about the tensors that it was written for, and what it returns
+is rebuilt as the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from jaxte.autodiff.graph.overrides import Override
+from jaxte.autodiff.terms.beside import all_beside, beside
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.operators import MULTIPLY
+from jaxte.lang.walk import rewrite
+from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+
+Given = Mapping[Tensor, Override]
+
+
+class Rebuilt:
+    """What the tensors of a graph become.
+
+    Args:
+        table: stand-ins for the tensors that are given; what lies behind these is not looked at.
+        at: for stand-ins with the new axis, the position of it.
+        extent: of the new axis; None if there is none.
+        given: overrides of tensors of the graph, beside those that tensors came with.
+
+    Attributes:
+        overrides: those of the tensors made so far.
+    """
+
+    def __init__(
+        self,
+        table: Mapping[Tensor, Tensor],
+        at: Mapping[Tensor, int] | None = None,
+        extent: Extent | None = None,
+        given: Given | None = None,
+    ) -> None:
+        self.table = dict(table)
+        self.at = dict({} if at is None else at)
+        self.extent = extent
+        self.given = {} if given is None else given
+        self.overrides: dict[Tensor, Override] = {}
+        self._groups: dict[int, Any] = {}
+        self._overridden: dict[Override, list[Tensor]] = {}
+
+    def tensors(self, graph: Sequence[Tensor]) -> list[Tensor]:
+        """What stands for each tensor of ``graph``."""
+        for tensor, new in self.table.items():
+            if new is not tensor:
+                new.with_facts(self._facts(tensor))
+        order = self._order(graph)
+        for tensor in order:
+            self._add(tensor)
+        for own, moved in self._overridden.items():
+            self._give(own, moved)
+        self._overridden.clear()
+        for tensor in order:
+            self._share_derived(tensor)
+        return [self.table[t] for t in graph]
+
+    def _order(self, graph: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors that are not known yet, each after those that it or its override reads."""
+        done: dict[Tensor, None] = {}
+        entered = set(self.table)
+        stack = [(t, False) for t in reversed(graph)]
+        while stack:
+            tensor, ready = stack.pop()
+            if ready:
+                done[tensor] = None
+            elif tensor not in entered:
+                entered.add(tensor)
+                stack.append((tensor, True))
+                own = self._override(tensor)
+                stack.extend((t, False) for t in (() if own is None else own.dependencies))
+                stack[:0] = [(t, False) for t in (() if own is None else own.outputs)]  # a region, whole
+                stack.extend((t, False) for t in reversed(tensor.inputs))
+        return list(done)
+
+    def _override(self, tensor: Tensor) -> Override | None:
+        return self.given.get(tensor, tensor.override)
+
+    def _add(self, tensor: Tensor) -> None:
+        own = self._override(tensor)
+        reads = [*tensor.inputs, *(() if own is None else own.dependencies)]
+        if all(self.table[t] is t for t in reads):
+            self.table[tensor] = tensor
+            if own is not None:
+                self.overrides[tensor] = own
+            return
+        batched = any(self.table[t] in self.at for t in reads)
+        new = self._compute(tensor, batched) if isinstance(tensor, Compute) else self._extern(tensor, batched)
+        self.table[tensor] = new
+        if batched:
+            self.at[new] = 0
+        new.with_facts(self._facts(tensor))
+        if own is not None:
+            self._overridden.setdefault(own, []).append(tensor)
+
+    def _give(self, own: Override, tensors: Sequence[Tensor]) -> None:
+        """The override ``own`` of ``tensors``, as that of what stands for them."""
+        outputs = tuple(self.table[t] for t in own.outputs)
+        sources = tuple(dict.fromkeys(self.table[t] for t in own.dependencies))
+        moved = _Moved(own, self)
+        rule = None if own.tangent is None else moved.tangents
+        new = Override(outputs, sources, moved.adjoints, rule, region=True)
+        for tensor in tensors:
+            self.overrides[self.table[tensor]] = new
+
+    def _compute(self, tensor: Compute, batched: bool) -> Compute:
+        lead = new_axis(self.extent, tensor) if batched else None
+
+        def rule(node: Expr) -> Expr:
+            return self._read(node, lead) if isinstance(node, Read) and node.tensor in self.table else node
+
+        body = rewrite(tensor.body, rule)
+        return tensor.over(tensor.axes if lead is None else (lead, *tensor.axes), body)
+
+    def _read(self, read: Read, lead: Axis | None) -> Expr:
+        new = self.table[read.tensor]
+        if new not in self.at:
+            return read if new is read.tensor else Read(new, read.indices)
+        assert lead is not None
+        return Read(new, _inserted(read.indices, self.at[new], lead))
+
+    def _extern(self, tensor: Tensor, batched: bool) -> Extern:
+        assert isinstance(tensor, Extern)
+        inputs = [self.table[t] for t in tensor.inputs]
+        key = id(tensor.group)
+        if key not in self._groups:
+            mapped = [self.at.get(t) for t in inputs]
+            self._groups[key] = tensor.group.moved(mapped if batched else None, self.extent)  # type: ignore[attr-defined]
+        group = self._groups[key]
+        lead = () if self.extent is None or not batched else (self.extent,)
+        shape = (*lead, *tensor.shape)
+        return Extern(tensor.name, shape, tensor.dtype, group.fn, inputs, tensor.position, group)
+
+    def _facts(self, tensor: Tensor) -> tuple[Fact, ...]:
+        """What is known of ``tensor`` as it is known of what stands for it: most facts are about the last axis, and stay so.
+
+        A fact that refers to a tensor holds where that one has the new axis too, or both have none. One about tensors of two axes
+        does not hold for three.
+        """
+        batched = self.table[tensor] in self.at
+        found: list[Fact] = []
+        for fact in tensor.facts:
+            if isinstance(fact, Permutation) and fact.inverse is not None:
+                inverse = self.table.get(fact.inverse, fact.inverse)
+                found.append(Permutation(inverse if (inverse in self.at) == batched else None))
+            elif isinstance(fact, SymmetricAdjacency):
+                slot = None if fact.slot is None else self.table.get(fact.slot, fact.slot)
+                if not batched:
+                    found.append(SymmetricAdjacency(slot))
+            else:
+                found.append(fact)
+        return tuple(found)
+
+    def _share_derived(self, tensor: Tensor) -> None:
+        """Adjoints to come read the places of maxima and the like that the graph holds, and make no others."""
+        new = self.table[tensor]
+        if new is tensor or not (isinstance(tensor, Compute) and isinstance(new, Compute)):
+            return
+        for kind, part in all_beside(tensor).items():
+            moved = self.table.get(part)
+            if isinstance(moved, Compute):
+                beside(new, kind, partial(_itself, moved))
+
+
+def _itself(tensor: Compute) -> Compute:
+    return tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """The override of tensors that were rebuilt: that of the tensors which it was written for, rebuilt too."""
+
+    override: Override
+    rebuilt: Rebuilt
+
+    def adjoints(
+        self, outs: Sequence[Tensor], inputs: Sequence[Tensor], heads: Sequence[Tensor]
+    ) -> list[Tensor]:
+        prefix = heads[0].shape[: heads[0].ndim - outs[0].ndim]
+        own, again = self._as_written(self.override.outputs, heads, prefix)
+        pairs = list(self.override.adjoints(own, prefix))
+        many = any(out in self.rebuilt.at for out in outs)
+        found: dict[Tensor, list[Tensor]] = {}
+        for (source, _), part in zip(pairs, again.tensors([part for _, part in pairs]), strict=True):
+            target = self.rebuilt.table[source]
+            found.setdefault(target, []).append(self._aligned(part, again, target, many, len(prefix)))
+        return [found[source][0] for source in inputs]
+
+    def tangents(
+        self, outs: Sequence[Tensor], inputs: Sequence[Tensor], moves: Sequence[Tensor]
+    ) -> list[Tensor]:
+        prefix = moves[0].shape[: moves[0].ndim - inputs[0].ndim]
+        own, again = self._as_written(self.override.dependencies, moves, prefix)
+        parts = again.tensors(self.override.tangents(own, prefix))
+        return [
+            self._aligned(part, again, out, False, len(prefix)) for part, out in zip(parts, outs, strict=True)
+        ]
+
+    def _as_written(
+        self, models: Sequence[Tensor], given: Sequence[Tensor], prefix: Sequence[Extent]
+    ) -> tuple[list[Tensor], Rebuilt]:
+        """Heads or tangents like those that the rule was written for, and what turns results of these into results of ``given``."""
+        known = self.rebuilt
+        table, at = dict(known.table), dict(known.at)
+        own: list[Tensor] = []
+        for model, tensor in zip(models, given, strict=True):
+            if known.table[model] in known.at:
+                own.append(Placeholder(tensor.name, (*prefix, *model.shape), tensor.dtype))
+                at[tensor] = len(prefix) + known.at[known.table[model]]
+            else:
+                own.append(tensor)
+            table[own[-1]] = tensor
+        return own, Rebuilt(table, at, known.extent, known.given)
+
+    def _aligned(self, part: Tensor, again: Rebuilt, target: Tensor, many: bool, prefix: int) -> Tensor:
+        known = self.rebuilt
+        return _aligned(part, again.at.get(part), known.at.get(target), many, prefix, known.extent)
+
+
+def _aligned(
+    part: Tensor, own: int | None, wanted: int | None, many: bool, prefix: int, extent: Extent | None
+) -> Tensor:
+    """An adjoint with the new axis where its tensor has it, summed over it where its tensor does not.
+
+    Args:
+        own, wanted: the position of the new axis in ``part``, and in the tensor that it is the adjoint of; None if there is none.
+        many: whether there are as many heads as the new axis has positions.
+        prefix: how many axes of the head come before those of the tensor.
+    """
+    where = None if wanted is None else prefix + wanted
+    if own == where and (own is not None or not many):
+        return part
+    rest = [Axis(f"i{n}", 0, e) for n, e in enumerate(part.shape) if n != own]
+    if where is not None:
+        lead = Axis("b", 0, as_expr(extent))
+        at = tuple(rest) if own is None else _inserted(rest, own, lead)
+        return Compute(part.name, _inserted(rest, where, lead), Read(part, at))
+    if own is None:
+        body = call(MULTIPLY, Read(part, tuple(rest)), cast(as_expr(extent), part.dtype))
+        return Compute(part.name, rest, body)
+    lead = Axis("b", 0, as_expr(extent), reduction=True)
+    element = Read(part, _inserted(rest, own, lead))
+    return Compute(part.name, rest, Reduce(builtin_reducer("sum", part.dtype), (element,), (lead,), TRUE))
+
+
+def _inserted(items: Sequence[Any], position: int, item: Any) -> tuple[Any, ...]:
+    return (*items[:position], item, *items[position:])
+
+
+def new_axis(extent: Extent | None, tensor: Compute) -> Axis:
+    """An axis named apart from those of ``tensor``."""
+    assert extent is not None
+    taken = {a.name for a in tensor.axes}
+    name = "b"
+    while name in taken:
+        name += "'"
+    return Axis(name, 0, extent)
+
+
+def stand_in(tensor: Tensor, at: int | None = None, extent: Extent | None = None) -> Placeholder:
+    """A placeholder for ``tensor``, with one more axis of ``extent`` at the position ``at``."""
+    shape = tensor.shape if at is None else _inserted(tensor.shape, at, extent)
+    return Placeholder(tensor.name, shape, tensor.dtype)

@@ -1,0 +1,1 @@
+"""What is asked for: adjoints, structured Jacobians, checked overrides."""

@@ -1,0 +1,90 @@
+"""Tensors that pass values on as they are and their gradients otherwise: through a rounding, scaled, reversed, clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxte.autodiff.graph.overrides import Override, check_dependencies
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
+from jaxte.lang.expr import Axis, Read
+from jaxte.lang.functions import clip
+from jaxte.tensors.shapes import same_extent, shape_text
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+@wants_arguments
+def straight_through(value: Tensor, through: Tensor) -> Tensor:
+    """``value``, whose derivative flows to ``through`` as if it were that: the straight-through estimator of a rounding.
+
+    Args:
+        value: what is computed.
+        through: a tensor of the same shape and dtype that ``value`` does not become part of.
+
+    Example:
+        >>> X = te.placeholder((3,), name="X")
+        >>> rounded = te.straight_through(te.round(X), X)
+        >>> print(te.differentiate(rounded, [X], te.placeholder((3,), name="H"))[0].name)
+        H
+    """
+    _check(value, "te.straight_through")
+    _check(through, "te.straight_through")
+    same = value.ndim == through.ndim and all(map(same_extent, value.shape, through.shape))
+    if not same:
+        raise ShapeError(
+            f"te.straight_through: {value.name} has shape {shape_text(value.shape)}, {through.name} {shape_text(through.shape)}; give tensors "
+            "of one shape"
+        )
+    if value.dtype != through.dtype:
+        raise DtypeError(
+            f"te.straight_through: {value.name} has dtype {value.dtype}, {through.name} {through.dtype}; cast one with te.cast"
+        )
+    return _passed(value, f"through_{value.name}", (through,), lambda out, inputs, head: [head])
+
+
+@wants_arguments
+def scale_gradient(x: Tensor, factor: float) -> Tensor:
+    """``x``, whose adjoint is multiplied by ``factor``."""
+    _check(x, "te.scale_gradient")
+    _check_number(factor, "the factor of te.scale_gradient")
+    return _passed(x, f"scaled_{x.name}", (x,), lambda out, inputs, head: [head * factor])
+
+
+@wants_arguments
+def reverse_gradient(x: Tensor, factor: float = 1.0) -> Tensor:
+    """``x``, whose adjoint is multiplied by ``-factor``: the gradient reversal of adversarial training."""
+    _check(x, "te.reverse_gradient")
+    _check_number(factor, "the factor of te.reverse_gradient")
+    return _passed(x, f"reversed_{x.name}", (x,), lambda out, inputs, head: [head * -factor])
+
+
+@wants_arguments
+def clip_gradient(x: Tensor, lo: float, hi: float) -> Tensor:
+    """``x``, whose adjoint is held between ``lo`` and ``hi``. What is no linear map has no forward mode."""
+    _check(x, "te.clip_gradient")
+    _check_number(lo, "the lower bound of te.clip_gradient")
+    _check_number(hi, "the upper bound of te.clip_gradient")
+    return _passed(x, f"clipped_{x.name}", (x,), lambda out, inputs, head: [clip(head, lo, hi)])
+
+
+def _passed(
+    x: Tensor, name: str, dependencies: Sequence[Tensor], adjoints: Callable[..., Sequence[Tensor]]
+) -> Compute:
+    """A tensor that is ``x``, with another derivative."""
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(x.shape))
+    if isinstance(x, Compute):
+        axes = tuple(Axis(a.name, 0, a.hi) for a in x.axes)
+    out = Compute(name, axes, Read(x, axes))
+    check_dependencies([out], dependencies)
+    out.with_override(Override((out,), tuple(dependencies), adjoints))
+    return out
+
+
+def _check(x: Any, what: str) -> None:
+    one_of_type(x, Tensor, f"the argument of {what}", "a whole Tensor, outside of the body that reads it")
+
+
+def _check_number(value: Any, what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentError(f"{what} is {value!r}; give a number")

@@ -1,0 +1,210 @@
+"""Whether a derivative that was given is that of the definition: by normal forms, or at random points in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxte.autodiff.graph.overrides import Override, by_fdiff, overrides_of
+from jaxte.autodiff.graph.reverse import vjp_graph
+from jaxte.autodiff.results.widened import widened
+from jaxte.autodiff.sums.blocks import diff_building_block
+from jaxte.autodiff.sums.cancel import equal_by_normal_forms
+from jaxte.lang import dtypes
+from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.errors import DifferentiationError, FeedError
+from jaxte.lang.identity import among
+from jaxte.meaning.interpret import interpret
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.tensor import Extern, Placeholder, Tensor, topological_order
+
+_MOST_SHOWN = 8  # elements of an input in a report
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a given adjoint is not the derived one.
+
+    Attributes:
+        adjoint: the tensor that it is the adjoint of.
+        index: the element.
+        given, derived: its value by the override, and by the definition.
+        point: the arrays at which that is so.
+    """
+
+    adjoint: Tensor
+    index: tuple[int, ...]
+    given: Any
+    derived: Any
+    point: Mapping[Tensor, np.ndarray]
+
+    def __str__(self) -> str:
+        at = ", ".join(map(str, self.index))
+        lines = [
+            f"d{self.adjoint.name}[{at}] is {self.given:.10g} by the override and {self.derived:.10g} by the definition, where"
+        ]
+        for tensor, array in self.point.items():
+            shown = np.array2string(array, threshold=_MOST_SHOWN, precision=6)
+            lines.append(f"    {tensor.name} = {shown}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What :func:`verify_override` found; true where all adjoints agree.
+
+    Attributes:
+        exact: adjoints that are proven equal.
+        at_points: adjoints that are equal at all points that were tried.
+        difference: the first difference, if there is one.
+    """
+
+    exact: tuple[str, ...]
+    at_points: tuple[str, ...]
+    difference: Difference | None
+
+    def __bool__(self) -> bool:
+        return self.difference is None
+
+    def __str__(self) -> str:
+        lines = [f"{name}: equal, by normal forms" for name in self.exact]
+        lines += [f"{name}: equal at random points" for name in self.at_points]
+        return "\n".join([*lines, *([] if self.difference is None else [str(self.difference)])])
+
+    __repr__ = __str__
+
+
+@wants_arguments
+def verify_override(
+    outputs: Tensor | Sequence[Tensor],
+    override: Mapping[Any, Any] | None = None,
+    feeds: Mapping[Tensor, Any] | None = None,
+    points: int = 4,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+) -> Verification:
+    """Compares given derivatives with those that follow from the definitions.
+
+    Adjoints are equal for certain where their difference, written out as a polynomial over what cannot be taken apart, has no terms.
+    Where that does not show it, both are evaluated by :func:`interpret` at random points in double precision.
+
+    Args:
+        outputs: tensors whose graph holds what is overridden.
+        override: as in :func:`differentiate`; without it, the derivatives that tensors of the graph came with are checked.
+        feeds: arrays for inputs that random numbers do not do for, such as index tensors.
+        points: how many points are tried.
+        tolerance: greatest difference, relative to the largest element. Functions of arrays compute in single precision
+            while 64-bit types are off in JAX: give a larger one then.
+        seed: of the points.
+
+    Returns:
+        A :class:`Verification`: true where everything agrees; it prints the first difference with its point.
+
+    Raises:
+        DifferentiationError: there is no override to verify.
+
+    Example:
+        >>> X = te.placeholder((3,), name="X")
+        >>> Y = te.compute((3,), lambda i: X[i] ** 3, "Y")
+        >>> te.verify_override(Y, {Y: ([X], lambda out, inputs, head: [3 * X * X * head])})
+        dX of Y: equal, by normal forms
+    """
+    roots = several(outputs, Tensor, "the outputs of te.verify_override", "Tensors")
+    found = overrides_of(roots, override)
+    asked = [o for t, o in found.items() if override is None or among(t, _keys(override))]
+    if not asked:
+        raise DifferentiationError(
+            "te.verify_override: there is no override in this graph; give override={tensor: (dependencies, fn)}, or the result of a "
+            "te.custom_gradient"
+        )
+    exact: list[str] = []
+    tried: list[str] = []
+    for own in dict.fromkeys(asked):
+        heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in own.outputs]
+        for source, given, derived in _pairs(own, heads):
+            name = f"d{source.name} of {own.label}"
+            if equal_by_normal_forms(given, derived, own.dependencies):
+                exact.append(name)
+                continue
+            difference = _difference(source, given, derived, feeds or {}, points, tolerance, seed)
+            if difference is not None:
+                return Verification(tuple(exact), tuple(tried), difference)
+            tried.append(name)
+    return Verification(tuple(exact), tuple(tried), None)
+
+
+def _keys(override: Mapping[Any, Any]) -> list[Tensor]:
+    return [t for key in override for t in (key if isinstance(key, tuple) else (key,))]
+
+
+def _pairs(own: Override, heads: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """For each dependency the adjoint that was given, and the one that is derived from the definitions."""
+    plain = {t: by_fdiff(t, _block) for t in own.outputs}
+    derived = vjp_graph(own.outputs, heads, own.dependencies, plain)
+    return [(s, a, d) for (s, a), d in zip(own.adjoints(heads, ()), derived, strict=True)]
+
+
+def _block(output: Tensor, input: Tensor, head: Tensor) -> Tensor:
+    found = diff_building_block(output, input, head)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _difference(
+    source: Tensor,
+    given: Tensor,
+    derived: Tensor,
+    feeds: Mapping[Tensor, Any],
+    points: int,
+    tolerance: float,
+    seed: int,
+) -> Difference | None:
+    """The first element at which the two differ, at the first point where they do."""
+    order = topological_order([given, derived])
+    double = (
+        widened([given, derived]) if not any(isinstance(t, Extern) for t in order) else {t: t for t in order}
+    )
+    inputs = [t for t in order if isinstance(t, Placeholder)]
+    rng = np.random.default_rng(seed)
+    for number in range(points):
+        point: dict[Tensor, np.ndarray] = {
+            t: _numbers(rng, t, double[t].dtype, feeds, positive=number % 2 == 1) for t in inputs
+        }
+        own, meant = (_value(double[t], {double[p]: a for p, a in point.items()}) for t in (given, derived))
+        scale = max(1.0, float(np.max(np.abs(meant[np.isfinite(meant)]), initial=0.0)))
+        with np.errstate(all="ignore"):
+            same = (
+                (np.abs(own - meant) <= tolerance * scale)
+                | (own == meant)
+                | (np.isnan(own) & np.isnan(meant))
+            )
+        if not np.all(same):
+            index = tuple(int(n) for n in np.argwhere(~same)[0])
+            return Difference(source, index, own[index], meant[index], point)
+    return None
+
+
+def _value(tensor: Tensor, feeds: Mapping[Tensor, np.ndarray]) -> np.ndarray:
+    order = topological_order([tensor])
+    return np.asarray(interpret(tensor, {t: a for t, a in feeds.items() if among(t, order)}))
+
+
+def _numbers(
+    rng: np.random.Generator, tensor: Tensor, dtype: str, feeds: Mapping[Tensor, Any], positive: bool
+) -> np.ndarray:
+    if tensor in feeds:
+        return np.asarray(feeds[tensor], dtype)
+    if not all(isinstance(e, int) for e in tensor.shape):
+        raise FeedError(
+            f"te.verify_override: {tensor.name} has symbolic sizes; give an array for it in feeds="
+        )
+    shape = tuple(int(e) for e in tensor.shape)  # type: ignore[call-overload]
+    if not dtypes.is_inexact(dtype):
+        raise FeedError(
+            f"te.verify_override: {tensor.name} holds integers, of which random ones may be no positions; give an array in feeds="
+        )
+    drawn = rng.uniform(0.2, 2.0, shape) if positive else rng.standard_normal(shape)
+    return np.asarray(drawn + 1j * rng.standard_normal(shape) if dtypes.is_complex(dtype) else drawn, dtype)

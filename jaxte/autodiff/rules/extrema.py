@@ -1,0 +1,297 @@
+"""Adjoints of maxima and minima: the adjoint ``g`` of ``y = max over k of x[k]`` goes to the ``x[k]`` that are equal to ``y``.
+
+Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop.
+Elements that are *computed* may be computed again in another loop, by XLA or by a form of jaxte's, and be rounded in another
+way: a product and a sum are joined into one instruction in some loops and not in others. Such an element then misses
+its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
+compares the elements as it computes them, and everything else asks the integers that it returns:
+
+- ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
+- ``first``, ``last`` and ``count``, of more: of two equal elements that is all there is to know. Of three and more, the others
+  are compared with the maximum if all of them are found again so, or else left out. Where there is a NaN the count is 0, and all elements are hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.places import BITS, ENDS, found, fresh, points_of
+from jaxte.autodiff.terms.scalar import guard
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import (
+    AND,
+    BIT_AND,
+    DIVIDE,
+    EQUAL,
+    GREATER,
+    LEFT_SHIFT,
+    LESS,
+    MAXIMUM,
+    MINIMUM,
+    NOT,
+    NOT_EQUAL,
+    OR,
+    RIGHT_SHIFT,
+    SELECT,
+)
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.sets.affine import normal
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.elimination import mentions
+from jaxte.tensors.reductions import builtin_reducer, position_of
+from jaxte.tensors.tensor import Compute, Tensor, topological_order
+
+MOST_BITS = 31  # of an int32, besides its sign
+
+
+def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
+    """The adjoint of the element of ``tensor``, a maximum or minimum, at each point of ``node``, which is its reduction.
+
+    A NaN among elements whose ties share the derivative makes all of them receive NaN, as in JAX.
+    """
+    idle = [a for a in node.axes if not (mentions(node.exprs[0], [a]) or mentions(node.where, [a]))]
+    if idle and node.reducer.ties != "all":
+        return _at_first(tensor, node, idle, seed)
+    extremum = _Extremum(tensor, node, node.exprs[0])
+    if not _is_computed(node.exprs[0]):
+        return _of_elements(extremum, seed)
+    points = extremum.points
+    if isinstance(points, Const) and int(points) <= MOST_BITS:
+        return _of_places(extremum, seed)
+    return _of_ends(replace(extremum, element=_one_tensor(extremum)), seed)
+
+
+def _at_first(tensor: Compute, node: Reduce, idle: Sequence[Axis], seed: Expr) -> Expr:
+    """The adjoint where elements do not differ along the axes ``idle``: the first of them stand for all, with their sum."""
+    rest = [a for a in node.axes if not among(a, idle)]
+    if rest:
+        node = Reduce(node.reducer, node.exprs, rest, node.where, node.position)
+        seed = extremum_adjoint(tensor, node, seed)
+    return guard(conjunction([call(EQUAL, a, a.lo) for a in idle]), seed)
+
+
+@dataclass(frozen=True)
+class _Extremum:
+    """The maximum or minimum ``tensor``, its reduction ``node``, and the element that is compared."""
+
+    tensor: Compute
+    node: Reduce
+    element: Expr
+
+    @property
+    def value(self) -> Expr:
+        return Read(self.tensor, self.tensor.axes)
+
+    def is_behind(self, value: Expr) -> Expr:
+        """Whether the element is less than a maximum ``value``, or greater than a minimum."""
+        return call(LESS if self.node.reducer.name == "max" else GREATER, self.element, value)
+
+    @property
+    def ties(self) -> str:
+        return self.node.reducer.ties
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether conditions may leave no point to the reduction: the ties that are divided by are one there, not zero."""
+        conditions = conjuncts(self.node.where)
+        if not all(is_decidable(c) for c in conditions):
+            return True
+        outer = [a for a in self.tensor.axes if mentions(self.node.where, [a])]
+        return not IntegerSet((*outer, *self.node.axes), conditions).covers(outer)
+
+    @property
+    def position(self) -> Expr:
+        return position_of(self.node.axes)
+
+    @property
+    def points(self) -> Expr:
+        """How many points the reduction has."""
+        return points_of(self.node.axes)
+
+    def read(self, kind: str, body: Callable[[], Expr]) -> Expr:
+        """An element of the tensor ``kind``, with the ``body`` in terms of the extremum's own axes.
+
+        What the adjoints of all that the extremum reads have in common is one tensor, made for the first of them.
+        """
+
+        def made() -> Compute:
+            axes, table = fresh(self.tensor.axes)
+            return Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
+
+        return Read(beside(self.tensor, kind, made), self.tensor.axes)
+
+
+def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
+    """Elements that are read are compared with the extremum wherever that is asked."""
+    hit = call(EQUAL, extremum.element, extremum.value)
+    if extremum.ties == "all":
+        return guard(hit, seed)
+    if extremum.ties in ("first", "last"):
+        winner = extremum.read("winner", lambda: _winner(extremum, hit))
+        return guard(call(EQUAL, extremum.position, winner), seed)
+    ties = extremum.read("ties", lambda: _number_of(extremum, hit))
+    # Not `element == value`: a NaN among the elements makes all of them receive NaN.
+    return call(SELECT, extremum.is_behind(extremum.value), Const(0.0), call(DIVIDE, seed, ties))
+
+
+def _winner(extremum: _Extremum, hit: Expr) -> Expr:
+    """The position of the element that receives the adjoint: the first or last that equals the extremum."""
+    node = extremum.node
+    dtype = _position_dtype(extremum.points)
+    reducer = builtin_reducer("min" if extremum.ties == "first" else "max", dtype)
+    candidate = call(SELECT, hit, cast(extremum.position, dtype), reducer.identity[0])
+    return Reduce(reducer, (candidate,), node.axes, node.where)
+
+
+def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
+    """How many elements are hit; NaN where the extremum is NaN."""
+    node, value, dtype = extremum.node, extremum.value, extremum.tensor.dtype
+    counted = cast(hit, dtype)
+    if dtypes.is_float(dtype):
+        counted = call(SELECT, call(EQUAL, value, value), counted, value)
+    total = Reduce(builtin_reducer("sum", dtype), (counted,), node.axes, node.where)
+    return call(MAXIMUM, total, Const(1.0)) if extremum.may_be_empty else total
+
+
+# --- up to 31 computed elements
+
+
+def _of_places(extremum: _Extremum, seed: Expr) -> Expr:
+    places = extremum.read("places", lambda: _places(extremum))
+    bit = call(LEFT_SHIFT, 1, cast(extremum.position, "int32"))
+    match extremum.ties:
+        case "first":  # the least of the bits
+            return guard(call(EQUAL, call(BIT_AND, places, -places), bit), seed)
+        case "last":
+            return guard(call(EQUAL, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), seed)
+        case "even":
+            ties = extremum.read("ties", lambda: _number_of_bits(extremum, places))
+            seed = call(DIVIDE, seed, ties)
+    return guard(call(GREATER, call(BIT_AND, places, bit), 0), seed)
+
+
+def _places(extremum: _Extremum) -> Expr:
+    node = extremum.node
+    bit = call(LEFT_SHIFT, 1, cast(extremum.position, "int32"))
+    return found(node, BITS, "places", (extremum.element, bit))
+
+
+def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
+    node, dtype = extremum.node, extremum.tensor.dtype
+    own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
+    total: Expr = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
+    if extremum.may_be_empty:
+        total = call(MAXIMUM, total, Const(1.0))
+    return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
+
+
+# --- more computed elements, or of a symbolic number
+
+
+def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
+    position = cast(extremum.position, "int32")
+    first, last, count = (extremum.read(kind, partial(_end, extremum, kind)) for kind in ENDS.kinds)
+    if extremum.ties in ("first", "last"):
+        return guard(call(EQUAL, position, first if extremum.ties == "first" else last), seed)
+    ties = extremum.read("ties", lambda: _shared_by(extremum, count))
+    hit = call(OR, call(EQUAL, position, first), call(EQUAL, position, last))
+    hit = call(OR, hit, call(NOT, extremum.is_behind(_level(extremum, ties))))
+    if extremum.ties == "all":
+        return guard(hit, seed)
+    dtype = extremum.tensor.dtype
+    shares, spoilt = cast(ties, dtype), call(LESS, ties, 1)
+    if extremum.may_be_empty:
+        shares = call(MAXIMUM, shares, Const(1.0))
+        spoilt = call(AND, spoilt, call(NOT_EQUAL, extremum.value, extremum.node.reducer.identity[0]))
+    return guard(hit, call(DIVIDE, seed, call(SELECT, spoilt, _nan(dtype), shares)))
+
+
+def _shared_by(extremum: _Extremum, count: Expr) -> Expr:
+    """How many elements share the derivative: all that are equal, or the two ends where those between are not found again."""
+    node = extremum.node
+    equal = cast(call(NOT, extremum.is_behind(extremum.value)), "int32")
+    again = Reduce(builtin_reducer("sum", "int32"), (equal,), node.axes, node.where)
+    return call(SELECT, call(EQUAL, again, count), count, call(MINIMUM, count, 2))
+
+
+def _level(extremum: _Extremum, ties: Expr) -> Expr:
+    """What the other elements are compared with: the extremum, but what none of them reaches where two ends are all."""
+    dtype = extremum.tensor.dtype
+    best = Const(float("inf" if extremum.node.reducer.name == "max" else "-inf"), dtype)
+    level = call(SELECT, call(LESS, ties, 1), _nan(dtype), best)
+    return call(SELECT, call(LESS, 2, ties), extremum.value, level)
+
+
+def _nan(dtype: str) -> Const:
+    return Const(float("nan"), dtype)
+
+
+def _one_tensor(extremum: _Extremum) -> Expr:
+    """The element as one of a tensor: what all passes over the elements compute, in tiles where it is large."""
+    tensor, node = extremum.tensor, extremum.node
+    if isinstance(extremum.element, Read):
+        return extremum.element
+
+    def made() -> Compute:
+        own = [Axis(a.name, 0, a.extent) for a in node.axes]
+        outer, table = fresh(tensor.axes)
+        table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
+        element = substitute(extremum.element, table)
+        body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
+        return Compute(f"elements_{tensor.name}", (*outer, *own), body)
+
+    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
+    return Read(beside(tensor, "elements", made), at)
+
+
+def _end(extremum: _Extremum, kind: str) -> Expr:
+    position = cast(extremum.position, "int32")
+    exprs = (extremum.element, position, position, Const(1, "int32"))
+    return found(extremum.node, ENDS, kind, exprs)
+
+
+# --- which elements
+
+
+def _is_computed(element: Expr) -> bool:
+    """Whether the element may come out rounded in another way where it is computed again."""
+    return _is_rounded(element) or any(
+        isinstance(read, Read) and not _is_window(read) and _rounds(read.tensor)
+        for read in postorder(element)
+    )
+
+
+def _is_rounded(body: Expr) -> bool:
+    """Whether ``body`` has more than reads, choices among them, and their signs."""
+    return any(
+        dtypes.is_inexact(node.dtype)
+        and (
+            (isinstance(node, Call) and not TABLE[node.op.name].exact)
+            or (isinstance(node, Reduce) and node.reducer.name not in ("max", "min"))
+        )
+        for node in postorder(body)
+    )
+
+
+def _rounds(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is computed with rounding, so that a loop that computes it again may find other bits."""
+    return any(isinstance(t, Compute) and _is_rounded(t.body) for t in topological_order([tensor]))
+
+
+def _is_window(read: Read) -> bool:
+    """Whether an index is made of several axes: what overlapping windows read is computed once, before them."""
+    return any(len(free_axes(index)) > 1 for index in read.indices)
+
+
+def _position_dtype(points: Expr) -> str:
+    """The shortest integers that number ``points`` positions from 0 and have one more for none of them."""
+    for bits in (8, 16):
+        if isinstance(points, Const) and int(points) < 2 ** (bits - 1):
+            return f"int{bits}"
+    return "int32"

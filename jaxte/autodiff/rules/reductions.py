@@ -1,0 +1,169 @@
+"""Adjoints of reductions other than sums.
+
+With ``y = reduce over k of x[k]`` and the adjoint ``g`` of ``y``, the adjoint of ``x[k]`` is
+
+- maximum, minimum: ``g`` where ``x[k] == y``, shared among equal ones by the reduction's rule for ties (see ``extrema``);
+- product: ``g`` times the product of the others, as (product of those before) * (product of those after), which is
+  exact when some are zero;
+- any combiner: the derivative of ``combine(combine(before, x[k]), after)``, with ``before`` and ``after`` the
+  reductions of the points before and after ``k``.
+
+The reductions of the points before and after are tensors of their own, computed by cumulative reductions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaxte.autodiff.rules.extrema import extremum_adjoint
+from jaxte.autodiff.rules.prefixes import Scan, as_scan
+from jaxte.autodiff.rules.scans import scan_contributions
+from jaxte.autodiff.terms.places import deskewed, fresh, points_of
+from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, plus, times
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.identity import among, place_of
+from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
+from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, substitute
+from jaxte.tensors.reductions import position_of
+from jaxte.tensors.tensor import Compute
+
+Wanted = Callable[[Expr], bool]
+
+
+def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list[Contribution]:
+    """The contributions of ``seed`` to every wanted read in the body of ``tensor``, a reduction."""
+    node = tensor.body
+    assert isinstance(node, Reduce)
+    if node.reducer.name == "sum":
+        return contributions(node, tensor.axes, seed, None, wanted)
+    scan = scan_of(tensor)
+    if scan is not None:
+        return scan_contributions(tensor, scan, seed, wanted)
+    match node.reducer.name:
+        case "max" | "min":
+            node = deskewed(node)
+            return _inside(tensor, node, 0, extremum_adjoint(tensor, node, seed), wanted)
+        case "any" | "all":
+            return []
+        case "argmax" | "argmin":
+            return _chosen(tensor, node, seed, wanted)
+        case "prod":
+            return _combined(tensor, node, seed, wanted, _product_slope)
+    return _combined(tensor, node, seed, wanted, _combiner_slope)
+
+
+def scan_of(tensor: Compute) -> Scan | None:
+    """The recurrence that the derivative of ``tensor`` follows, if its body is a cumulative reduction other than a sum."""
+    node = tensor.body
+    if not isinstance(node, Reduce) or node.reducer.name in ("sum", "any", "all", "argmax", "argmin"):
+        return None
+    return as_scan(tensor)
+
+
+def _inside(
+    tensor: Compute, node: Reduce, position: int, g: Expr, wanted: Wanted, where: Expr = TRUE
+) -> list[Contribution]:
+    """What flows on from the adjoint ``g`` of the reduced expression at ``position``."""
+    scope = (*tensor.axes, *node.axes)
+    found = contributions(node.exprs[position], scope, g, None, wanted)
+    condition = call(AND, node.where, where)
+    return [Contribution(c.read, c.axes, call(AND, condition, c.where), c.value) for c in found]
+
+
+def _chosen(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted) -> list[Contribution]:
+    """The value that comes with an argmax: its adjoint goes to the element at the position found."""
+    if node.position == 0:
+        return []
+    axes, table = fresh(tensor.axes)
+    index = substitute(Reduce(node.reducer, node.exprs, node.axes, node.where, 0), table)
+    chosen = Compute(f"winner_{tensor.name}", axes, index)
+    g = guard(call(EQUAL, cast(node.exprs[0], "int32"), Read(chosen, tensor.axes)), seed)
+    return _inside(tensor, node, 1, g, wanted)
+
+
+Slope = Callable[[Reduce, Sequence[Expr], Sequence[Expr], Expr], list[Expr]]
+
+
+def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: Slope) -> list[Contribution]:
+    """Any combiner: the slope at a point, given the reductions of the points before and after it."""
+    node = deskewed(node)
+    own = [a for a in tensor.axes if a in free_axes(node)]  # not those along which the results are repeated
+    behind = _read_behind(node, own)
+    front = [a for a in own if not among(a, behind)]
+    at = (*front, position_of(node.axes), *behind)
+    before, after = (
+        [Read(t, at) for t in _others(tensor.name, front, behind, node, relation, name)]
+        for relation, name in ((LESS, "before"), (GREATER, "after"))
+    )
+    results: list[Contribution] = []
+    for position, g in enumerate(slope(node, before, after, seed)):
+        if dtypes.is_inexact(node.exprs[position].dtype):
+            results += _inside(tensor, node, position, g, wanted)
+    return results
+
+
+def _read_behind(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
+    """Those of ``axes`` that the reduced elements are read at behind the reduced axes.
+
+    What is computed for each element has its axes in the elements' own order, so that nothing is transposed.
+    """
+    for read in reads_of(*node.exprs):
+        reduced = [n for n, index in enumerate(read.indices) if depends_on(index, node.axes)]
+        if reduced:
+            later = [a for index in read.indices[reduced[-1] + 1 :] for a in free_axes(index)]
+            return [a for a in axes if among(a, later)]
+    return []
+
+
+def _others(
+    label: str, front: Sequence[Axis], behind: Sequence[Axis], node: Reduce, relation: Op, name: str
+) -> list[Compute]:
+    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new axis between the others."""
+    outer, table = fresh([*front, *behind])
+    here = Axis("_".join(a.name for a in node.axes), 0, points_of(node.axes))
+    other = Axis(f"other_{here.name}", 0, here.hi, reduction=True)
+    table |= _digits(node.axes, other)
+    exprs = [substitute(e, table) for e in node.exprs]
+    where = call(AND, call(relation, other, here), substitute(node.where, table))
+    return [
+        Compute(
+            f"{name}_{label}",
+            (*outer[: len(front)], here, *outer[len(front) :]),
+            Reduce(node.reducer, exprs, (other,), where, n),
+        )
+        for n in range(node.reducer.arity)
+    ]
+
+
+def _digits(axes: Sequence[Axis], position: Expr) -> dict[Expr, Expr]:
+    """Each of ``axes`` from the row-major position of a point."""
+    table: dict[Expr, Expr] = {}
+    for axis in reversed(axes):
+        if axis is axes[0]:
+            table[axis] = position + axis.lo
+        elif isinstance(axis.extent, Const):
+            table[axis] = position % axis.extent + axis.lo
+            position = position // axis.extent
+        else:
+            raise DifferentiationError(
+                f"a {axis.name} of symbolic extent in a reduction over several axes: reduce over one axis at a time"
+            )
+    return table
+
+
+def _product_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:
+    return [times(seed, before[0] * after[0])]
+
+
+def _combiner_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:
+    """The adjoint of each element from that of ``combine(combine(before, element), after)``."""
+    elements = tuple(Symbol(f"element{n}", e.dtype) for n, e in enumerate(node.exprs))
+    result = combine(node.reducer, combine(node.reducer, before, elements), after)[node.position]
+    found: list[Expr] = [Const(0.0)] * len(elements)
+    for part in contributions(result, (), seed, None, lambda leaf: among(leaf, elements)):
+        position = place_of(part.read, elements)
+        found[position] = plus(found[position], part.value)
+    table: dict[Expr, Expr] = dict(zip(elements, node.exprs, strict=True))
+    return [substitute(g, table) for g in found]

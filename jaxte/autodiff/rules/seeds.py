@@ -1,0 +1,180 @@
+"""The element of a head that flows into a body: read from the head, or the head's own expression in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.autodiff.terms.lattice import LatticeSum
+from jaxte.autodiff.terms.scalar import guard
+from jaxte.autodiff.terms.support import support
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
+from jaxte.lang.scalar_table import TABLE, may_blow_up
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.planning.contraction import PartialSum
+from jaxte.planning.graph import planned_body
+from jaxte.sets.domain import is_decidable
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What an adjoint, or a summand of it, was derived from: ``head`` times the Jacobian of ``reader`` with respect to ``tensor``."""
+
+    reader: Compute
+    tensor: Tensor
+    head: Tensor
+
+
+class Adjoint(Compute):
+    """A derived adjoint.
+
+    Attributes:
+        origins: the summands that it is made of. For each of their heads its derivative is known without deriving it: the
+            Jacobian of the reader itself.
+        guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
+            one multiplies; such zeros must stay zero whatever they are multiplied by later.
+        passed_on: whether an adjoint that this one is made of is ``guarded``.
+    """
+
+    __slots__ = ("guarded", "origins", "passed_on")
+
+    def __init__(
+        self,
+        name: str,
+        axes: Sequence[Axis],
+        body: Expr,
+        heads: Sequence[Tensor],
+        origins: Sequence[Origin] = (),
+        like: Adjoint | None = None,
+    ) -> None:
+        super().__init__(name, axes, body)
+        self.origins = tuple(origins)
+        if like is not None:
+            self.passed_on: bool = like.passed_on
+            self.guarded: bool = like.guarded
+            return
+        self.passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
+        self.guarded = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
+
+    def planned(self) -> Adjoint:
+        """The same adjoint, its sums planned."""
+        body = planned_body(self)
+        if body is self.body:
+            return self
+        return Adjoint(self.name, self.axes, body, (), self.origins, like=self)
+
+    def over(self, axes: Sequence[Axis], body: Expr) -> Adjoint:
+        return Adjoint(self.name, axes, body, (), like=self)
+
+
+def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
+    """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
+
+    A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
+    tensor is made for it. A guarded head is put in place where the reader's slope may not be finite; where that
+    cannot be (the head is a sum), its elements pass on nothing where a condition on positions that are data excludes
+    them, or where they are zero if that is not known from such a condition. Elements that no position of the head's sums
+    reaches pass on nothing there, either.
+    """
+    element: Expr = Read(head, tuple(at))
+    if not isinstance(head, Compute):
+        return element
+    table: dict[Expr, Expr] = dict(zip(head.axes, at, strict=True))
+    if _is_trivial(head.body):
+        return substitute(head.body, table)
+    if not _may_blow_up(reader):
+        return element
+    if _has_data_guard(head.body) and not _has_sum(head.body):
+        return substitute(head.body, table)
+    guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
+    if not guarded:
+        where = support(head)
+        return element if where is None else guard(substitute(where, table), element)
+    known = _whole_guard(head)
+    return guard(call(NOT_EQUAL, element, 0) if known is None else substitute(known, table), element)
+
+
+def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
+    """The element of ``tangent``, that of a tensor that ``reader`` reads, at ``at``.
+
+    What only renames, broadcasts or selects is put in place, and so is a guard where the slope of the reader may not be finite.
+    No condition is ever about the tangent itself, which has to stay linear.
+    """
+    element: Expr = Read(tangent, tuple(at))
+    if not isinstance(tangent, Compute):
+        return element
+    guarded = _has_data_guard(tangent.body) and not _has_sum(tangent.body)
+    if _is_trivial(tangent.body) or (guarded and _may_blow_up(reader)):
+        return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
+    return element
+
+
+def _whole_guard(head: Compute) -> Expr | None:
+    """The only condition on data that makes elements of ``head`` zero, if it is one on positions around the whole."""
+    if not isinstance(head, Adjoint) or head.passed_on:
+        return None
+    match head.body:
+        case Call(op, (condition, taken, Const(0))) if op is SELECT:
+            positions = not any(dtypes.is_inexact(read.dtype) for read in reads_of(condition))
+            return condition if positions and not _has_data_guard(taken) else None
+    return None
+
+
+def _has_sum(body: Expr) -> bool:
+    return any(
+        isinstance(node, Reduce)
+        or (isinstance(node, Read) and isinstance(node.tensor, (LatticeSum, PartialSum)))
+        for node in postorder(body)
+    )
+
+
+def _is_trivial(body: Expr) -> bool:
+    while isinstance(body, Call) and (body.op is NEGATIVE or body.op.name == "cast"):
+        body = body.args[0]
+    if isinstance(body, Read):
+        return all(isinstance(i, (Axis, Const)) for i in body.indices)
+    if isinstance(body, Call) and body.op is SELECT and not is_decidable(body.args[0]):
+        return False
+    return all(not isinstance(node, (Read, Reduce)) for node in postorder(body))
+
+
+def _has_data_guard(body: Expr) -> bool:
+    for node in postorder(body):
+        condition = node.args[0] if isinstance(node, Call) and node.op is SELECT else None
+        condition = node.where if isinstance(node, Reduce) else condition
+        if condition is not None and not is_decidable(condition):
+            return True
+    return False
+
+
+def _may_blow_up(reader: Tensor) -> bool:
+    if not isinstance(reader, Compute):
+        return True
+    if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
+        return True
+    return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in _value_nodes(reader.body))
+
+
+def _slope_may_blow_up(node: Call) -> bool:
+    if node.op in (DIVIDE, POWER) and isinstance(node.args[1], Const):
+        return may_blow_up(node)
+    return TABLE[node.op.name].finite != "all"
+
+
+def _value_nodes(body: Expr) -> list[Expr]:
+    """The nodes of ``body`` that are not part of an index."""
+    found: list[Expr] = []
+    seen: set[Expr] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found.append(node)
+        if not isinstance(node, Read):
+            stack.extend(node.children)
+    return found

@@ -1,0 +1,1 @@
+"""Summands of one adjoint side by side: merged, cancelled, in blocks."""

@@ -1,0 +1,245 @@
+"""The building blocks of differentiation: what one tensor passes on to one of its immediate inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.autodiff.rules.reductions import reduction_contributions
+from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
+from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
+from jaxte.autodiff.terms.shared import with_shared
+from jaxte.autodiff.terms.simplify import collect
+from jaxte.autodiff.terms.zeros import summands
+from jaxte.lang import dtypes
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import DifferentiationError, DtypeError
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
+from jaxte.lang.operators import EQUAL
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.meaning.cost import own_points
+from jaxte.tensors.copies import Extended, bends_of, with_copies
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Extern, Tensor
+
+_MOST_POINTS = 1.25  # points of a solved summand for each of the definition
+
+
+def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
+    """A tensor of zeros."""
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(shape))
+    return Compute(name, axes, zero_of(dtype))
+
+
+def zero_of(dtype: str) -> Const:
+    """The element of a tensor of zeros."""
+    return _number(0, dtype)
+
+
+def _number(value: int, dtype: str) -> Const:
+    return Const(complex(value) if dtypes.is_complex(dtype) else float(value), dtype)
+
+
+def identity_head(output: Tensor) -> Compute:
+    """The head that makes an adjoint a Jacobian: one where both halves of the indices are equal."""
+    own = (
+        [a.name for a in output.axes]
+        if isinstance(output, Compute)
+        else [f"i{n}" for n in range(output.ndim)]
+    )
+    first = tuple(Axis(f"{n}'", 0, extent) for n, extent in zip(own, output.shape, strict=True))
+    second = tuple(Axis(n, 0, extent) for n, extent in zip(own, output.shape, strict=True))
+    same = conjunction([call(EQUAL, a, b) for a, b in zip(first, second, strict=True)])
+    return Compute(f"identity_{output.name}", (*first, *second), guard(same, _number(1, output.dtype)))
+
+
+@wants_arguments
+def diff_building_block(
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool = False
+) -> Compute | Extern | None:
+    """``head`` times the Jacobian of ``output`` with respect to its immediate input ``input``.
+
+    ``result[p, a] = sum over o of head[p, o] * d output[o] / d input[a]``, with the sums over zeros eliminated.
+
+    Args:
+        output: a computed tensor.
+        input: a tensor that the body of ``output`` reads.
+        head: shape ``prefix + output.shape``.
+
+    Returns:
+        A tensor of shape ``prefix + input.shape``.
+
+    Raises:
+        DifferentiationError: ``output`` does not read ``input``.
+    """
+    for what, tensor in (("output", output), ("input", input), ("head", head)):
+        one_of_type(tensor, Tensor, f"the {what} of te.diff_building_block", "a Tensor")
+    if isinstance(output, Extern):
+        return _extern_block(output, input, head)
+    solved = _solved_block(output, input, head, missing_ok)
+    if solved is None or head.ndim > output.ndim or not isinstance(output, Compute):
+        return solved
+    copied = _block_through_copies(output, input, head, solved)
+    return solved if copied is None else copied
+
+
+def _solved_block(output: Tensor, input: Tensor, head: Tensor, missing_ok: bool) -> Compute | None:
+    """The summand with every read solved for the points at which it hits an element."""
+    found = contributions_to(output, input, head, missing_ok)
+    if found is None:
+        return None
+    prefix, parts = found
+    assert isinstance(output, Compute)
+    targets = target_axes(output, input, prefix)
+    if not prefix:
+        parts = with_shared(parts, output.axes, f"shared_{output.name}")
+    terms = [term for part in parts for term in summands(part, targets)]
+    body = typed(collect(terms), input.dtype)
+    origin = Origin(output, input, head)
+    return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head], [origin])
+
+
+def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: Compute) -> Compute | None:
+    """The summand that adds up what copies of ``input`` with continued ends receive; None where no read has one, or none is needed."""
+    reads = [r for r in reads_of(output.body) if r.tensor is input]
+    bends = [bend for read in reads for bend in bends_of(read).values()]
+    points, allowed = own_points(solved), own_points(output)
+    if not bends or points is None or allowed is None:
+        return None
+    if points <= _MOST_POINTS * allowed and all(bend.straight for bend in bends):
+        return None
+    copied = with_copies(output.body, lambda read: read.tensor is input, {})
+    assert copied is not None
+    straight = Compute(output.name, output.axes, copied.body)
+    adjoints: dict[Tensor, list[Tensor]] = {input: []}
+    for tensor, source in ((straight, head), *((copy, None) for copy in reversed(copied.copies))):
+        own = source if source is not None else _sum_of(adjoints[tensor], tensor)
+        for read in tensor.inputs:
+            if read is input or isinstance(read, Extended):
+                part = _solved_block(tensor, read, own, False)
+                assert part is not None
+                adjoints.setdefault(read, []).append(_with_value_of(part, straight, output))
+    # no origin of its own: it reads the adjoints of the copies, each of which knows its own derivative for the head
+    total = _sum_of(adjoints[input], input)
+    return Adjoint(total.name, total.axes, total.body, [total])
+
+
+def _sum_of(parts: Sequence[Tensor], tensor: Tensor) -> Compute:
+    merged = merge(tensor, [], parts, ())
+    assert isinstance(merged, Compute)
+    return merged
+
+
+def _with_value_of(part: Compute, straight: Compute, output: Compute) -> Compute:
+    """``part`` with reads of ``output``, which exists, in place of those of ``straight``, which has the same elements."""
+    table: dict[Expr, Expr] = {
+        read: Read(output, read.indices) for read in reads_of(part.body) if read.tensor is straight
+    }
+    return Adjoint(part.name, part.axes, substitute(part.body, table), [part]) if table else part
+
+
+def jacobian(output: Tensor, input: Tensor, optimize: bool = True) -> Compute:
+    """The Jacobian of ``output`` with respect to its immediate input ``input``; see ``te.jacobian``."""
+    for what, tensor in (("output", output), ("input", input)):
+        one_of_type(tensor, Tensor, f"the {what} of te.jacobian", "a Tensor")
+    head = identity_head(output)
+    if optimize:
+        block = diff_building_block(output, input, head)
+        assert isinstance(block, Compute)
+        return block
+    found = contributions_to(output, input, head, missing_ok=False)
+    assert found is not None
+    prefix, parts = found
+    assert isinstance(output, Compute)
+    targets = target_axes(output, input, prefix)
+    body = collect([_definition(part, targets) for part in parts])
+    return Compute(f"d{input.name}", (*prefix, *targets), typed(body, input.dtype))
+
+
+def _definition(part: Contribution, targets: Sequence[Axis]) -> Expr:
+    """The contribution as the sum over all points, most of them zero."""
+    assert isinstance(part.read, Read)
+    hits = [call(EQUAL, index, target) for index, target in zip(part.read.indices, targets, strict=True)]
+    where = conjunction([part.where, *hits])
+    value = cast(part.value, part.read.dtype)
+    if not part.axes:
+        return guard(where, value)
+    return Reduce(builtin_reducer("sum", value.dtype), (value,), part.axes, where)
+
+
+def contributions_to(
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool
+) -> tuple[tuple[Axis, ...], list[Contribution]] | None:
+    """The axes of the head's prefix, and what each read of ``input`` receives; None where nothing can flow, if that is ok."""
+    if not isinstance(output, Compute):
+        raise DifferentiationError(
+            f"{output.name} is an input of the graph; it does not depend on {input.name}"
+        )
+    if not any(t is input for t in output.inputs):
+        if missing_ok:
+            return None
+        names = ", ".join(t.name for t in output.inputs) or "nothing"
+        raise DifferentiationError(
+            f"{output.name} does not read {input.name} itself (it reads {names}); "
+            "use te.differentiate for tensors further away"
+        )
+    if not dtypes.is_inexact(input.dtype):
+        if missing_ok:
+            return None
+        raise DtypeError(
+            f"{input.name} has dtype {input.dtype}, which has no derivative; cast it to a float first"
+        )
+    prefix = tuple(
+        Axis(f"p{n}" if head.ndim - output.ndim > 1 else "p", 0, extent)
+        for n, extent in enumerate(head.shape[: head.ndim - output.ndim])
+    )
+    if isinstance(head, Compute):
+        prefix = tuple(Axis(a.name, 0, a.hi) for a in head.axes[: len(prefix)])
+
+    def wanted(leaf: Expr) -> bool:
+        return isinstance(leaf, Read) and leaf.tensor is input
+
+    seed = seed_of(head, (*prefix, *output.axes), output)
+    if isinstance(output.body, Reduce):
+        parts = reduction_contributions(output, seed, wanted)
+    else:
+        parts = contributions(output.body, output.axes, seed, Read(output, output.axes), wanted)
+    return prefix, parts
+
+
+def typed(body: Expr, dtype: str) -> Expr:
+    """``body`` as an element of a tensor of ``dtype``."""
+    return body if body.dtype == dtype and not body.weak else cast(body, dtype)
+
+
+def target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:
+    """Axes for an element of ``input``, named after its own axes or the indices that it is read at."""
+    if isinstance(input, Compute):
+        names = [a.name for a in input.axes]
+    else:
+        first = next(r for r in reads_of(output.body) if r.tensor is input)
+        names = [_index_name(index, n) for n, index in enumerate(first.indices)]
+    before = {axis.name: None for axis in prefix}
+    taken = dict(before)
+    for name in names:
+        while name in taken:
+            name += "'"
+        taken[name] = None
+    return tuple(
+        Axis(name, 0, as_expr(extent))
+        for name, extent in zip(list(taken)[len(before) :], input.shape, strict=True)
+    )
+
+
+def _index_name(index: Expr, position: int) -> str:
+    axes = [node.name for node in postorder(index) if isinstance(node, Axis)]
+    return axes[0] if axes else f"i{position}"
+
+
+def _extern_block(output: Extern, input: Tensor, head: Tensor) -> Extern | None:
+    adjoint = output.group.adjoint(output, head)  # type: ignore[attr-defined]
+    for source, part in zip(output.inputs, adjoint, strict=True):
+        if source is input:
+            return part
+    return None

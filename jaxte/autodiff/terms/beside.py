@@ -1,0 +1,28 @@
+"""Tensors that adjoints need beside one of the graph, as the places of its maxima: all adjoints of it read the same.
+
+They are found again as long as a graph holds them. Neither tensor keeps the other one alive through this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+from jaxte.autodiff.terms.places import ENDS
+from jaxte.tensors.tensor import Compute
+
+KINDS = ("winner", "ties", "places", "elements", *ENDS.kinds)
+_made: WeakValueDictionary[tuple[Compute, str], Compute] = WeakValueDictionary()
+
+
+def beside(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
+    """The tensor ``kind`` beside ``tensor``; the first one asked for is made."""
+    found = _made.get((tensor, kind))
+    if found is None:
+        found = _made[tensor, kind] = make()
+    return found
+
+
+def all_beside(tensor: Compute) -> dict[str, Compute]:
+    """The tensors beside ``tensor`` that there are, by their kinds."""
+    return {kind: found for kind in KINDS if (found := _made.get((tensor, kind))) is not None}

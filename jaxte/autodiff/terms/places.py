@@ -1,0 +1,145 @@
+"""Reductions that say where an extremum is, as integers: which of the elements are equal to it.
+
+    places   of min over k of (x[k], 1 << k):     the bits of all k with x[k] == min
+    ends     of min over k of (x[k], k, k, 1):    the first of these k, the last, and how many they are
+
+Elements are compared with each other as they are computed, in the one instruction that ``lax.reduce`` of several operands is. A NaN
+is carried on, and leaves the values that say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jaxte.autodiff.terms.simplify import simplify_reads
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
+from jaxte.lang.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import tidy
+from jaxte.sets.domain import is_decidable
+from jaxte.sets.solve import simplify_domain
+from jaxte.sets.transformation import Domain
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import MAX_EXTENT
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is carried beside the extremum: int32 values, and how those of equal elements are joined.
+
+    Attributes:
+        name: of the reduction.
+        kinds: names of the values.
+        joined: the operation for two equal elements, by value.
+        identity: the values of no element.
+        spoilt: the values of a NaN; None where they do not matter.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    joined: tuple[Op, ...]
+    identity: tuple[int, ...]
+    spoilt: tuple[int | None, ...]
+
+
+BITS = Places("places", ("places",), (BIT_OR,), (0,), (-1,))
+ENDS = Places(
+    "ends",
+    ("first", "last", "count"),
+    (MINIMUM, MAXIMUM, ADD),
+    (MAX_EXTENT, -1, 0),
+    (None, None, 0),
+)
+
+
+def found(node: Reduce, places: Places, kind: str, exprs: Sequence[Expr]) -> Expr:
+    """The value ``kind`` that comes with the extremum ``node``."""
+    reducer = _reducer(node.reducer.name, node.exprs[0].dtype, places)
+    return Reduce(reducer, exprs, node.axes, node.where, 1 + places.kinds.index(kind))
+
+
+@cache
+def _reducer(name: str, dtype: str, places: Places) -> Reducer:
+    x, y = Symbol("x", dtype), Symbol("y", dtype)
+    lhs = [Symbol(f"x_{kind}", "int32") for kind in places.kinds]
+    rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
+    ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
+
+    def carried(a: Expr, b: Expr, joined: Expr, spoilt: float | None) -> Expr:
+        """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
+        if dtypes.is_float(dtype) and spoilt is not None:
+            joined = call(SELECT, call(EQUAL, x, y), joined, Const(spoilt, joined.dtype))
+        return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
+
+    results = [carried(x, y, x, float("nan"))]
+    for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
+        results.append(carried(a, b, call(op, a, b), spoilt))
+    identity = builtin_reducer(name, dtype).identity + tuple(Const(n, "int32") for n in places.identity)
+    label = f"{places.name} of {name}"
+    return Reducer("custom", label, "even", (x, *lhs), (y, *rhs), tuple(results), identity)
+
+
+def points_of(axes: Sequence[Axis]) -> Expr:
+    """How many points a reduction over ``axes`` has, conditions aside."""
+    points: Expr = Const(1)
+    for axis in axes:
+        points = points * axis.extent
+    return normal(points)
+
+
+def deskewed(node: Reduce) -> Reduce:
+    """``node`` over the smallest box around its points, in their order: a window ``i - 1 <= k <= i + 1`` over three positions."""
+    conditions = conjuncts(node.where)
+    known = [c for c in conditions if is_decidable(c)]
+    if not known:
+        return node
+    found = simplify_domain(Domain(node.axes, known))
+    axes = tuple(a for a in found.new.variables if isinstance(a, Axis))
+    before, after = points_of(node.axes), points_of(axes)
+    if (
+        found.is_empty
+        or not isinstance(before, Const)
+        or not isinstance(after, Const)
+        or int(after) >= int(before)
+    ):
+        return node
+    new = _in_order(node.axes, axes, found.old_to_new)
+    if new is None:
+        return node
+    table = {old: normal(substitute(e, new)) for old, e in found.old_to_new.items()}
+    where = [substitute(c, new) for c in found.new.conditions]
+    where += [substitute(c, table) for c in conditions if not is_decidable(c)]
+    exprs = [simplify_reads(substitute(e, table)) for e in node.exprs]
+    own = [a for e in new.values() for a in free_axes(e)]
+    return Reduce(node.reducer, exprs, own, tidy(conjunction(where)), node.position)
+
+
+def _in_order(
+    before: Sequence[Axis], after: Sequence[Axis], values: Mapping[Expr, Expr]
+) -> dict[Expr, Expr] | None:
+    """Axes for a reduction in the place of ``after``, turned so that points keep the order that they have over ``before``.
+
+    None where an axis of ``before`` takes several of these, or two of them one.
+    """
+    found: dict[Expr, Expr] = {}
+    for axis in before:
+        form = linear(values[axis])
+        moving = [a for a in after if any(n is a for n in postorder(values[axis]))]
+        if not moving:
+            continue
+        if len(moving) > 1 or form.coefficient(moving[0]) not in (1, -1) or moving[0] in found:
+            return None
+        (old,) = moving
+        new = Axis(old.name, 0, normal(old.extent), reduction=True)
+        found[old] = normal(new + old.lo if form.coefficient(old) == 1 else old.hi - 1 - new)
+    return found if len(found) == len(after) else None
+
+
+def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
+    """New axes like ``axes``, for a tensor of their own, and what stands for what."""
+    new = tuple(Axis(a.name, a.lo, a.hi) for a in axes)
+    return new, dict(zip(axes, new, strict=True))

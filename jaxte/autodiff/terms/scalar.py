@@ -1,0 +1,290 @@
+"""The derivative of a body: for each read in it, what an adjoint of the body contributes to that element.
+
+The walk is reverse mode on the expression: adjoints go from the root to the reads, each node's adjoint the sum
+over its uses. Guards travel with the adjoint: a factor is multiplied *inside* ``select(cond, g, 0)``, so that a
+branch that is not taken contributes exactly nothing, not ``0 * inf``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.autodiff.terms.simplify import added
+from jaxte.lang import dtypes
+from jaxte.lang.errors import DifferentiationError
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars import OPS
+from jaxte.lang.walk import postorder, substitute
+
+_FOLDS: dict[str, Callable[..., Any]] = {
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negative": operator.neg,
+}
+_DEEPEST_GUARD = 12  # guards nested deeper than this are multiplied as they are, to keep the work linear
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one read receives.
+
+    Attributes:
+        read: the element that was read.
+        axes: the axes in scope there: those of the body and of the sums around the read.
+        where: the conditions of those sums.
+        value: the adjoint that flows into the read, an expression over ``axes``.
+    """
+
+    read: Expr
+    axes: tuple[Axis, ...]
+    where: Expr
+    value: Expr
+
+
+def contributions(
+    body: Expr, axes: Sequence[Axis], seed: Expr, value: Expr | None, wanted: Callable[[Expr], bool]
+) -> list[Contribution]:
+    """The contributions of ``seed``, the adjoint of ``body``, to every leaf that is ``wanted``.
+
+    Args:
+        body: an expression whose reductions are sums.
+        axes: the axes that ``body`` is over.
+        value: an expression that has the value of ``body`` already (the tensor's own element), to be used
+            instead of computing it again.
+        wanted: which reads (or symbols) to report.
+    """
+    found: list[Contribution] = []
+    pending: list[tuple[Expr, tuple[Axis, ...], Expr, Expr, Expr | None]] = [
+        (body, tuple(axes), TRUE, seed, value)
+    ]
+    while pending:
+        root, scope, where, adjoint, known = pending.pop(0)
+        for node, g in _adjoints_within(root, adjoint, known, wanted):
+            if not isinstance(node, Reduce):
+                found.append(Contribution(node, scope, where, g))
+                continue
+            fresh = {axis: Axis(axis.name, axis.lo, axis.hi, reduction=True) for axis in node.axes}
+            inner, condition = (substitute(e, fresh) for e in (node.exprs[0], node.where))
+            pending.append((inner, (*scope, *fresh.values()), call(AND, where, condition), g, None))
+    return found
+
+
+def _adjoints_within(
+    root: Expr, seed: Expr, value: Expr | None, wanted: Callable[[Expr], bool]
+) -> list[tuple[Expr, Expr]]:
+    """Adjoints of the wanted leaves and of the sums below ``root``, not looking into the sums."""
+    order = _leading(root, wanted)
+    if not order:
+        return []
+    adjoints: dict[Expr, Expr] = {root: seed}
+    leading = set(order)
+    results: list[tuple[Expr, Expr]] = []
+    for node in reversed(order):
+        if node not in adjoints:
+            continue
+        g = adjoints[node]
+        if isinstance(node, Call):
+            known = value if node is root and value is not None else node
+            for child, share in zip(node.args, _operand_adjoints(node, known, g), strict=True):
+                if child in leading and share is not None and not is_zero(share):
+                    adjoints[child] = plus(adjoints[child], share) if child in adjoints else share
+        else:
+            results.append((node, g))
+    results.reverse()  # in the order in which the expression has them
+    return results
+
+
+def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
+    """The nodes through which a wanted leaf (or one inside a sum) depends on ``root``, children first."""
+    leads: dict[Expr, None] = {}
+    for node in postorder(root):
+        match node:
+            case Read() | Symbol():
+                useful = wanted(node)
+            case Reduce(reducer, exprs, _, _, _):
+                useful = any(e in leads for e in exprs)
+                if useful and reducer.name != "sum" and dtypes.is_inexact(node.dtype):
+                    raise DifferentiationError(
+                        f"a {reducer.label} inside an expression has no derivative there; make it a tensor of its own"
+                    )
+            case Call(op, args):
+                operands = args[1:] if op is SELECT else args
+                useful = dtypes.is_inexact(node.dtype) and any(a in leads for a in operands)
+            case _:
+                useful = False
+        if useful:
+            leads[node] = None
+    return _outside_sums(root, leads)
+
+
+def _outside_sums(root: Expr, leads: Collection[Expr]) -> list[Expr]:
+    """The leading nodes reachable from ``root`` without entering a sum, children first."""
+    order: list[Expr] = []
+    stack, seen = [(root, False)], set()
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node in leads and node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if isinstance(node, Call):
+                stack.extend((child, False) for child in reversed(node.args))
+    return order
+
+
+def _operand_adjoints(node: Call, value: Expr, g: Expr) -> Sequence[Expr | None]:
+    """The adjoint of each operand of ``node`` for the adjoint ``g`` of its ``value``."""
+    if node.op.name == "cast":
+        (operand,) = node.args
+        return (_in_dtype(g, operand),) if dtypes.is_inexact(operand.dtype) else (None,)
+    row = TABLE[node.op.name]
+    results: list[Expr | None] = []
+    for position, operand in enumerate(node.args):
+        if not dtypes.is_inexact(operand.dtype) or (row.vjp is None and row.partials is None):
+            results.append(None)
+            continue
+
+        def rule(leaf: Expr, position: int = position) -> Expr | None:
+            if row.vjp is not None:
+                return row.vjp(leaf, value, *node.args)[position]
+            assert row.partials is not None
+            partial = row.partials[position]
+            slope = None if partial is None else partial(value, *node.args)
+            return None if slope is None else times(leaf, slope)
+
+        share = through_guards(g, rule)
+        results.append(None if share is None else _in_dtype(_folded(share), operand))
+    return results
+
+
+def _folded(share: Expr) -> Expr:
+    """A product or quotient of two numbers as a number: what is left of a constant head."""
+    if not isinstance(share, Call) or share.op.name not in _FOLDS or not dtypes.is_float(share.dtype):
+        return share
+    numbers = [a.value for a in share.args if isinstance(a, Const)]
+    if len(numbers) < len(share.args) or (share.op is DIVIDE and numbers[1] == 0):
+        return share
+    return Const(float(_FOLDS[share.op.name](*numbers)), None if share.weak else share.dtype)
+
+
+def _in_dtype(g: Expr, operand: Expr) -> Expr:
+    """``g`` as an adjoint of ``operand``: its real part for a real operand, in the operand's dtype."""
+    if dtypes.is_complex(g.dtype) and not dtypes.is_complex(operand.dtype):
+        real = through_guards(g, lambda leaf: call(OPS["real"], leaf))
+        g = Const(0.0) if real is None else real
+    if g.weak or operand.weak or g.dtype == operand.dtype:
+        return g
+    return cast(g, operand.dtype)
+
+
+def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0) -> Expr | None:
+    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside."""
+    if is_zero(g):
+        return None
+    if depth < _DEEPEST_GUARD and isinstance(g, Call):
+        if g.op is SELECT:
+            taken, other = (through_guards(a, rule, depth + 1) for a in g.args[1:])
+            return _choice(g.args[0], taken, other)
+        if g.op is ADD and any(_has_guard(a) for a in g.args):
+            left, right = (through_guards(a, rule, depth + 1) for a in g.args)
+            return left if right is None else right if left is None else plus(left, right)
+        if (multiple := _multiple_of_guard(g)) is not None:
+            factor, inner = multiple
+            return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
+    return rule(g)
+
+
+def _multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
+    """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added."""
+    if g.op is NEGATIVE and _has_guard(g.args[0]):
+        return Const(-1.0), g.args[0]
+    if g.op is not MULTIPLY:
+        return None
+    number, inner = g.args if isinstance(g.args[0], Const) else reversed(g.args)
+    return (number, inner) if isinstance(number, Const) and _has_guard(inner) else None
+
+
+def _has_guard(g: Expr) -> bool:
+    """Whether ``g`` is a guard, or a short sum of multiples with one."""
+    for _ in range(_DEEPEST_GUARD):
+        if not isinstance(g, Call):
+            return False
+        if g.op is ADD:
+            if _is_select(_without_number(g.args[1])):
+                return True
+            g = g.args[0]
+        else:
+            g = _without_number(g)
+    return _is_select(g)
+
+
+def _without_number(g: Expr) -> Expr:
+    """``g`` without a number that it is a multiple of, and without its sign."""
+    if not isinstance(g, Call) or g.op not in (MULTIPLY, NEGATIVE):
+        return g
+    left = [a for a in g.args if not isinstance(a, Const)]
+    return left[0] if len(left) == 1 else g
+
+
+def _is_select(g: Expr) -> bool:
+    return isinstance(g, Call) and g.op is SELECT
+
+
+def guard(condition: Expr, value: Expr) -> Expr:
+    """``value`` where ``condition`` holds, else zero."""
+    return value if condition is TRUE else call(SELECT, condition, value, Const(0.0))
+
+
+def _choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
+    """``select(condition, taken, other)`` where None is zero."""
+    if taken is None and other is None:
+        return None
+    # A Python zero is weak: it takes the dtype of the other branch.
+    return call(SELECT, condition, *(Const(0.0) if branch is None else branch for branch in (taken, other)))
+
+
+def is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0 and expr.dtype != "bool"
+
+
+def is_one(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 1 and expr.dtype != "bool"
+
+
+def times(g: Expr, factor: Expr) -> Expr:
+    """``g * factor`` with the multiplications by 0, 1 and -1 left out."""
+    if is_zero(g) or is_zero(factor):
+        return Const(0.0)
+    for one, other in ((g, factor), (factor, g)):
+        if is_one(one):
+            return other
+        if isinstance(one, Const) and one.value == -1:
+            return negate(other)
+    if isinstance(factor, Call) and factor.op is NEGATIVE:
+        return negate(times(g, factor.args[0]))
+    if isinstance(factor, Call) and factor.op is DIVIDE and is_one(factor.args[0]):
+        return call(DIVIDE, g, factor.args[1])
+    return call(MULTIPLY, g, factor)
+
+
+def negate(expr: Expr) -> Expr:
+    if isinstance(expr, Call) and expr.op is NEGATIVE:
+        return expr.args[0]
+    return call(NEGATIVE, expr)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    if is_zero(a):
+        return b
+    return a if is_zero(b) else added(a, b)
+
+
+def is_differentiable(node: Expr) -> bool:
+    """Whether a read holds values that have a derivative."""
+    return isinstance(node, Read) and dtypes.is_inexact(node.dtype)

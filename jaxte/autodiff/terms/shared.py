@@ -1,0 +1,124 @@
+"""What several taps share is a tensor of its own: a body that reads ``u[i]``, ``u[i + 1]``, ... passes something on to each of them.
+
+Solved for the element that is read, each of these contributions stands at another position, so that what they have in common would be computed
+once for each. At the points of the definition it is computed once: the part that two of them have in common, and that
+takes more than a few operations, becomes a tensor over the axes of the definition, and each contribution reads it where it needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jaxte.autodiff.terms.scalar import Contribution
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.operators import DIVIDE
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.walk import postorder, substitute
+from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.tensor import Compute
+
+_WORTH = 16  # operations that are saved for a tensor that is written and read
+_LEAST = 6
+_FUNCTION = 8  # operations that exp and its like count for
+_QUOTIENT = 3
+_MOST_NODES = 4000
+
+
+class Shared(Compute):
+    """What several contributions to a tensor have in common, at the points of the definition."""
+
+    __slots__ = ()
+
+
+def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) -> list[Contribution]:
+    """``parts`` in terms of what they have in common; as they are where that is little, or where sums are around them."""
+    nodes = postorder(*(part.value for part in parts))
+    plain = all(len(part.axes) == len(axes) and part.where is TRUE for part in parts)
+    # the value of a contribution to an own reduction may stand at points of the reduction, too
+    over_axes = {node for node in nodes if isinstance(node, Axis)} <= set(axes)
+    if (
+        len({part.read for part in parts}) < 2
+        or not plain
+        or not over_axes
+        or any(isinstance(n, Reduce) for n in nodes)
+    ):
+        return list(parts)
+    table: dict[Expr, Expr] = {}
+    for node in _common([part.value for part in parts]):
+        body = substitute(node, table)
+        own = tuple(Axis(a.name, 0, a.hi) for a in axes)
+        element = substitute(body, dict(zip(axes, own, strict=True)))
+        if reads_inside(own, element):
+            tensor = Shared(f"{name}_{len(table)}", own, element)
+            table[node] = Read(tensor, axes)
+    return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
+
+
+def _common(values: Sequence[Expr]) -> list[Expr]:
+    """The nodes that stand in several of ``values``, and in something that stands in fewer; those within others first."""
+    users: dict[Expr, int] = {}  # the values that a node stands in, as bits
+    parents: dict[Expr, list[Expr]] = {}
+    for n, value in enumerate(values):
+        for node in value_nodes(value):
+            users[node] = users.get(node, 0) | 1 << n
+    if len(users) > _MOST_NODES:
+        return []
+    for node in users:
+        for child in _operands(node):
+            parents.setdefault(child, []).append(node)
+    chosen: dict[Expr, None] = {}
+    for node in value_nodes(*values):
+        several = users[node].bit_count()
+        if several < 2 or not isinstance(node, Call) or node.weak or not dtypes.is_inexact(node.dtype):
+            continue
+        on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
+        own = _operations(node, chosen) if on_edge else 0
+        if own >= _LEAST and own * (several - 1) >= _WORTH:
+            chosen[node] = None
+    return list(chosen)
+
+
+def _operands(node: Expr) -> Sequence[Expr]:
+    return () if isinstance(node, Read) else node.children
+
+
+def value_nodes(*roots: Expr) -> list[Expr]:
+    """The nodes below ``roots`` that are not part of an index, operands before what they are operands of."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(_operands(node)))
+    return order
+
+
+def _operations(root: Expr, known: Mapping[Expr, None]) -> int:
+    """Operations below ``root``, less those of ``known`` nodes; functions count as several."""
+    count = 0
+    seen = {root}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and not node.weak:
+            count += _weight(node)
+        for child in _operands(node):
+            if child not in seen and child not in known:
+                seen.add(child)
+                stack.append(child)
+    return count
+
+
+def _weight(node: Call) -> int:
+    if node.op is DIVIDE:
+        return _QUOTIENT
+    if node.op.name == "power":
+        return 1 if isinstance(node.args[1], Const) and node.args[1].value == 2 else _FUNCTION
+    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else _FUNCTION

@@ -1,0 +1,210 @@
+"""Rules that make an adjoint simpler without changing it.
+
+``simplify_reads`` normalises index expressions; ``factors_outside`` moves what does not depend on the reduction
+axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice of two by the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from jaxte.autodiff.terms.like_terms import alike, term_of
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.sets.affine import axis_bounds, from_linear, linear, resolved
+
+_ADDENDS_SEEN = 8
+Wrap = Callable[[Expr], Expr]
+
+
+def simplify_reads(expr: Expr) -> Expr:
+    """``expr`` with the indices of every read in normal form."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        return Read(node.tensor, [simplify_index(i) for i in node.indices])
+
+    return rewrite(expr, rule)
+
+
+def simplify_index(index: Expr) -> Expr:
+    """An index in normal form, with ``//`` and ``%`` that the axes' ranges decide resolved."""
+    if isinstance(index, (Axis, Const)):
+        return index
+    try:
+        form = linear(index)
+    except IndexExpressionError:
+        return index
+    return from_linear(resolved(form, axis_bounds(free_axes(index))))
+
+
+def factors_outside(
+    value: Expr, axes: Sequence[Axis], may_leave: Callable[[Expr, bool], bool]
+) -> tuple[list[Wrap], Expr]:
+    """``value`` split into what can be done after summing over ``axes`` (outermost first) and what remains.
+
+    ``may_leave(e, divides)`` says whether a factor ``e``, or divisor, may be put outside.
+    """
+    inside = _dependence(value, axes)
+    wraps: list[Wrap] = []
+    while isinstance(value, Call):
+        match value.op, value.args:
+            case op, (a,) if op is NEGATIVE:
+                wraps.append(lambda e: call(NEGATIVE, e))
+                value = a
+            case op, (a, b) if op is MULTIPLY and not inside[a] and inside[b] and may_leave(a, False):
+                wraps.append(_multiplier(a))
+                value = b
+            case op, (a, b) if op is MULTIPLY and not inside[b] and inside[a] and may_leave(b, False):
+                wraps.append(_right_multiplier(b))
+                value = a
+            case op, (a, b) if op is DIVIDE and not inside[b] and inside[a] and may_leave(b, True):
+                wraps.append(_divisor(b))
+                value = a
+            case _:
+                break
+    return wraps, value
+
+
+def _multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, factor, e)
+
+
+def _right_multiplier(factor: Expr) -> Wrap:
+    return lambda e: call(MULTIPLY, e, factor)
+
+
+def _divisor(factor: Expr) -> Wrap:
+    return lambda e: call(DIVIDE, e, factor)
+
+
+def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
+    """For every node below ``root``, whether it depends on one of ``axes``."""
+    wanted = set(axes)
+    found: dict[Expr, bool] = {}
+    for node in postorder(root):
+        found[node] = node in wanted or any(found[child] for child in node.children)
+    return found
+
+
+def collect(terms: Sequence[Expr]) -> Expr:
+    """The sum of ``terms``: like ones added up, opposite ones gone; 0 if nothing is left."""
+    counts: dict[Expr, float] = {}
+    for term in _gathered(terms):
+        sign, core = _sign_and_core(term)
+        counts[core] = counts.get(core, 0) + sign
+    result: Expr | None = None
+    for core, count in counts.items():
+        if count == 0:
+            continue
+        size = core if abs(count) == 1 else call(MULTIPLY, Const(abs(count)), core)
+        if result is None:
+            result = size if count > 0 else call(NEGATIVE, size)
+        else:
+            result = added(result, size, ADD if count > 0 else SUBTRACT)
+    return Const(0.0) if result is None else result
+
+
+def _gathered(terms: Sequence[Expr]) -> list[Expr]:
+    """``terms`` with those that are multiples of an earlier one added to that one."""
+    found: dict[object, Expr] = {}
+    for term in terms:
+        key = (term_of(term).factors, term.dtype)
+        total = alike(found[key], term) if key in found else None
+        found[key if total is not None or key not in found else term] = term if total is None else total
+    return list(found.values())
+
+
+def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
+    """``a + b`` (or ``a - b``); ``select(c, x, 0) + select(c, 0, y)`` as ``select(c, x, y)`` where ``c`` is about data."""
+    if isinstance(a, Call) and a.op is ADD is op and _same_choice(a.args[1], b):
+        return call(ADD, a.args[0], added(a.args[1], b))
+    if (total := _in_sum(a, b, 1 if op is ADD else -1)) is not None:
+        return total
+    if (signed := _signed_choice(a, b, op)) is not None:
+        return signed
+    if not _same_choice(a, b):
+        return call(op, a, b)
+    assert isinstance(a, Call) and isinstance(b, Call)
+    taken, other = (_total(x, y, op) for x, y in zip(a.args[1:], b.args[1:], strict=True))
+    return call(SELECT, a.args[0], taken, other)
+
+
+def _in_sum(a: Expr, b: Expr, sign: float) -> Expr | None:
+    """``a + sign * b`` where ``b`` is a multiple of ``a``, or of one of the last addends of it."""
+    if (total := alike(a, b, sign)) is not None:
+        return total
+    later: list[Expr] = []
+    while isinstance(a, Call) and a.op is ADD and a.dtype == b.dtype and len(later) < _ADDENDS_SEEN:
+        a, last = a.args
+        own = alike(last, b, sign)
+        if own is None and not (isinstance(a, Call) and a.op is ADD):
+            first = alike(a, b, sign)
+            if first is not None:
+                return reduce(lambda x, y: call(ADD, x, y), [last, *reversed(later)], first)
+        if own is not None:
+            return reduce(
+                lambda x, y: call(ADD, x, y), reversed(later), a if _is_zero(own) else call(ADD, a, own)
+            )
+        later.append(last)
+    return None
+
+
+def _signed_choice(a: Expr, b: Expr, op: Op) -> Expr | None:
+    """``select(c, x, 0) - select(c, 0, x)`` as ``select(c, 1, -1) * x``, and the like with other signs; None where it is none of these."""
+    if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
+        return None
+    if a.args[0] is not b.args[0] or a.dtype != b.dtype:
+        return None
+    if _is_zero(a.args[1]) and _is_zero(b.args[2]):
+        (s, x), (t, y) = _sign_and_core(b.args[1]), _sign_and_core(a.args[2])
+        s = s if op is ADD else -s
+    elif _is_zero(a.args[2]) and _is_zero(b.args[1]):
+        (s, x), (t, y) = _sign_and_core(a.args[1]), _sign_and_core(b.args[2])
+        t = t if op is ADD else -t
+    else:
+        return None
+    if x is not y:
+        return None
+    if s == t:
+        return x if s > 0 else call(NEGATIVE, x)
+    return call(MULTIPLY, call(SELECT, a.args[0], Const(s), Const(t)), x)
+
+
+def _same_choice(a: Expr, b: Expr) -> bool:
+    """Whether both are choices by one condition, of data, or of positions where lowering would not take them apart."""
+    if not (isinstance(a, Call) and isinstance(b, Call) and a.op is b.op is SELECT):
+        return False
+    if a.args[0] is not b.args[0] or a.dtype != b.dtype:
+        return False
+    return bool(reads_of(a.args[0])) or _reads_alike(a, b)
+
+
+def _reads_alike(a: Expr, b: Expr) -> bool:
+    """Whether both have no sums, and read their tensors at the same positions: nothing that is taken apart."""
+    if any(isinstance(node, Reduce) for node in postorder(a, b)):
+        return False
+    return len({read.indices for read in reads_of(a, b) if read.indices}) <= 1
+
+
+def _total(a: Expr, b: Expr, op: Op) -> Expr:
+    if _is_zero(b):
+        return a
+    if _is_zero(a):
+        return b if op is ADD else call(NEGATIVE, b)
+    return added(a, b, op)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _sign_and_core(term: Expr) -> tuple[float, Expr]:
+    sign = 1.0
+    while isinstance(term, Call) and term.op is NEGATIVE:
+        sign, term = -sign, term.args[0]
+    return sign, term

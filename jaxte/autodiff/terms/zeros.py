@@ -1,0 +1,156 @@
+"""Zero elimination: what one read passes on to its tensor, as a sum over exactly the points that count.
+
+For a read ``X[f(v)]`` in a body over ``v`` with domain ``D`` and an adjoint ``g(v)`` that flows into it,
+
+    dX[a] = sum over { v in D : f(v) = a } of g(v)
+
+The equations ``f(v) = a`` are solved over the integers (``jaxte.sets.solve``), so that the sum runs over the free
+variables only; conditions on ``a`` alone become guards around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from jaxte.autodiff.terms.data import Points, solve_data, without_implied
+from jaxte.autodiff.terms.lattice import guarded
+from jaxte.autodiff.terms.scalar import Contribution, is_zero, times
+from jaxte.autodiff.terms.simplify import factors_outside, simplify_reads
+from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
+from jaxte.lang.scalar_table import is_finite
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.conditions import tidy
+from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.elimination import mentions
+from jaxte.sets.solve import simplify_domain
+from jaxte.sets.transformation import Domain
+from jaxte.tensors.reductions import builtin_reducer
+
+
+def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
+    """What the read passes to the element at ``targets``: expressions whose sum it is; none if there is nothing."""
+    read = contribution.read
+    assert isinstance(read, Read)
+    found: list[Expr] = []
+    given = frozenset(targets)
+    for conditions, indices in _split_extrema(read.indices):
+        value, guards = lift_guards(contribution.value)
+        equations = [call(EQUAL, index, target) for index, target in zip(indices, targets, strict=True)]
+        flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
+        # Axes that are targets already (those of the head's prefix) are parameters.
+        variables = tuple(a for a in contribution.axes if a not in given)
+        result = eliminate(
+            Points(variables, tuple(flat), value), targets, f"d{read.tensor.name}_at_multiples"
+        )
+        if result is not None:
+            found.append(result)
+    return found
+
+
+def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
+    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies."""
+    guards: list[Expr] = []
+    while isinstance(value, Call) and value.op is SELECT:
+        condition, taken, other = value.args
+        if is_zero(other):
+            guards.append(condition)
+            value = taken
+        elif is_zero(taken):
+            guards.append(call(NOT, condition))
+            value = other
+        else:
+            break
+    return value, guards
+
+
+def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[Expr]]]:
+    """Cases without ``minimum`` and ``maximum`` in the indices, with the conditions of each."""
+    for index in indices:
+        for node in postorder(index):
+            if isinstance(node, Call) and node.op in (MAXIMUM, MINIMUM) and not reads_of(node):
+                a, b = node.args
+                first, second = (a <= b, b < a) if node.op is MINIMUM else (b <= a, a < b)
+                for condition, chosen in ((first, a), (second, b)):
+                    rest = [substitute(i, {node: chosen}) for i in indices]
+                    for conditions, simple in _split_extrema(rest):
+                        yield [condition, *conditions], simple
+                return
+    yield [], list(indices)
+
+
+def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None:
+    """The sum of the value over ``points``, with as few free variables as can be; None if there are no points.
+
+    A part of it that is a tensor of its own has the label ``name``, and its axes in the order of ``targets``.
+    """
+    known = [c for c in points.conditions if is_decidable(c)]
+    on_data = [c for c in points.conditions if not is_decidable(c)]
+    transformation = simplify_domain(Domain(points.axes, known))
+    if transformation.is_empty or among(FALSE, on_data):
+        return None
+    table: dict[Expr, Expr] = dict(transformation.old_to_new)
+    on_data = [simplify_reads(substitute(c, table)) for c in on_data]
+    left = Points(
+        transformation.new.variables,
+        (*transformation.new.conditions, *on_data),
+        simplify_reads(substitute(points.value, table)),
+    )
+    solved = without_implied(solve_data(left, targets))
+    axes = tuple(a for a in solved.axes if isinstance(a, Axis))
+    return sum_over(axes, solved.conditions, solved.value, targets, name)
+
+
+def sum_over(
+    axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], name: str
+) -> Expr:
+    """``sum over axes where conditions of value``, with guards and factors that do not depend on axes outside."""
+    outside = [c for c in conditions if not mentions(c, axes)]
+    inside = [c for c in conditions if mentions(c, axes)]
+    needed = [a for a in axes if mentions(value, [a]) or any(mentions(c, [a]) for c in inside)]
+    idle = [a for a in axes if a not in frozenset(needed)]
+    axes = [_as_reduction(a) for a in needed]
+    renamed: dict[Expr, Expr] = dict(zip(needed, axes, strict=True))
+    value = substitute(value, renamed)
+    where = conjunction([substitute(c, renamed) for c in inside])
+    for axis in idle:  # a sum of equal terms
+        value = times(value, _count(axis))
+    if axes:
+        points = _where_points_are(axes, conjuncts(where))
+        factors, inner = ([], value) if points is None else factors_outside(value, axes, _may_leave(where))
+        if factors and points is not None:
+            outside += conjuncts(points)
+        dtype = inner.dtype
+        inner = cast(inner, dtype) if inner.weak else inner
+        value = Reduce(builtin_reducer("sum", dtype), (inner,), axes, where)
+        for wrap in reversed(factors):
+            value = wrap(value)
+    return guarded(outside, value, targets, name)
+
+
+def _where_points_are(axes: Sequence[Axis], conditions: Sequence[Expr]) -> Expr | None:
+    """Where a sum over ``axes`` has points, as far as positions decide; None where that cannot be said shortly.
+
+    Elsewhere the sum is zero, and a factor that left it may be infinite, or read what is not there.
+    """
+    known = [c for c in conditions if is_decidable(c)]
+    outer = tuple(dict.fromkeys(a for c in known for a in free_axes(c) if not among(a, axes)))
+    shadow = IntegerSet((*outer, *axes), known).shadow(outer)
+    return None if shadow is None else tidy(shadow)
+
+
+def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
+    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any."""
+    if all(is_decidable(c) for c in conjuncts(where)):
+        return lambda factor, divides: True
+    return lambda factor, divides: not divides and is_finite(factor)
+
+
+def _as_reduction(axis: Axis) -> Axis:
+    return axis if axis.reduction else Axis(axis.name, axis.lo, axis.hi, reduction=True)
+
+
+def _count(axis: Axis) -> Expr:
+    extent = axis.extent
+    return Const(float(extent.value)) if isinstance(extent, Const) else extent  # type: ignore[arg-type]

@@ -1,0 +1,186 @@
+"""Arguments of a function over a builder: which are arrays, which are static, and the key under which code is kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+
+from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, refuse_masked
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, FeedError
+from jaxte.lang.expr import Expr, Var
+from jaxte.lower.code.identifiers import identifier
+from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+_CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}
+
+
+@dataclass(frozen=True)
+class Static:
+    """The value of a parameter named in ``static_argnames``, not looked into."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where the array at ``number`` among the arrays of a call stands."""
+
+    number: int
+
+
+def split(leaves: Sequence[Any]) -> tuple[list[Any], list[Hashable]]:
+    """The arrays among ``leaves``, and a key that is equal for calls that can share code."""
+    arrays, key = [], []
+    for leaf in leaves:
+        kind = _CONCRETE.get(type(leaf))
+        if kind is None:
+            kind = is_array(leaf)
+            refuse_masked(leaf, "an argument")
+            if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer):
+                _CONCRETE[type(leaf)] = True
+        if kind:
+            arrays.append(leaf)
+            key.append(leaf.shape)
+            key.append(leaf.dtype)
+        else:
+            key.append(static_key(leaf))
+    return arrays, key
+
+
+def static_key(value: Any) -> Hashable:
+    """A key that tells 1, 1.0 and True apart, and 0.0 and -0.0."""
+    if isinstance(value, Static):
+        value = value.value
+    elif not is_static(value):
+        raise FeedError(
+            f"an argument is {described(value)}, which is neither an array nor a Python scalar or string; convert it "
+            "with jnp.asarray, register its class with jax.tree_util.register_dataclass if it holds arrays, or name "
+            "the parameter in static_argnames"
+        )
+    if isinstance(value, (float, complex)):
+        return type(value), repr(value)
+    if isinstance(value, jax.core.Tracer):
+        raise FeedError(
+            f"a static argument is traced by JAX ({value}): it is part of the definition, so it has to be a value; pass a Python value, "
+            "as jax.jit does with static_argnames, and call the function once for each where jax.vmap maps it"
+        )
+    try:
+        hash(value)
+    except TypeError:
+        raise FeedError(
+            f"the static argument {described(value)} is not hashable, so no code can be kept for it; pass a tuple or "
+            "another immutable value"
+        ) from None
+    return type(value), value
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The arguments of a call by parameter, in one order whichever way they were passed.
+
+    Attributes:
+        args, kwargs: what the builder is called with: placeholders for arrays, statics as they are.
+        placeholders: one for each array.
+        order: the position of each placeholder's array among the arrays of the call.
+        key: equal for calls that differ in the way of passing only.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    placeholders: tuple[Placeholder, ...]
+    order: tuple[int, ...]
+    key: Hashable
+
+
+def bind_parameters(
+    signature: inspect.Signature, label: str, treedef: PyTreeDef, leaves: Sequence[Any], arrays: Sequence[Any]
+) -> Parameters:
+    """The arguments that ``leaves`` make, bound to the parameters of ``signature``."""
+    numbers = iter(range(len(arrays)))
+    slots = [Slot(next(numbers)) if is_array(leaf) else leaf for leaf in leaves]
+    args, kwargs = tree_unflatten(treedef, slots)
+    bound = bind(signature, label, args, kwargs)
+    bound.apply_defaults()
+    names = list(bound.arguments)
+    found, tree = tree_flatten_with_path(list(bound.arguments.values()))
+    tensors: dict[int, Placeholder] = {}
+    values: list[Any] = []
+    key: list[Hashable] = [tuple(names), tree]
+    for path, leaf in found:
+        if isinstance(leaf, Slot):
+            tensors[leaf.number] = _placeholder(arrays[leaf.number], names[path[0].idx], keystr(path[1:]))
+            values.append(tensors[leaf.number])
+            key += [values[-1].shape, values[-1].dtype]
+        else:
+            if is_array(leaf):
+                raise FeedError(
+                    f"{label}: parameter {names[path[0].idx]} has an array as its default; pass it as an argument"
+                )
+            values.append(leaf.value if isinstance(leaf, Static) else leaf)
+            key.append(static_key(leaf))
+    bound.arguments.update(zip(names, tree_unflatten(tree, values), strict=True))
+    return Parameters(bound.args, bound.kwargs, tuple(tensors.values()), tuple(tensors), tuple(key))
+
+
+def bind(
+    signature: inspect.Signature, label: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> inspect.BoundArguments:
+    """Arguments by parameter, or an error that names the function and its parameters."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise FeedError(f"{label}{signature}: {error}") from None
+
+
+def _placeholder(array: Any, parameter: str, rest: str) -> Placeholder:
+    dtype = canonical_dtype(array, f"argument {parameter}{rest}")
+    shape = tuple(extent if isinstance(extent, int) else symbolic_extent(extent) for extent in array.shape)
+    return placeholder(shape, dtype, identifier(f"{parameter}{rest}"))
+
+
+def symbolic_extent(extent: Any) -> Expr:
+    """A symbolic dimension of ``jax.export`` as a size."""
+    return Var(str(extent))
+
+
+def has_tensor(leaves: Sequence[Any]) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in leaves)
+
+
+def mark_static(
+    signature: inspect.Signature,
+    label: str,
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with those named in ``static_argnames`` wrapped, so that they are not looked into."""
+    bound = bind(signature, label, args, kwargs)
+    for name in names:
+        if name in bound.arguments:
+            bound.arguments[name] = Static(bound.arguments[name])
+    return bound.args, bound.kwargs
+
+
+def signature_of(builder: Callable[..., Any], static_argnames: Sequence[str]) -> inspect.Signature:
+    """The signature of ``builder``, in which every name of ``static_argnames`` has to be."""
+    try:
+        signature = inspect.signature(builder)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{described(builder)} is no builder: its parameters are unknown; give a function of Tensors"
+        ) from None
+    for name in static_argnames:
+        if name not in signature.parameters:
+            raise FeedError(
+                f"static_argnames has {name!r}, but the parameters are {', '.join(signature.parameters) or 'none'}"
+            )
+    return signature

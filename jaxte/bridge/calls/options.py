@@ -1,0 +1,94 @@
+"""What the user asked for beside the definition: other gradients, and how forms are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from jaxte.autodiff.graph.overrides import Fdiff, attach, check_fdiff
+from jaxte.bridge.calls.measured import measurements
+from jaxte.lang.errors import DefinitionError, DifferentiationError
+from jaxte.lower.cost.platforms import is_known
+from jaxte.lower.cost.policy import VERIFY, Policy
+from jaxte.lower.cost.saving import AUTO, Save
+from jaxte.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``te.function``; see there."""
+
+    override: Any = None
+    fdiff: Fdiff | None = None
+    platform: str | None = None
+    max_memory: int | None = None
+    forms: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    debug: bool = False
+    save: Save = AUTO
+
+    def __post_init__(self) -> None:
+        """What is wrong with an option is said where it is given, before JAX is asked for its backend."""
+        Policy(
+            self.platform if self.platform is not None else "cpu", self.max_memory, self.forms, self.without
+        )
+        check_fdiff(self.fdiff)
+        if not (self.override is None or isinstance(self.override, Mapping) or callable(self.override)):
+            raise DifferentiationError(
+                f"override is {self.override!r}; give {{tensor: (dependencies, fn)}}, or over a builder a function "
+                "override(result, *args) that returns such a dict"
+            )
+
+    def overrides_for(
+        self, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Mapping[Tensor, Any] | None:
+        """``override`` as a dict, of the tensors that a builder made of its arguments."""
+        return self.override(result, *args, **kwargs) if callable(self.override) else self.override
+
+    def travel_with(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        override: Mapping[Tensor, Any] | None,
+        label: str,
+    ) -> None:
+        """Lets the derivatives go with the tensors of a larger graph, and refuses what cannot go with them.
+
+        Raises:
+            DefinitionError: an option about the code of a whole function.
+        """
+        about_code = {
+            "platform": self.platform,
+            "max_memory": self.max_memory,
+            "forms": self.forms,
+            "without": self.without,
+            "debug": self.debug,
+            "save": not self.save.is_default,
+        }
+        for name, value in about_code.items():
+            if value:
+                raise DefinitionError(
+                    f"{label} is called with Tensors, so that its definitions become part of another function, but {name}= of "
+                    f"{label} is about the code of a function of its own; give {name}= to the te.function around it, and call "
+                    f"{label} without it here"
+                )
+        if override or self.fdiff is not None:
+            attach(outputs, inputs, override, self.fdiff)
+
+    def policy(self) -> Policy:
+        """How forms are chosen from now on, with what was measured so far.
+
+        A backend that no rates are known of is an accelerator of some kind: forms are those for a GPU, as ``te.explain`` says.
+        """
+        backend = jax.default_backend()
+        platform = self.platform
+        if platform is None:
+            platform = backend if is_known(backend) else "gpu"
+        debug = self.debug or VERIFY
+        return Policy(platform, self.max_memory, self.forms, self.without, measurements(), self.save, debug)
+
+
+NO_OPTIONS = Options()

@@ -1,0 +1,1 @@
+"""A definition compiled: its module, its two passes, sparse Jacobians, explanations."""

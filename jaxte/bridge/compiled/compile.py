@@ -1,0 +1,159 @@
+"""From a graph to code: the forward pass, the forward pass with residuals, the backward pass, one custom_vjp.
+
+The backward pass is derived when it is first asked for, so that a function that is only called costs no
+differentiation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jaxte.bridge.primitive.derived import linearized
+from jaxte.bridge.primitive.lazy import lazy
+from jaxte.bridge.primitive.linearized import Linearized
+from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
+from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, Program, program
+from jaxte.bridge.primitive.told import told
+from jaxte.lower.code.identifiers import Names, identifier
+from jaxte.lower.code.vocabulary import Program as Lowered
+from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Tensors between inputs and outputs, and their code.
+
+    Attributes:
+        name: label in tracebacks and module docstrings.
+        inputs: placeholders, in the order of the arguments.
+        outputs: tensors, in the order of the results.
+        with_head: positions of the outputs that are differentiated.
+        override, fdiff: as in ``te.differentiate``.
+        policy: how forms are chosen.
+    """
+
+    name: str
+    inputs: tuple[Placeholder, ...]
+    outputs: tuple[Tensor, ...]
+    with_head: tuple[int, ...]
+    override: Mapping[Tensor, Any] | None = None
+    fdiff: Callable[..., Any] | None = None
+    policy: Policy = DEFAULT
+
+    @lazy
+    def program(self) -> Program:
+        """What is called; see ``bridge.primitive``."""
+        return program(
+            FORWARD,
+            self.name,
+            self.inputs,
+            self.outputs,
+            self.policy,
+            self.override,
+            self.fdiff,
+            self.with_head,
+        )
+
+    @property
+    def forward_program(self) -> Lowered:
+        return self.program.lowered
+
+    @property
+    def forward_module(self) -> Module:
+        """The forward pass alone."""
+        return self.program.module
+
+    @property
+    def differentiable(self) -> tuple[int, ...]:
+        """Positions of the inputs that have a derivative."""
+        return self.program.differentiable
+
+    @property
+    def backward(self) -> Linearized:
+        """The derivative to all inputs that have one."""
+        return linearized(self.program, self.differentiable)
+
+    @lazy
+    def programs(self) -> tuple[Lowered, ...]:
+        """The forward pass, the forward pass with residuals where it returns more than that, and the backward pass."""
+        back = self.backward
+        found = [self.forward_program]
+        if back.kept:
+            found.append(back.saving.lowered)
+        if back.adjoints:
+            made = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
+            found.append(told(self.name, made))
+        return tuple(found)
+
+    @lazy
+    def module(self) -> Module:
+        """Everything, with ``fn``, a ``jax.custom_vjp`` object."""
+        own, externs = with_own_externs(self.programs)
+        text = module_text(own, custom_vjp_text(self), title(self.name, externs))
+        return load(text, identifier(self.name), externs)
+
+
+def custom_vjp_text(graph: Graph) -> str:
+    """The end of the module: a ``jax.custom_vjp`` of its functions."""
+    back = graph.backward
+    names = Names([FORWARD, SAVING, BACKWARD, "fn", "_fwd", "_bwd", "residuals", "cotangents"])
+    for lowered in graph.programs:
+        names = _reserve(names, [n for n, _ in lowered.externs])
+    params = [names.new(t.name) for t in graph.inputs]
+    outputs = [names.new(t.name) for t in graph.outputs]
+    kept = [names.new(t.name) for t in back.kept]
+    heads = [names.new(t.name) for t in back.heads]
+    own = back.source  # of placeholders alone: an adjoint's program is differentiated as a copy
+    named: dict[Tensor, str] = dict(zip((*own.outputs, *back.kept), (*outputs, *kept), strict=True))
+    named |= dict(zip(own.inputs, params, strict=True))
+    residuals = [named[t] for t in back.saved]
+    lines = ["", "", f"def _fwd({', '.join(params)}):"]
+    lines += [f"    {_targets([*outputs, *kept])} = {SAVING if kept else FORWARD}({', '.join(params)})"]
+    lines += [f"    return {_tuple(outputs) if len(outputs) > 1 else outputs[0]}, {_tuple(residuals)}"]
+    lines += ["", "", "def _bwd(residuals, cotangents):"]
+    lines += _bwd_body(graph, residuals, heads)
+    lines += ["", "", f"fn = jax.custom_vjp({FORWARD})", "fn.defvjp(_fwd, _bwd)", ""]
+    return "\n".join(lines)
+
+
+def _reserve(names: Names, taken: Sequence[str]) -> Names:
+    for name in taken:
+        names.new(name)
+    return names
+
+
+def _bwd_body(graph: Graph, residuals: Sequence[str], heads: Sequence[str]) -> list[str]:
+    """Cotangents of the inputs from those of the outputs; None stands for the zero of an integer input."""
+    results = ["None"] * len(graph.inputs)
+    if not graph.backward.adjoints:
+        return [f"    return {_tuple(results)}"]
+    lines = [f"    {_tuple(residuals)} = residuals"] if residuals else []
+    if len(graph.outputs) == 1:
+        lines += [f"    {heads[0]} = cotangents"]
+    else:
+        taken = dict(zip(graph.with_head, heads, strict=True))
+        unpacked = [taken.get(n, "_") for n in range(len(graph.outputs))]
+        lines += [f"    {_tuple(unpacked)} = cotangents"]
+    names = Names([*residuals, *heads, BACKWARD])
+    adjoints = [names.new(f"d{graph.inputs[n].name}") for n in graph.differentiable]
+    for position, name in zip(graph.differentiable, adjoints, strict=True):
+        results[position] = name
+    operands = [*residuals, *heads]
+    if not graph.policy.save.is_default:  # or XLA would keep what both passes compute
+        lines += [f"    {_tuple(operands)} = lax.optimization_barrier({_tuple(operands)})"]
+    lines += [f"    {_targets(adjoints)} = {BACKWARD}({', '.join(operands)})"]
+    lines += [f"    return {_tuple(results)}"]
+    return lines
+
+
+def _targets(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"

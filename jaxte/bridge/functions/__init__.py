@@ -1,0 +1,1 @@
+"""The functions that users hold: decorators, graphs, evaluation, transformations."""

@@ -1,0 +1,138 @@
+"""Tensors to arrays, and the text and the explanation of tensors and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jaxte.bridge.calls.named import check_value, checked_arrays
+from jaxte.bridge.calls.options import Options
+from jaxte.bridge.calls.outputs import Outputs, collect_outputs
+from jaxte.bridge.compiled.compile import Graph
+from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.compiled.explain import Explanation, explain_graph
+from jaxte.bridge.functions.builder_function import BuilderFunction
+from jaxte.bridge.functions.function_methods import Function
+from jaxte.bridge.primitive.lazy import BUILDING
+from jaxte.lang.checks import wants_arguments
+from jaxte.lang.errors import DefinitionError
+from jaxte.meaning.feeds import check_feeds
+from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+
+
+@wants_arguments
+def evaluate(tensors: Any, feeds: Mapping[Any, Any]) -> Any:
+    """The values of ``tensors`` as JAX arrays, by the emitted code.
+
+    Args:
+        tensors: a Tensor, or a list, tuple or dict of them (a DifferentiationResult too).
+        feeds: ``{placeholder: array}``, an array for each input.
+
+    Raises:
+        FeedError: an array that is missing, not asked for, or does not fit its placeholder.
+
+    Example:
+        >>> X = te.placeholder((3,), name="X")
+        >>> te.evaluate(te.compute((3,), lambda i: 2 * X[2 - i]), {X: np.float32([1, 2, 3])})
+        Array([6., 4., 2.], dtype=float32)
+    """
+    outputs = collect_outputs(_listed(tensors), "te.evaluate(tensors, feeds)")
+    inputs = placeholders_of(outputs.tensors)
+    if not isinstance(feeds, Mapping):
+        check_feeds(inputs, feeds)
+    for key, value in feeds.items():
+        if isinstance(key, Placeholder):
+            check_value("te.evaluate", key, value)
+    if len(feeds) != len(inputs) or not all(isinstance(k, Tensor) and k in feeds for k in inputs):
+        check_feeds(inputs, feeds)  # names what is missing or too many
+    arrays = checked_arrays(inputs, feeds)
+    with BUILDING:
+        code = _code(outputs)
+    return code.run(*arrays)
+
+
+@lru_cache(maxsize=64)
+def _code(outputs: Outputs) -> Compiled:
+    """The code of the tensors that were evaluated last."""
+    return compiled("evaluate", placeholders_of(outputs.tensors), outputs)
+
+
+def _listed(tensors: Any) -> Any:
+    """Sequences that are no pytrees, as lists."""
+    return (
+        list(tensors) if isinstance(tensors, Sequence) and not isinstance(tensors, (tuple, str)) else tensors
+    )
+
+
+def placeholders_of(tensors: Sequence[Tensor]) -> tuple[Placeholder, ...]:
+    """The inputs that ``tensors`` need, in order of appearance."""
+    return tuple(t for t in topological_order(tensors) if isinstance(t, Placeholder))
+
+
+class Explained:
+    """What says itself which code runs for it; functions that other layers make of parts of several graphs."""
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The text that runs for these arguments."""
+        raise NotImplementedError
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """What became of its parts, and why."""
+        raise NotImplementedError
+
+
+@wants_arguments
+def source(x: Any, *args: Any, **kwargs: Any) -> str:
+    """The emitted Python module, exactly as it runs; it imports only jax.
+
+    Args:
+        x: a jaxte function (or a builder) with the arguments of a call, of which shapes and dtypes count; what ``te.adjoint``
+            or ``te.grad`` made of a JAX function, with such arguments; or a Tensor, several Tensors, or the result of :func:`differentiate`, as one function of their inputs.
+
+    Example:
+        >>> print(te.source(Y))
+    """
+    if isinstance(x, Explained):
+        return x.source(*args, **kwargs)
+    if _is_function(x):
+        return as_function(x).source(*args, **kwargs)
+    return graph_of(x).forward_module.text
+
+
+@wants_arguments
+def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """How each tensor was lowered and why, which scatters are left, what is saved, and what XLA counts.
+
+    Takes what :func:`source` takes.
+
+    Example:
+        >>> assert not te.explain(net, x, w).scatters
+    """
+    if isinstance(x, Explained):
+        return x.explain(*args, **kwargs)  # type: ignore[no-any-return]
+    if _is_function(x):
+        return as_function(x).explain(*args, **kwargs)
+    return explain_graph(graph_of(x))
+
+
+def graph_of(tensors: Any) -> Graph:
+    """The graph that computes ``tensors`` from their placeholders, without a backward pass."""
+    outputs = collect_outputs(_listed(tensors), "te.source and te.explain")
+    name = outputs.tensors[0].name if outputs.is_single else "tensors"
+    return Graph(name, placeholders_of(outputs.tensors), outputs.tensors, (), policy=Options().policy())
+
+
+def _is_function(x: Any) -> bool:
+    return isinstance(x, Function) or (callable(x) and not isinstance(x, (Tensor, Sequence, Mapping)))
+
+
+def as_function(f: Any) -> Function:
+    """A jaxte function as it is; a builder made one."""
+    if isinstance(f, Function):
+        return f
+    if isinstance(f, Tensor) or not callable(f):
+        raise DefinitionError(
+            f"expected a jaxte function or a builder of Tensors, got {f!r}; te.function(inputs, outputs) makes one of a graph"
+        )
+    return BuilderFunction(f)

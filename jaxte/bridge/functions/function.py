@@ -1,0 +1,105 @@
+"""``function``: a builder or a graph as one object that JAX calls, differentiates, batches and compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxte.autodiff.graph.overrides import Fdiff
+from jaxte.bridge.calls.options import Options
+from jaxte.bridge.functions.builder_function import BuilderFunction
+from jaxte.bridge.functions.graph_function import GraphFunction
+from jaxte.lang.checks import described
+from jaxte.lang.errors import DefinitionError
+from jaxte.lower.cost.policy import budget_bytes, unwanted
+from jaxte.lower.cost.saving import check_save
+from jaxte.tensors.tensor import Tensor
+
+
+def function(
+    inputs: Any = None,
+    outputs: Any = None,
+    *,
+    name: str | None = None,
+    override: Any = None,
+    fdiff: Fdiff | None = None,
+    static_argnames: str | Sequence[str] = (),
+    platform: str | None = None,
+    max_memory: float | None = None,
+    forms: Mapping[str, str] | None = None,
+    without: str | Sequence[str] = (),
+    debug: bool = False,
+    save: Any = "auto",
+) -> Any:
+    """A function of arrays with derived gradients, through which every transformation of JAX goes.
+
+    As a decorator over a *builder*, which takes Tensors and returns Tensors::
+
+        @te.function
+        def dense(x, w):
+            k = te.reduce_axis((0, x.shape[1]), "k")
+            return te.compute((x.shape[0], w.shape[1]), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k))
+
+        y = dense(jnp.ones((2, 3)), jnp.ones((3, 4)))
+
+    Shapes and dtypes are those of the arrays of the call, and code is kept for each combination. Arguments may be
+    pytrees of arrays. Arrays of JAX and NumPy (NumPy scalars too) become Tensors; Python numbers, booleans, strings,
+    functions and None are static: the builder sees them as they are.
+
+    Over a graph that exists, ``te.function(inputs, outputs)``: it is called with arrays in the order of ``inputs``, or
+    by the names of the placeholders, and returns arrays in the form of ``outputs`` (a Tensor, or a list, tuple or
+    dict of them). Symbolic sizes take their values from the shapes of the arrays.
+
+    Args:
+        inputs: the builder, or the placeholders of a graph.
+        outputs: the results of a graph.
+        name: label in tracebacks and in the emitted module.
+        override: ``{tensor: (dependencies, fn)}`` as in :func:`differentiate`; over a builder, a function
+            ``override(result, *args)`` that returns such a dict.
+        fdiff: replaces the derivative of every pair of tensors, as in :func:`differentiate`.
+        static_argnames: parameters of a builder that are static as they are, of any hashable type.
+        platform: "cpu", "gpu" or "tpu", for which forms are chosen; by default the one that JAX runs on.
+        max_memory: bytes that one intermediate of a reduction may take. Larger ones are made tile by tile, in the
+            backward pass too.
+        forms: form to take by the name of a tensor ("*" for all), in place of the cheapest by estimate;
+            ``te.explain`` shows the names of the forms that each tensor offers.
+        without: names of forms and rewrites not to use where there is another way; ``te.explain`` shows those that were.
+        debug: whether each call tests the facts that are stated of the inputs (see ``te.facts``), and each array program that is made
+            is verified: bound names, shapes, dtypes, positions inside.
+        save: what the forward pass keeps for the backward pass, of the tensors between inputs and outputs: ``"auto"``, what costs more to
+            compute again than to keep; ``"all"`` that is read; ``"nothing"``; ``"single_use"``, what one tensor reads only; a list of
+            tensors, or of their names; a number of bytes, within which the least work is done again; or ``{tensor: True or False}``,
+            which keeps some and computes some again, and leaves the rest to ``"auto"``. ``te.explain`` lists what is kept.
+
+    Raises:
+        LoweringError: ``save`` names a tensor that is not there or is too small a budget; the platform is unknown, ``max_memory``, ``forms`` or ``without`` is of no use, or, at the call, a tensor is above the
+            budget and cannot be computed in tiles.
+    """
+    if not (name is None or isinstance(name, str)):
+        raise DefinitionError(f"the name of a function is {described(name)}; give a string")
+    forms = {} if forms is None else forms
+    options = Options(
+        override, fdiff, platform, budget_bytes(max_memory), forms, unwanted(without), debug, check_save(save)
+    )
+    if outputs is not None:
+        if static_argnames:
+            raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")
+        return GraphFunction(inputs, outputs, name, options)
+    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DefinitionError(
+            f"static_argnames is {described(static_argnames)}; give the name of a parameter, or a tuple of names"
+        )
+    if inputs is None:
+        return lambda builder: _over_builder(builder, name, options, names)
+    return _over_builder(inputs, name, options, names)
+
+
+def _over_builder(
+    builder: Any, name: str | None, options: Options, static_argnames: Sequence[str]
+) -> BuilderFunction:
+    if not callable(builder) or isinstance(builder, Tensor):
+        raise DefinitionError(
+            f"te.function of {described(builder)}: give a function of Tensors, or inputs and outputs of a graph"
+        )
+    return BuilderFunction(builder, name, options, static_argnames)

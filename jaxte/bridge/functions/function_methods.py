@@ -1,0 +1,137 @@
+"""What every function of arrays with a derived gradient can be asked: its text, its forms, its Jacobians, its two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxte.bridge.compiled.compile import Graph
+from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.explain import Explanation, explain_graph
+from jaxte.bridge.compiled.sparse import places_of, sparse_of
+from jaxte.bridge.compiled.two_passes import GradientNames, Residuals, TwoPasses
+from jaxte.lang.checks import one_of_type
+from jaxte.meaning.cost import Cost, cost
+
+
+class Function:
+    """A function of arrays whose gradient is derived as index expressions; see :func:`function`."""
+
+    __name__: str
+    has_aux = False
+    with_aux: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
+        """The code for these arguments, and their arrays in the order in which it takes them."""
+        raise NotImplementedError
+
+    def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
+        return self._compiled(args, kwargs)[0].graph
+
+    def recompile(self) -> None:
+        """Forgets the code that was made so far, so that later measurements count."""
+        raise NotImplementedError
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The text of the module that runs for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
+        return self._graph(args, kwargs).module.text
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What each tensor was lowered to and why, scatters, residuals, and what XLA counts."""
+        return explain_graph(self._graph(args, kwargs))
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """``te.cost`` of the forward definition."""
+        return cost(self._graph(args, kwargs).outputs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """``jax.jit(self).lower(...)``."""
+        compiled, arrays = self._compiled(args, kwargs)
+        return compiled.run.lower(*arrays)
+
+    def forward_with_residuals(self, *args: Any, **kwargs: Any) -> tuple[Any, Residuals]:
+        """The outputs, and what the forward pass keeps for :meth:`backward`: arrays by the names of their tensors.
+
+        Example:
+            >>> y, kept = fn.forward_with_residuals(x)
+            >>> fn.backward(kept, jnp.ones_like(y))["dx"]
+        """
+        compiled, arrays = self._compiled(args, kwargs)
+        return TwoPasses(compiled).forward(arrays)
+
+    def backward(self, residuals: Residuals, cotangents: Any) -> dict[str, Any]:
+        """The gradients by name (see :meth:`gradient_names`), from what :meth:`forward_with_residuals` kept.
+
+        Args:
+            residuals: from the forward pass.
+            cotangents: in the form of the outputs, or ``{name: array}`` by the names of their gradients.
+        """
+        one_of_type(
+            residuals, Residuals, f"the residuals of {self.__name__}", "what fn.forward_with_residuals kept"
+        )
+        return residuals.passes.backward(residuals, cotangents)
+
+    def gradient_names(self, *args: Any, **kwargs: Any) -> GradientNames:
+        """From the names of inputs and outputs to the names of their gradients."""
+        return TwoPasses(self._compiled(args, kwargs)[0]).names
+
+    def intermediates(self, *args: Any, names: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        """The values of tensors on the way to the outputs, and of these, by name; all of them if no ``names`` are given."""
+        compiled, arrays = self._compiled(args, kwargs)
+        return TwoPasses(compiled).values(arrays, names)
+
+    def sparse_jacobian(
+        self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
+    ) -> Any:
+        """The Jacobian as ``jax.experimental.sparse.BCOO``, sorted and unique, its pattern known from the definition.
+
+        Args:
+            args: of the call; the Jacobian is with respect to those at ``argnums``, which are arrays.
+            argnums: one position, or several.
+            flat: whether the matrix has rows and columns, for ``scipy.sparse`` for instance, and not the shape ``output.shape + input.shape``.
+
+        Returns:
+            One matrix; a tuple of them for several ``argnums``, in a list if there are several outputs.
+        """
+        return self._sparse(args, kwargs, argnums, False, flat)
+
+    def sparse_hessian(
+        self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
+    ) -> Any:
+        """The Hessian of a scalar as ``BCOO``; for several ``argnums`` a tuple of rows of them. See :meth:`sparse_jacobian`."""
+        return self._sparse(args, kwargs, argnums, True, flat)
+
+    def _sparse(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: int | Sequence[int],
+        second: bool,
+        flat: bool,
+    ) -> Any:
+        compiled, arrays = self._compiled(args, kwargs)
+        wanted = places_of(self.__name__, args, arrays, argnums)
+        rows = sparse_of(compiled, arrays, wanted, second, flat)
+        if isinstance(argnums, int):
+            blocks = [row[0] for row in rows]
+            return blocks[0] if len(blocks) == 1 else blocks
+        if second:
+            return tuple(map(tuple, rows))
+        return tuple(rows[0]) if len(rows) == 1 else [tuple(row) for row in rows]
+
+    def custom_vjp_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""
+        return self._graph(args, kwargs).module["fn"]
+
+    def __copy__(self) -> Function:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Function:
+        """Itself, as for every function: what it keeps is code."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<jaxte.function {self.__name__}>"

@@ -1,0 +1,1 @@
+"""Functions of arrays that stand for tensors or their gradients."""

@@ -1,0 +1,195 @@
+"""The primitive of JAX that every jaxte function is: a program as its parameter, and rules that bind programs of the same family.
+
+See docs/design/one-primitive.md for why it is one primitive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from jaxte.bridge.primitive.derived import adjoint_program, batched, linearized
+from jaxte.bridge.primitive.placement import (
+    Places,
+    equally_varying,
+    is_explicit,
+    is_placed,
+    placed,
+    places_of,
+    with_axis,
+)
+from jaxte.bridge.primitive.program import Program
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Var
+from jaxte.meaning.feeds import bind_sizes, size_value
+
+_COMPARISON = re.compile(r"comparison '(.*)' (\S+) '(.*)' is inconclusive")
+
+jaxte_p = Primitive("jaxte")
+jaxte_p.multiple_results = True
+
+
+def bind(program: Program, *arrays: Any, places: Places | None = None) -> list[Any]:
+    """The results of ``program``, as one call of the primitive.
+
+    Args:
+        places: how results are divided on a mesh of explicit axes, where that does not follow from the arrays.
+    """
+    return jaxte_p.bind(*equally_varying(arrays), program=program, places=places)  # type: ignore[no-any-return, no-untyped-call]
+
+
+# --- running
+
+
+def _run(*arrays: Any, program: Program, places: Places | None) -> list[Any]:
+    """Eagerly: compiled, unless the user asks JAX for one operation after the other."""
+    if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
+        return program(*arrays)
+    compiled = program.kept(
+        ("compiled", places), lambda: jax.jit(partial(jaxte_p.bind, program=program, places=places))
+    )
+    return compiled(*arrays)  # type: ignore[no-any-return]
+
+
+def _lower(ctx: Any, *args: Any, program: Program, places: Places | None) -> Any:
+    """The emitted code; how it is divided on a mesh of explicit axes is left to XLA within it."""
+    emitted: Any = program.divided if _is_divided(ctx.module_context.axis_context) else program
+    if any(is_explicit(a) for a in ctx.avals_in):
+        emitted = jax.sharding.auto_axes(emitted, out_sharding=[a.sharding for a in ctx.avals_out])
+    return mlir.lower_fun(emitted, multiple_results=True)(ctx, *args)
+
+
+def _is_divided(context: Any) -> bool:
+    """Whether a module is compiled for several devices, among which XLA divides the arrays."""
+    if isinstance(context, mlir.ShardingContext):
+        return context.num_devices > 1
+    mesh = getattr(context, "mesh", None)
+    return mesh is not None and set(mesh.axis_names) != set(context.manual_axes)
+
+
+# --- shapes
+
+
+def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
+    if any(not isinstance(e, int) for a in avals for e in a.shape):  # symbolic dimensions of jax.export
+        return _of_symbolic(program, avals)
+    shapes = _shapes(program, avals)
+    dtypes = [jax.dtypes.canonicalize_dtype(np.dtype(r.dtype)) for r in program.results]
+    like = next((a for a in avals if is_placed(a)), None)
+    if like is None:
+        return [jax.core.ShapedArray(s, d) for s, d in zip(shapes, dtypes, strict=True)]
+    if not is_explicit(like):
+        return [placed(s, d, like) for s, d in zip(shapes, dtypes, strict=True)]
+    own = places or (None,) * len(shapes)
+    if None in own:
+        own = tuple(p or q for p, q in zip(own, places_of(program, avals, shapes), strict=True))
+    return [placed(s, d, like, p) for s, d, p in zip(shapes, dtypes, own, strict=True)]
+
+
+def _of_symbolic(program: Program, avals: Sequence[Any]) -> list[Any]:
+    """The types of the results where sizes are those of ``jax.export``."""
+    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    try:
+        found = jax.eval_shape(program, *structs)
+    except jax.errors.InconclusiveDimensionOperation as error:
+        asked = _COMPARISON.search(str(error))
+        if asked is None:
+            raise
+        shapes = ", ".join(f"{t.name}: {s.shape}" for t, s in zip(program.inputs, structs, strict=True))
+        raise ShapeError(
+            f"{program.label} is traced for symbolic sizes ({shapes}), of which it has to be known that {asked[1]} {asked[2]} {asked[3]}; say so "
+            f'where they are made: jax.export.symbolic_shape(..., constraints=["{asked[1]} {asked[2]} {asked[3]}"])'
+        ) from error
+    return [jax.core.ShapedArray(s.shape, s.dtype) for s in found]
+
+
+def _shapes(program: Program, avals: Sequence[Any]) -> list[tuple[int, ...]]:
+    shapes = [r.shape for r in program.results]
+    fixed = all(isinstance(e, int) for shape in shapes for e in shape)
+    sizes = {} if fixed else bind_sizes(dict(zip(program.inputs, avals, strict=True)))
+    return [tuple(size_value(e, sizes) for e in shape) for shape in shapes]
+
+
+def _places(arrays: Sequence[Any]) -> Places | None:
+    """The shardings of arrays, or of what has their type; None unless they are on a mesh of explicit axes."""
+    avals = [a.aval if ad.is_undefined_primal(a) else jax.typeof(a) for a in arrays]
+    return tuple(a.sharding for a in avals) if any(map(is_explicit, avals)) else None
+
+
+# --- differentiation
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, places: Places | None
+) -> tuple[list[Any], list[Any]]:
+    perturbed = tuple(n for n in program.differentiable if type(tangents[n]) is not ad.Zero)
+    if not perturbed:
+        results = bind(program, *primals, places=places)
+        return results, [_zero(r) for r in results]
+    derivative = linearized(program, perturbed)
+    found = bind(derivative.saving, *primals, places=places and (*places, *(None,) * len(derivative.kept)))
+    every = (*primals, *found)
+    results = found[: len(program.results)]
+    moved: list[Any] = [_zero(r) for r in results]
+    if derivative.reached:
+        operands = [every[n] for n in derivative.places]
+        own = _places([results[n] for n in derivative.reached])
+        dots = bind(derivative.tangents, *operands, *(tangents[n] for n in perturbed), places=own)
+        for n, dot in zip(derivative.reached, dots, strict=True):
+            moved[n] = dot
+    return results, moved
+
+
+def _zero(result: Any) -> Any:
+    return ad.Zero(jax.typeof(result).to_tangent_aval())
+
+
+def _transpose(cotangents: Sequence[Any], *args: Any, program: Program, places: Places | None) -> list[Any]:
+    wanted = tuple(n for n, a in enumerate(args) if ad.is_undefined_primal(a))
+    heads = tuple(n for n, c in enumerate(cotangents) if type(c) is not ad.Zero)
+    found: list[Any] = [None] * len(args)
+    if not heads:
+        return [ad.Zero(a.aval) if ad.is_undefined_primal(a) else None for a in args]
+    transpose = adjoint_program(program, wanted, heads)
+    operands = [args[n] for n in transpose.operands]
+    own = _places([args[n] for n in wanted])
+    adjoints = bind(transpose.program, *operands, *(cotangents[n] for n in heads), places=own)
+    for n, adjoint in zip(wanted, adjoints, strict=True):
+        found[n] = adjoint
+    return found
+
+
+# --- batching
+
+
+def _batch(
+    args: Sequence[Any], dims: Sequence[Any], *, program: Program, places: Places | None
+) -> tuple[list[Any], list[Any]]:
+    mapped = [n for n, d in enumerate(dims) if isinstance(d, int)]
+    if not mapped:
+        return bind(program, *args, places=places), [None] * len(program.results)
+    arrays, at = list(args), list(dims)
+    for n in mapped:
+        if program.inputs[n].facts and at[n]:  # facts are about the last axis
+            arrays[n], at[n] = jax.numpy.moveaxis(arrays[n], at[n], 0), 0
+    extent = arrays[mapped[0]].shape[at[mapped[0]]]
+    size = extent if isinstance(extent, int) else Var(str(extent))
+    many, out = batched(program, tuple(at), size)
+    if places is not None:
+        places = with_axis(places, out, jax.typeof(arrays[mapped[0]]).sharding.spec[at[mapped[0]]])
+    return bind(many, *arrays, places=places), list(out)
+
+
+jaxte_p.def_impl(_run)
+jaxte_p.def_abstract_eval(_avals)
+mlir.register_lowering(jaxte_p, _lower)
+ad.primitive_jvps[jaxte_p] = _jvp
+ad.primitive_transposes[jaxte_p] = _transpose
+batching.primitive_batchers[jaxte_p] = _batch

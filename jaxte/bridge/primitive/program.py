@@ -1,0 +1,202 @@
+"""Programs: what one call of the primitive computes.
+
+A program is tensors between inputs and results, and the code that was emitted for them. The programs that its transformations call
+(``linearized``, ``transposed``, ``batched`` beside this module) are made when they are first asked for and kept by the program that
+they come from, so that equal calls meet the same object: a program is equal to itself only, and JAX caches by its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import jax
+
+from jaxte.autodiff.graph.overrides import Override, by_fdiff, check_overrides
+from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
+from jaxte.autodiff.graph.transpose import reached_from
+from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.bridge.primitive.lazy import BUILDING, lazy
+from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
+from jaxte.bridge.primitive.told import told
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lower.code.identifiers import identifier
+from jaxte.lower.code.vocabulary import Program as Lowered
+from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
+from jaxte.lower.forms.pieces.peeled_edges import PEELED
+from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.plan import lower
+from jaxte.tensors.shapes import Shape
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+FORWARD, SAVING, BACKWARD, TANGENT = "forward", "forward_with_residuals", "backward", "tangents"
+
+# Pieces written into one array, and sums of several results at once, are gathered on every device by XLA.
+_UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED))
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is known of a result before it is derived."""
+
+    shape: Shape
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One function of arrays.
+
+    Attributes:
+        name: of the emitted function.
+        label: of the definition, in tracebacks and errors.
+        inputs: the tensors that are given; what computed ones are made from is not looked at.
+        results: shape and dtype of each output.
+        make: derives the outputs.
+        with_head: positions of the results that are differentiated.
+        policy: how forms are chosen.
+        override, fdiff: as in ``te.differentiate``; overrides of tensors of other programs are allowed here.
+        transpose: makes the transpose where another program has it already, of ``(wanted, heads)``; None where it has to be derived.
+    """
+
+    name: str
+    label: str
+    inputs: tuple[Tensor, ...]
+    results: tuple[Result, ...]
+    make: Callable[[], Sequence[Tensor]]
+    with_head: tuple[int, ...]
+    policy: Policy = DEFAULT
+    override: Mapping[Tensor, Any] | None = None
+    fdiff: Callable[..., Any] | None = None
+    transpose: Callable[[tuple[int, ...], tuple[int, ...]], Any] | None = None
+    _kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"{self.label}.{self.name}"
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` makes, once for each ``key``."""
+        found = self._kept.get(key)
+        if found is None:
+            with BUILDING:
+                found = self._kept.get(key)
+                if found is None:
+                    found = self._kept[key] = make()
+        return found  # type: ignore[no-any-return]
+
+    @lazy
+    def outputs(self) -> tuple[Tensor, ...]:
+        return tuple(self.make())
+
+    @lazy
+    def lowered(self) -> Lowered:
+        return told(self.label, lower(self.name, self.inputs, self.outputs, self.policy))
+
+    @lazy
+    def module(self) -> Module:
+        """The emitted function alone."""
+        own, externs = with_own_externs([self.lowered])
+        return load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """The results, by the emitted code."""
+        return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
+
+    def apart(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """``arrays``, behind a barrier where what is computed again from them must not become what the forward pass computed.
+
+        XLA would find both equal and keep what the user asked not to keep.
+        """
+        if self.name != BACKWARD or self.policy.save.is_default or not arrays:
+            return arrays
+        return jax.lax.optimization_barrier(tuple(arrays))
+
+    @lazy
+    def divided(self) -> Callable[..., list[Any]]:
+        """The same function in forms that XLA divides among devices."""
+        policy = replace(self.policy, without=self.policy.without | _UNDIVIDED)
+        lowered = lower(self.name, self.inputs, self.outputs, policy)
+        own, externs = with_own_externs([lowered])
+        if lowered.statements == self.lowered.statements:
+            return self
+        module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+        return lambda *arrays: as_list(module[self.name](*self.apart(arrays)), len(self.results))
+
+    @lazy
+    def differentiable(self) -> tuple[int, ...]:
+        """Positions of the inputs that have a derivative."""
+        return tuple(n for n, t in enumerate(self.inputs) if is_inexact(t.dtype)) if self.with_head else ()
+
+    @lazy
+    def closed(self) -> Program:
+        """The same program as a function of placeholders and of nothing else.
+
+        Adjoints know what they were derived from, and their derivatives may read that; their copies do not.
+        """
+        if all(isinstance(t, Placeholder) for t in self.inputs) and not self._has_origins():
+            return self
+        table: dict[Tensor, Tensor] = {t: stand_in(t) for t in self.inputs}
+        return self.rebuilt(Rebuilt(table, given=self.every_override))
+
+    def _has_origins(self) -> bool:
+        reached = reached_from(self.outputs, self.inputs, self.overrides)
+        return any(isinstance(t, Adjoint) and t.origins for t in reached)
+
+    def rebuilt(self, rebuilt: Rebuilt) -> Program:
+        """The same program over other inputs."""
+        outputs = rebuilt.tensors(self.outputs)
+        inputs = [rebuilt.table[t] for t in self.inputs]
+        return program(
+            self.name, self.label, inputs, outputs, self.policy, rebuilt.overrides, with_head=self.with_head
+        )
+
+    @lazy
+    def overrides(self) -> dict[Tensor, Override]:
+        """The derivatives that were given, by tensor."""
+        checked = check_overrides(self.override or {})
+        reached = reached_from(self.outputs, self.inputs, checked)
+        computed = reached - set(self.inputs)
+        return {t: checked.get(t, t.override) for t in computed if t in checked or t.override is not None}
+
+    def overrides_of(self, outputs: Sequence[Tensor]) -> dict[Tensor, Override]:
+        """Those of :attr:`overrides` that some of the outputs depend on."""
+        reached = reached_from(outputs, self.inputs, self.overrides)
+        return {t: own for t, own in self.overrides.items() if t in reached}
+
+    @property
+    def every_override(self) -> dict[Tensor, Override]:
+        """The same, with ``fdiff`` for each tensor that has no override."""
+        found = dict(self.overrides)
+        if self.fdiff is not None:
+            for tensor in reached_from(self.outputs, self.inputs, found) - set(self.inputs):
+                found.setdefault(tensor, by_fdiff(tensor, self.fdiff))
+        return found
+
+
+def program(
+    name: str,
+    label: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    policy: Policy = DEFAULT,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Callable[..., Any] | None = None,
+    with_head: Sequence[int] | None = None,
+) -> Program:
+    """The program between tensors that are there; by default all results of floats are differentiated."""
+    if with_head is None:
+        with_head = [n for n, t in enumerate(outputs) if is_inexact(t.dtype)]
+    results = tuple(Result(t.shape, t.dtype) for t in outputs)
+    known = tuple(outputs)
+    return Program(
+        name, label, tuple(inputs), results, lambda: known, tuple(with_head), policy, override, fdiff
+    )
+
+
+def as_list(returned: Any, count: int) -> list[Any]:
+    """What an emitted function returns, which is an array where it has one result."""
+    return [returned] if count == 1 else list(returned)

@@ -1,0 +1,1 @@
+"""Forms chosen by measuring, and the file that keeps what was measured."""

@@ -1,0 +1,183 @@
+"""What was measured, in a file that can be checked in."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from jaxte.bridge.calls.measured import remember
+from jaxte.bridge.tuning.file_lock import only_writer
+from jaxte.lang.errors import LoweringError
+
+FORMAT = 1  # of the file, and of the signatures in it
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where times were measured; they hold nowhere else."""
+
+    platform: str
+    device: str
+    jax: str
+    format: int = FORMAT
+
+
+def this_machine() -> Machine:
+    device = jax.devices()[0]
+    return Machine(device.platform, device.device_kind, jax.__version__)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The forms of one reduction and their seconds.
+
+    Attributes:
+        tensor: name of the tensor that it was measured in.
+        definition: what it computes, for people who read the file.
+        seconds: of each form.
+    """
+
+    tensor: str
+    definition: str
+    seconds: Mapping[str, float]
+
+    @property
+    def winner(self) -> str:
+        return min(self.seconds, key=lambda form: self.seconds[form])
+
+
+def save_tuning(path: Any, found: Mapping[str, Tuned]) -> None:
+    """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced.
+
+    The new file takes the place of the old one at once, so that who reads it meanwhile finds one of them in whole. Of
+    processes that add to it at the same time each finds what the others have written.
+    """
+    file = _file(path)
+    try:
+        with only_writer(file):
+            _replace(file, {**kept_here(path), **found})
+    except OSError as error:
+        raise LoweringError(
+            f"the tuning file {file} cannot be written ({error}); give another path"
+        ) from error
+
+
+def _replace(file: Path, entries: Mapping[str, Tuned]) -> None:
+    machine = asdict(this_machine())
+    table = {key: asdict(tuned) for key, tuned in entries.items()}
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=file.parent, prefix=file.name, suffix=".new", delete=False
+    ) as new:
+        new.write(json.dumps({**machine, "reductions": table}, indent=1) + "\n")
+    os.chmod(new.name, file.stat().st_mode if file.exists() else 0o644)
+    os.replace(new.name, file)
+
+
+def kept_here(path: Any) -> dict[str, Tuned]:
+    """What the file at ``path`` has for this machine; nothing where there is no file yet.
+
+    Raises:
+        LoweringError: no file can be at ``path``, or the one that is there is no tuning file.
+    """
+    file = _file(path)
+    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+        why = "cannot be written to" if file.parent.is_dir() else "does not exist"
+        raise LoweringError(f"the tuning file {file} is in the folder {file.parent}, which {why}")
+    if not file.exists():
+        return {}
+    content = _content(file)
+    return _entries(file, content) if _is_from_here(content) else {}
+
+
+def _file(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise LoweringError(f"the tuning file is {path!r}; give a path")
+    file = Path(path)
+    if file.is_dir():
+        raise LoweringError(f"{file} is a folder; give the path of a tuning file in it")
+    return file
+
+
+def load_tuning(path: Any) -> bool:
+    """Uses the times in a file that :func:`autotune` wrote, for every function that is compiled from now on.
+
+    A file that was measured on another device or with another version of JAX or jaxte is left alone with a warning, and forms
+    are chosen by estimates, as without it.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Whether the file was used.
+
+    Raises:
+        LoweringError: there is no such file, or it is no tuning file.
+
+    Example:
+        >>> te.load_tuning("tuning.json")
+        True
+    """
+    file = _file(path)
+    if not file.exists():
+        raise LoweringError(
+            f"there is no tuning file {file}; te.autotune(fn, *args, file={str(file)!r}) writes one"
+        )
+    content = _content(file)
+    if not _is_from_here(content):
+        warnings.warn(
+            f"{file} was measured with {_described(content)}, this is {_described(asdict(this_machine()))}; "
+            "forms are chosen by estimates, run te.autotune again to measure them here",
+            stacklevel=2,
+        )
+        return False
+    remember({key: tuned.seconds for key, tuned in _entries(file, content).items()})
+    return True
+
+
+def _content(file: Path) -> dict[str, Any]:
+    """What the file holds; of another format only that it has one, since its entries may look otherwise."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise _corrupted(file, str(error)) from error
+    if not isinstance(content, dict):
+        raise _corrupted(file, "it has no table of reductions")
+    if content.get("format", FORMAT) == FORMAT:
+        _entries(file, content)
+    return content
+
+
+def _corrupted(file: Path, why: str) -> LoweringError:
+    return LoweringError(f"{file} is no tuning file ({why}); delete it and run te.autotune again")
+
+
+def _is_from_here(content: Mapping[str, Any]) -> bool:
+    return all(content.get(name) == value for name, value in asdict(this_machine()).items())
+
+
+def _entries(file: Path, content: Mapping[str, Any]) -> dict[str, Tuned]:
+    entries = content.get("reductions")
+    if not isinstance(entries, dict):
+        raise _corrupted(file, "it has no table of reductions")
+    found = {}
+    for key, entry in entries.items():
+        try:
+            seconds = {str(form): float(value) for form, value in entry["seconds"].items()}
+            found[key] = Tuned(str(entry["tensor"]), str(entry["definition"]), seconds)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _corrupted(file, f"the entry {key} is not one of a reduction") from error
+        if not seconds or not all(0 < value < float("inf") for value in seconds.values()):
+            raise _corrupted(file, f"the entry {key} has no positive seconds")
+    return found
+
+
+def _described(machine: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {machine.get(name)}" for name in asdict(this_machine()))

@@ -1,0 +1,68 @@
+"""Terms that are multiples of each other are one term, in whatever order their factors stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.autodiff.terms.like_terms import alike
+from jaxte.lang.expr import Const, Expr
+
+X, Y = te.placeholder((4,), name="x"), te.placeholder((4,), name="y")
+I = te.reduce_axis((0, 4), "i")  # noqa: E741
+A, B = X[I], Y[I]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "sign", "expected"),
+    [
+        (A, -(A * 0.1) * 4, 1, 0.6 * A),
+        (A * (B * 2.0), B * A, 1, 3.0 * (A * B)),
+        (A / B * 3.0, A * 2.0 / B, -1, A / B),
+        (A * B, B * A, -1, Const(0.0)),
+        (-A, A * 2.0, 1, A),
+    ],
+)
+def test_added(left: Expr, right: Expr, sign: int, expected: Expr) -> None:
+    assert alike(left, right, sign) is expected
+
+
+@pytest.mark.parametrize(("left", "right"), [(A, B), (A * A, A), (A / B, A * B), (te.exp(A), A)])
+def test_others_stay_apart(left: Expr, right: Expr) -> None:
+    assert alike(left, right) is None
+
+
+def _text(y: te.Tensor) -> str:
+    return te.formula(te.differentiate(y, [X], te.placeholder(y.shape, name="H"))[0])
+
+
+def test_a_step_is_a_multiple_of_the_head() -> None:
+    y = te.compute((4,), lambda i: X[i] - X[i] * 0.1 * 4, "y")
+    assert "0.6 * H[i]" in _text(y)
+
+
+def test_a_square_in_a_product_is_twice_one_sum() -> None:
+    k = te.reduce_axis((0, 4), "k")
+    y = te.compute((4,), lambda i: te.sum(Y[k] * (X[i] * X[i]), axis=k), "y")
+    assert _text(y).count("sum") == 1
+
+
+def test_choices_by_position_that_read_alike_are_one() -> None:
+    def element(i: Expr) -> Expr:
+        s = 1 / (X[i] + 2)
+        return te.select(i == 0, 0.0, s * s * s - s)
+
+    y = te.compute((4,), element, "y")
+    assert _text(y).count("i == 0") + _text(y).count("i != 0") + _text(y).count("1 <= i") == 1
+
+
+def test_values() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.random(4).astype("float32") for _ in range(2))
+    k = te.reduce_axis((0, 4), "k")
+    z = te.compute((4,), lambda i: te.sum(Y[k] * X[i] * X[k] * X[i] - X[k] * 0.3 * X[i], axis=k), "z")
+    (dx,) = te.differentiate(z, [X], te.placeholder((4,), name="H"))
+    found = te.interpret(dx, {X: x, Y: y, next(t for t in dx.inputs if t.name == "H"): np.ones(4, "float32")})
+    expected = 2 * x * (y @ x) + y * (x @ x) - 0.3 * (x.sum() + x.sum())
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

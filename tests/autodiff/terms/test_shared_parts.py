@@ -1,0 +1,113 @@
+"""Nonlinear functions of shifted reads: what several taps share is computed once, in counts and in values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.autodiff.terms.shared import Shared
+from jaxte.tensors.tensor import topological_order
+from tests.agreement import QUICK
+
+
+def smoothness(u: Callable[[int], Any]) -> Any:
+    """A quotient of weights of three stencils, as WENO schemes have."""
+    a, b, c, d = (u(n) for n in range(4))
+    w0 = 1.0 / (0.1 + (a - 2.0 * b + c) ** 2) ** 2
+    w1 = 2.0 / (0.1 + (b - 2.0 * c + d) ** 2) ** 2
+    return (w0 * (a + 2.0 * b - c) + w1 * (b - 3.0 * c + d)) / (w0 + w1)
+
+
+def diffusion(u: Callable[[int], Any]) -> Any:
+    """A flux with a conductance of its own gradient (Perona and Malik)."""
+    a, b, c = u(0), u(1), u(2)
+    east, west = c - b, b - a
+    return east / (1.0 + east * east * 4.0) ** 2 - west / (1.0 + west * west * 4.0) ** 2
+
+
+def curvature(u: Callable[[int], Any]) -> Any:
+    a, b, c = u(0), u(1), u(2)
+    slope = 0.5 * (c - a)
+    return (a - 2.0 * b + c) / (1.0 + slope * slope) ** 1.5
+
+
+def softmax_of_neighbours(u: Callable[[int], Any]) -> Any:
+    a, b, c, d = (u(n) for n in range(4))
+    e = [te.exp(x) if isinstance(x, te.Expr) else jnp.exp(x) for x in (a, b, c, d)]
+    return (e[0] * a + e[1] * b + e[2] * c + e[3] * d) / (e[0] + e[1] + e[2] + e[3])
+
+
+CASES = {f.__name__: f for f in (smoothness, diffusion, curvature, softmax_of_neighbours)}
+N = 40
+
+
+def _definition(flux: Callable[..., Any]) -> tuple[te.Tensor, te.Tensor]:
+    x = te.placeholder((3, N), name="x")
+    return x, te.compute((3, N - 3), lambda b, i: flux(lambda n: x[b, i + n]), "f")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts(name: str) -> None:
+    x, y = _definition(CASES[name])
+    (dx,) = te.differentiate(y, [x], te.placeholder(y.shape, name="H"))
+    assert any(isinstance(t, Shared) for t in topological_order([dx]))
+    assert te.cost([dx]).multiplications <= 5 * te.cost([y]).multiplications
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str, rng: np.random.Generator) -> None:
+    x, y = _definition(CASES[name])
+    array, h = (
+        rng.standard_normal((3, N)).astype("float32"),
+        rng.standard_normal((3, N - 3)).astype("float32"),
+    )
+
+    def reference(x: Any) -> Any:
+        return CASES[name](lambda n: x[:, n : N - 3 + n])
+
+    found, expected = (
+        jax.jit(lambda h, a, f=f: jax.vjp(f, a)[1](h)[0])
+        .lower(h, array)
+        .compile(compiler_options=QUICK)(h, array)
+        for f in (te.function([x], y), reference)
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+
+
+def test_what_is_little_is_no_tensor() -> None:
+    x = te.placeholder((N,), name="x")
+    linear = te.compute((N - 2,), lambda i: x[i] - 2 * x[i + 1] + x[i + 2], "y")
+    square = te.compute((N - 1,), lambda i: (x[i + 1] - x[i]) ** 2, "z")
+    for y in (linear, square):
+        (dx,) = te.differentiate(y, [x], te.placeholder(y.shape, name="H"))
+        assert not any(isinstance(t, Shared) for t in topological_order([dx]))
+
+
+def test_guarded_reads_stay_guarded() -> None:
+    """A part that would read outside of the tensor where a choice excludes it is left where it is."""
+    x = te.placeholder((N,), "float64", "x")
+
+    def element(i: te.Expr) -> te.Expr:
+        left, right = te.select(i > 0, x[i - 1], 0.0), te.select(i < N - 1, x[i + 1], 0.0)
+        return te.exp(left * right * x[i]) / (1 + left * left + right * right)
+
+    y = te.compute((N,), element, "y")
+    (dx,) = te.differentiate(y, [x], te.placeholder(y.shape, "float64", "H"))
+    feeds: dict[te.Tensor, Any] = {t: np.linspace(0, 1, N) for t in topological_order([dx]) if not t.inputs}
+    h = 1e-6
+
+    def value(array: Any) -> Any:
+        return np.sum(np.linspace(0, 1, N) * te.interpret(y, {x: array}))
+
+    own = te.interpret(dx, feeds)
+    for n in (0, 5, N - 1):
+        step = np.zeros(N)
+        step[n] = h
+        difference = (value(feeds[x] + step) - value(feeds[x] - step)) / (2 * h)
+        np.testing.assert_allclose(own[n], difference, rtol=1e-5, atol=1e-7)
