@@ -34,6 +34,7 @@ LAYERS = (
     "sets.quasi_affine",
     "sets.affine",
     "sets.domain",
+    "sets.intervals",
     "sets.conditions",
     "sets.transformation",
     "sets.elimination",

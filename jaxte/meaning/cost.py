@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
-from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
+from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
 from jaxte.lang.operators import (
     ADD,
@@ -37,7 +37,7 @@ from jaxte.lang.operators import (
 )
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
-from jaxte.sets.affine import linear
+from jaxte.sets.affine import difference, linear
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 # What a processor does beside the multiplications: sums, choices, comparisons and changes of type.
@@ -186,11 +186,10 @@ def told_by_data(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
     found: dict[Axis, None] = {}
     for condition in conjuncts(node.where):
         if isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition):
-            try:
-                difference = linear(condition.args[0]) - linear(condition.args[1])
-            except IndexExpressionError:  # bits, or a comparison of data that are no positions
+            form = difference(condition)
+            if form is None:  # bits, or a comparison of data that are no positions
                 continue
-            told = (a for a in axes if difference.coefficient(a) in (1, -1) and a not in found)
+            told = (a for a in axes if form.coefficient(a) in (1, -1) and a not in found)
             found |= dict.fromkeys(itertools.islice(told, 1))
     return list(found)
 

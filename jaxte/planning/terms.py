@@ -15,8 +15,9 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import axis_bounds, interval
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _UNKNOWN = 1024  # what a symbolic extent counts as

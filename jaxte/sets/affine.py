@@ -7,7 +7,7 @@ expression through its form makes equal index expressions the same node wherever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -314,76 +314,18 @@ def is_index(expr: Expr) -> bool:
     for node in postorder(expr):
         if isinstance(node, Read) or not isinstance(node, (Axis, Var, Const, Call)):
             return False
+    return linear_or_none(expr) is not None
+
+
+def linear_or_none(expr: Expr) -> Linear | None:
+    """The linear form of ``expr``; None where it has none."""
     try:
-        linear(expr)
+        return linear(expr)
     except IndexExpressionError:
-        return False
-    return True
-
-
-def interval(form: Linear, bounds: Mapping[Expr, tuple[int, int]]) -> tuple[int, int] | None:
-    """Least and greatest value of ``form`` given inclusive bounds of its atoms; None if one is unknown."""
-    low = high = form.constant
-    for atom, coefficient in form.terms.items():
-        known = bounds.get(atom) or _quasi_interval(atom, bounds)
-        if known is None:
-            return None
-        ends = (coefficient * known[0], coefficient * known[1])
-        low, high = low + min(ends), high + max(ends)
-    return low, high
-
-
-def _quasi_interval(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> tuple[int, int] | None:
-    if not isinstance(atom, Call):
         return None
-    inner = [interval(linear(a), bounds) for a in atom.args]
-    match atom.op.name, inner:
-        case "mod", [None, (divisor, _)]:
-            return 0, divisor - 1
-        case "mod", [(low, high), (divisor, _)]:
-            return (low, high) if low >= 0 and high < divisor else (0, divisor - 1)
-        case "floor_divide", [(low, high), (divisor, _)]:
-            return low // divisor, high // divisor
-        case "minimum", [(a, b), (c, d)]:
-            return min(a, c), min(b, d)
-        case "maximum", [(a, b), (c, d)]:
-            return max(a, c), max(b, d)
-    return None
 
 
-def resolved(form: Linear, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
-    """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
-    result = Linear({}, form.constant)
-    for atom, coefficient in form.terms.items():
-        result = result + _resolved_atom(atom, bounds) * coefficient
-    return result
-
-
-def _resolved_atom(atom: Expr, bounds: Mapping[Expr, tuple[int, int]]) -> Linear:
-    if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
-        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
-        numerator = linear(atom.args[0])
-        whole, rest = _balanced(numerator, divisor)
-        for quotient, left in ((Linear({}), numerator), (whole, rest)):
-            known = interval(left, bounds)
-            if known is not None and known[0] // divisor == known[1] // divisor:
-                quotient = quotient + Linear({}, known[0] // divisor)
-                return quotient if atom.op is FLOOR_DIVIDE else numerator - quotient * divisor
-    known = interval(Linear({atom: 1}), bounds)
-    return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
-
-
-def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
-    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
-    whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
-    return whole, form - whole * divisor
-
-
-def axis_bounds(axes: Iterable[Axis]) -> dict[Expr, tuple[int, int]]:
-    """Inclusive bounds of the axes whose range is known now and not empty."""
-    found: dict[Expr, tuple[int, int]] = {}
-    for axis in axes:
-        match axis.lo, axis.hi:
-            case Const(int() as lo), Const(int() as hi) if hi > lo:
-                found[axis] = (int(lo), int(hi) - 1)
-    return found
+def difference(comparison: Call) -> Linear | None:
+    """What is on the left of a comparison less what is on the right; None where one of them is no integer arithmetic."""
+    left, right = map(linear_or_none, comparison.args)
+    return None if left is None or right is None else left - right

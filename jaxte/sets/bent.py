@@ -16,8 +16,8 @@ import numpy as np
 
 from jaxte.lang.expr import Call, Expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
-from jaxte.lang.walk import free_axes
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.intervals import reach
 
 _BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
 _MOST_VALUES = 2**22
@@ -65,7 +65,7 @@ def bend_of(index: Expr, size: int) -> Bend | None:
     form = _followed(index)
     if form is None:
         return None
-    ends = interval(form, axis_bounds(free_axes(from_linear(form))))
+    ends = reach(form)
     if ends is None or ends[1] - ends[0] >= _MOST_VALUES:
         return None
     values = _values(index, form, np.arange(ends[0], ends[1] + 1))

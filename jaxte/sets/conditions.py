@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
 from jaxte.lang.operators import EQUAL, MOD
 from jaxte.lang.walk import rewrite
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, linear
+from jaxte.sets.affine import Linear, difference, from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range, is_decidable
+from jaxte.sets.intervals import axis_bounds, interval
 
 _OPPOSITE = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
 
@@ -18,16 +18,15 @@ def nonnegative_forms(condition: Expr) -> list[Linear]:
     """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
     if not isinstance(condition, Call) or condition.op.name not in (*_OPPOSITE, "equal"):
         return []
-    try:
-        left, right = (linear(a) for a in condition.args)
-    except IndexExpressionError:
+    form = difference(condition)
+    if form is None:
         return []
     match condition.op.name:
         case "less" | "less_equal":
-            return [right - left + Linear({}, _OPPOSITE[condition.op.name])]
+            return [form * -1 + Linear({}, _OPPOSITE[condition.op.name])]
         case "greater" | "greater_equal":
-            return [left - right + Linear({}, _OPPOSITE[condition.op.name])]
-    return [left - right, right - left]
+            return [form + Linear({}, _OPPOSITE[condition.op.name])]
+    return [form, form * -1]
 
 
 def tidy(condition: Expr) -> Expr:

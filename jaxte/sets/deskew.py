@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, axis_bounds, floor_divide, from_linear, linear, normal, resolved
+from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.elimination import replace, replaced
+from jaxte.sets.intervals import axis_bounds, resolved
 
 Bounds = Mapping[Expr, tuple[int, int]]
 

@@ -16,7 +16,8 @@ from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, floor_divide, from_linear, interval, linear, mod
+from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod
+from jaxte.sets.intervals import interval
 
 _MOST_CHOICES = 12
 

@@ -11,13 +11,13 @@ from functools import cache, lru_cache
 from typing import Any
 
 from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.errors import DefinitionError, IndexExpressionError
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import Linear, difference, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune, tidy
 from jaxte.sets.deskew import Box, surround
 from jaxte.sets.domain import IntegerSet, Range
@@ -351,10 +351,7 @@ def _split(domain: Domain) -> tuple[list[Linear], list[Expr]]:
 def _equation(condition: Expr, variables: Sequence[Expr]) -> Linear | None:
     if not (isinstance(condition, Call) and condition.op is EQUAL and mentions(condition, variables)):
         return None
-    try:
-        return linear(condition.args[0]) - linear(condition.args[1])
-    except IndexExpressionError:
-        return None
+    return difference(condition)
 
 
 def _range_conditions(variables: Iterable[Expr], ranges: Mapping[Expr, Range | None]) -> list[Expr]:

@@ -13,7 +13,8 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
 from jaxte.lang.scalars import CALL
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 
 Piece = tuple[str, int]  # a written expression and how strongly it binds, see ``jaxte.lang.scalars``
@@ -93,8 +94,7 @@ def _nonnegative_form(condition: Expr) -> Linear | None:
 
 def _covers(form: Linear, axis: Axis, is_lower: bool) -> bool:
     """Whether ``form`` stays on the inner side of the constant end of the axis' range."""
-    atoms = [node for atom in form.terms for node in postorder(atom) if isinstance(node, Axis)]
-    ends = interval(form, axis_bounds(atoms))
+    ends = reach(form)
     own = axis_bounds([axis]).get(axis)
     if ends is None or own is None:
         return False

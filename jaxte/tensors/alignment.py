@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.sets.affine import linear
+from jaxte.sets.affine import linear_or_none
 from jaxte.tensors.tensor import Compute, Tensor, topological_order
 
 Dimension = tuple[Tensor, int]
@@ -50,9 +49,8 @@ def _leading(index: Expr) -> Axis | None:
     axes = free_axes(index)
     if len(axes) == 1 and not any(isinstance(r, Read) for r in reads_of(index)):
         return next(iter(axes))
-    try:
-        form = linear(index)
-    except IndexExpressionError:
+    form = linear_or_none(index)
+    if form is None:
         return None
     steps = {a: abs(form.coefficient(a)) for a in axes if a in form.terms}
     return max(steps, key=lambda a: (steps[a], not a.reduction), default=None)

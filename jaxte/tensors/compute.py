@@ -8,13 +8,14 @@ from typing import Any
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Var, as_expr, call, cast, conjuncts
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.domain import find_violation, is_decidable
+from jaxte.sets.intervals import surely_inside
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.tensors.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
 from jaxte.tensors.shapes import check_shape
@@ -159,43 +160,10 @@ def reads_inside(axes: Sequence[Axis], body: Expr) -> bool:
 
 def _surely_inside(read: Read) -> bool:
     """Whether interval arithmetic alone shows that every affine index is in range."""
-    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        if reads_of(index):
-            continue
-        try:
-            form = linear(index)
-            low, high = _end(form, largest=False), _end(form, largest=True)
-            if low is None or high is None or not _nonnegative(low):
-                return False
-            if not _nonnegative(linear(as_expr(extent)) - high - Linear({}, 1)):
-                return False
-        except IndexExpressionError:
-            return False
-    return True
-
-
-def _end(form: Linear, largest: bool) -> Linear | None:
-    """The least or greatest value over the axes' ranges, as a form in sizes."""
-    result = Linear({}, form.constant)
-    for atom, coefficient in form.terms.items():
-        if isinstance(atom, Axis):
-            end = linear(atom.hi) - Linear({}, 1) if (coefficient > 0) == largest else linear(atom.lo)
-            result = result + end * coefficient
-        elif isinstance(atom, Var):
-            result = result + Linear({atom: coefficient})
-        else:
-            return None
-    return result
-
-
-def _nonnegative(form: Linear) -> bool:
-    """Whether a form in sizes, each at least 1, is at least 0."""
-    coefficients = form.terms.values()
-    return (
-        all(isinstance(a, Var) for a in form.terms)
-        and min(coefficients, default=0) >= 0
-        and (form.constant + sum(coefficients) >= 0)
-    )
+    try:
+        return surely_inside(read)
+    except IndexExpressionError:
+        return False
 
 
 def _contexts(

@@ -15,8 +15,8 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.sets.affine import axis_bounds
 from jaxte.sets.bent import Bend, Piece, bend_of
+from jaxte.sets.intervals import axis_bounds
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_GROWTH = 1.25  # elements of a copy for each point at which it is read

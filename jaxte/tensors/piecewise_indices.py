@@ -14,7 +14,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.sets.affine import axis_bounds
+from jaxte.sets.intervals import axis_bounds
 
 MOST_PARTS = 64
 

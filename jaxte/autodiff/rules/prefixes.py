@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, conjunction, conjuncts
 from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from jaxte.lang.walk import substitute
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, normal
+from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import is_decidable
 from jaxte.sets.elimination import mentions
 from jaxte.tensors.tensor import Compute
@@ -70,15 +70,10 @@ def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> Limit | None:
     """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
     if not (isinstance(condition, Call) and condition.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)):
         return None
-    left, right = condition.args
-    if condition.op in (GREATER, GREATER_EQUAL):
-        left, right = right, left
-    try:
-        form = linear(right) - linear(left)
-    except IndexExpressionError:
+    limits = nonnegative_forms(condition)
+    if not limits:
         return None
-    if condition.op in (LESS, GREATER):
-        form = form - Linear({}, 1)
+    (form,) = limits
     own = form.coefficient(axis)
     moving = [a for a in outer if a in form.terms]
     rest = form.without(axis)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import axis_bounds, from_linear, linear, normal
+from jaxte.sets.affine import difference, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune
 from jaxte.sets.elimination import mentions
+from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.facts import Permutation, SymmetricAdjacency, find, values_in
@@ -114,9 +114,8 @@ def data_equation(condition: Expr, axes: Sequence[Expr]) -> tuple[Expr, Expr] | 
     """``(variable, value)`` for an equation with data that determines one of ``axes``."""
     if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
         return None
-    try:
-        form = linear(condition.args[0]) - linear(condition.args[1])
-    except IndexExpressionError:
+    form = difference(condition)
+    if form is None:
         return None
     hidden = {node for atom in form.terms if not isinstance(atom, Axis) for node in postorder(atom)}
     for axis in axes:
@@ -152,9 +151,8 @@ def data_readings(condition: Expr) -> Iterator[tuple[Read, Expr]]:
     """``(read, value)`` for each way in which an equation is ``read == value``."""
     if not (isinstance(condition, Call) and condition.op is EQUAL):
         return
-    try:
-        form = linear(condition.args[0]) - linear(condition.args[1])
-    except IndexExpressionError:
+    form = difference(condition)
+    if form is None:
         return
     for atom, factor in form.terms.items():
         rest = from_linear(form.without(atom) * -factor)

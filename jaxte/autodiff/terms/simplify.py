@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from jaxte.autodiff.terms.like_terms import alike, term_of
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
-from jaxte.sets.affine import axis_bounds, from_linear, linear, resolved
+from jaxte.sets.affine import from_linear, linear_or_none
+from jaxte.sets.intervals import axis_bounds, resolved
 
 _ADDENDS_SEEN = 8
 Wrap = Callable[[Expr], Expr]
@@ -35,11 +35,8 @@ def simplify_index(index: Expr) -> Expr:
     """An index in normal form, with ``//`` and ``%`` that the axes' ranges decide resolved."""
     if isinstance(index, (Axis, Const)):
         return index
-    try:
-        form = linear(index)
-    except IndexExpressionError:
-        return index
-    return from_linear(resolved(form, axis_bounds(free_axes(index))))
+    form = linear_or_none(index)
+    return index if form is None else from_linear(resolved(form, axis_bounds(free_axes(index))))
 
 
 def factors_outside(

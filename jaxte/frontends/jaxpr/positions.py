@@ -9,38 +9,7 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, 
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
-
-Bounds = tuple[int, int]
-
-
-def bounds(form: Linear) -> Bounds | None:
-    """The least and the greatest value of ``form`` over the ranges of its axes; None where they are unknown."""
-    low = high = form.constant
-    for atom, factor in form.terms.items():
-        found = _atom_bounds(atom)
-        if found is None:
-            return None
-        ends = (factor * found[0], factor * found[1])
-        low, high = low + min(ends), high + max(ends)
-    return low, high
-
-
-def _atom_bounds(atom: Expr) -> Bounds | None:
-    match atom:
-        case Axis(_, Const(int() as low), Const(int() as high)):
-            return (low, high - 1) if high > low else None
-        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
-            inner = bounds(linear(numerator))
-            return None if inner is None else (inner[0] // divisor, inner[1] // divisor)
-        case Call(op, (_, Const(int() as divisor))) if op is MOD:
-            return 0, divisor - 1
-        case Call(op, (a, b)) if op in (MINIMUM, MAXIMUM):
-            left, right = bounds(linear(a)), bounds(linear(b))
-            if left is None or right is None:
-                return None
-            chosen = min if op is MINIMUM else max
-            return chosen(left[0], right[0]), chosen(left[1], right[1])
-    return None
+from jaxte.sets.intervals import decide, reach
 
 
 def quotient(index: Expr, divisor: int) -> Expr:
@@ -59,7 +28,7 @@ def _divided(index: Expr, divisor: int) -> tuple[Expr, Expr]:
     rest = form - whole * divisor
     shift = rest.constant // divisor
     near = rest - Linear({}, shift * divisor)
-    found = bounds(near)
+    found = reach(near)
     if found is not None and found[0] // divisor == found[1] // divisor:
         steps = found[0] // divisor
         quotient = whole + Linear({}, shift + steps)
@@ -69,7 +38,7 @@ def _divided(index: Expr, divisor: int) -> tuple[Expr, Expr]:
 
 def clamped(index: Expr, low: int, high: int) -> Expr:
     """``index`` held between ``low`` and ``high``, as far as its range asks for it."""
-    found = bounds(linear(index))
+    found = reach(linear(index))
     if found is None or found[0] < low:
         index = _extremum(MAXIMUM, index, low)
     return index if found is not None and found[1] <= high else _extremum(MINIMUM, index, high)
@@ -87,18 +56,10 @@ def decided(condition: Expr) -> Expr:
     if not (_is_position(left) and _is_position(right)):
         return condition
     try:
-        found = bounds(linear(left) - linear(right))
+        holds = decide(condition.op, left, right)
     except IndexExpressionError:
         return condition
-    if found is None:
-        return condition
-    low, high = found
-    name = condition.op.name
-    holds = {"less": high < 0, "less_equal": high <= 0, "greater": low > 0, "greater_equal": low >= 0}
-    fails = {"less": low >= 0, "less_equal": low > 0, "greater": high <= 0, "greater_equal": high < 0}
-    holds |= {"equal": low == high == 0, "not_equal": low > 0 or high < 0}
-    fails |= {"equal": low > 0 or high < 0, "not_equal": low == high == 0}
-    return TRUE if holds[name] else FALSE if fails[name] else condition
+    return condition if holds is None else TRUE if holds else FALSE
 
 
 def _is_position(expr: Expr) -> bool:

@@ -26,24 +26,21 @@ from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
 from jaxte.lower.rewrites.table import ROOTS
-from jaxte.lower.views.intervals import (
-    at_most,
-    constant,
-    decide,
-    dims_of,
-    highest,
-    known,
-    lowest,
-    nonnegative,
-    plus,
-    surely_inside,
-)
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, joined
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import rotation_of
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import is_index, linear
+from jaxte.sets.intervals import (
+    constant,
+    decide,
+    dims_of,
+    known,
+    plus,
+    stays_in,
+    surely_inside,
+)
 from jaxte.tensors.tensor import Tensor
 
 _MOST_LEVELS = 8  # rewritings of one read, each of a dimension
@@ -189,10 +186,7 @@ class Body(Statements):
         """
         dim = overlapping([node], scope.order, scope, FEW_POSITIONS)
         if dim is not None:
-            parts = [
-                self.view_of(node, scope.replace(dim, as_expr(n), [], deeper=0), level + 1)
-                for n in range(known(dim.hi) or 0)
-            ]
+            parts = [self.view_of(node, at, level + 1) for at in scope.at_each(dim)]
             values = [part for part in parts if isinstance(part, Value)]
             if len(values) == len(parts):
                 return self.stack(values, dim, scope)
@@ -258,11 +252,8 @@ class Body(Statements):
         """Whether ``node`` is a position that varies, its values among the short integers of ``dtype``."""
         if dtype not in SHORT_INTEGERS or not (node.weak and is_index(node)):
             return False
-        form, last = linear(scope.index(node)), constant(SHORT_INTEGERS[dtype])
-        low, high = lowest(form), highest(form)
-        if form.is_constant or low is None or high is None:
-            return False
-        return nonnegative(low) and at_most(high, last)
+        form = linear(scope.index(node))
+        return not form.is_constant and stays_in(form, constant(SHORT_INTEGERS[dtype] + 1))
 
     def index_value(self, index: Expr, scope: Scope, dtype: str | None) -> Value:
         """An index expression of dimensions as an array; without a dtype, in JAX's default integers."""

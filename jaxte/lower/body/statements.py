@@ -18,9 +18,9 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
-from jaxte.lower.views.intervals import simplify
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
+from jaxte.sets.intervals import simplify
 
 _LONGEST_LINE, _SHORT = 92, 24
 _WIDE = {"float32": "float64", "complex64": "complex128"}

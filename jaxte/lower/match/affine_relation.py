@@ -64,21 +64,7 @@ def relate(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relati
     slopes = x.terms.coefficient(z), k.terms.coefficient(z)
     if 0 in slopes or any(depends_on(from_linear(f.terms.without(z)), (z,)) for f in (x, k)):
         return Refusal(f"{shown(x, k)} are no line in {z.name}")
-    # Dimensions of the same kind (rows and columns) are decided once, on stand-ins for their axes.
-    table = {t: stand_in("t", t.lo, t.hi), z: stand_in("z", z.lo, z.hi)}
-    same_x, same_k = (Form(linear(substitute(from_linear(f.terms), table)), (), f.lo, f.hi) for f in (x, k))
-    same_guards = tuple(substitute(guard, table) for guard in guards)
-    found = _relate(
-        table[t],
-        table[z],
-        from_linear(same_x.terms),
-        x.lo,
-        x.hi,
-        from_linear(same_k.terms),
-        k.lo,
-        k.hi,
-        same_guards,
-    )
+    found = _relate(*on_stand_ins((t, z), x, k, guards))
     return found or Refusal(f"{shown(x, k)} under their conditions are not the points of a convolution")
 
 
@@ -91,19 +77,28 @@ def stand_in(name: str, lo: Expr, hi: Expr) -> Axis:
     return Axis(name, lo, hi)
 
 
+Reads = tuple[tuple[Axis, ...], Expr, Expr, tuple[Expr | None, ...], tuple[Expr, ...]]
+"""The output axis and the reduced one, the two indices, the ends of their ranges, and the guards."""
+
+
+def on_stand_ins(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr]) -> Reads:
+    """What is read at ``x`` and ``k``, over stand-ins for ``axes``: dimensions of the same kind (rows and columns) are decided once."""
+    table = {axis: stand_in(name, axis.lo, axis.hi) for name, axis in zip("tz", axes, strict=False)}
+    x_index, k_index = (substitute(from_linear(f.terms), table) for f in (x, k))
+    same_guards = tuple(substitute(guard, table) for guard in guards)
+    return tuple(table.values()), x_index, k_index, (x.lo, x.hi, k.lo, k.hi), same_guards
+
+
 @lru_cache(maxsize=1024)
 def _relate(
-    t: Axis,
-    z: Axis,
+    axes: tuple[Axis, Axis],
     x_index: Expr,
-    x_lo: Expr | None,
-    x_hi: Expr | None,
     k_index: Expr,
-    k_lo: Expr | None,
-    k_hi: Expr | None,
+    ends: Sequence[Expr | None],
     guards: tuple[Expr, ...],
 ) -> Relation | None:
-    x, k = Form(linear(x_index), (), x_lo, x_hi), Form(linear(k_index), (), k_lo, k_hi)
+    t, z = axes
+    x, k = Form(linear(x_index), (), *ends[:2]), Form(linear(k_index), (), *ends[2:])
     slopes = x.terms.coefficient(z), k.terms.coefficient(z)
     divisor = gcd(*slopes)
     a, b = slopes[1] // divisor, -slopes[0] // divisor
@@ -114,29 +109,24 @@ def _relate(
     if c is None:
         return None
     q = inclination.denominator
-    coefficients = lowest_terms(a * q, -b * q, inclination.numerator, c)
-    natural = natural_range(x), natural_range(k)
-    if (found := _exact(t, z, x, k, guards, coefficients, natural)) is not None:
-        return found
-    hulls = hull(points, x.terms), hull(points, k.terms)
-    return None if identical(hulls, natural) else _exact(t, z, x, k, guards, coefficients, hulls)
+    return exact_relation(points, guards, x, k, lowest_terms(a * q, -b * q, inclination.numerator, c))
 
 
-def _exact(
-    t: Axis,
-    z: Axis,
-    x: Form,
-    k: Form,
-    guards: Sequence[Expr],
-    coefficients: tuple[int, int, int, Expr],
-    ranges: tuple[Extents | None, Extents | None],
+def exact_relation(
+    points: IntegerSet, guards: Sequence[Expr], x: Form, k: Form, coefficients: tuple[int, int, int, Expr]
 ) -> Relation | None:
-    """The relation on boxes with these ``ranges``, if its points are those of the sum."""
-    x_range, k_range = ranges
-    if x_range is None or k_range is None:
-        return None
-    relation = relation_on(*coefficients, x_range, k_range)
-    return relation if same_points(t, z, x, k, guards, relation) else None
+    """The relation with these ``coefficients`` whose points are those of the sum: of all that is there to read, or of what is read."""
+    alpha, beta, gamma, c = coefficients
+    tried: tuple[Extents | None, ...] = ()
+    for ends in (natural_range, lambda form: hull(points, form.terms)):
+        x_range, k_range = ranges = ends(x), ends(k)
+        if x_range is None or k_range is None or identical(ranges, tried):
+            continue
+        shift = normal(c + beta * k_range.lo - alpha * x_range.lo)
+        relation, tried = Relation(alpha, gamma, beta, shift, x_range, k_range), ranges
+        if _same_points(points, guards, x, k, relation):
+            return relation
+    return None
 
 
 def slope(form: Linear, t: Axis) -> Fraction:
@@ -176,11 +166,6 @@ def lowest_terms(alpha: int, beta: int, gamma: int, c: Expr) -> tuple[int, int, 
     return alpha // divisor, beta // divisor, gamma // divisor, from_linear(reduced)
 
 
-def relation_on(alpha: int, beta: int, gamma: int, c: Expr, x: Extents, k: Extents) -> Relation:
-    shift = normal(c + beta * k.lo - alpha * x.lo)
-    return Relation(alpha, gamma, beta, shift, x, k)
-
-
 def natural_range(form: Form) -> Extents | None:
     return None if form.lo is None or form.hi is None else Extents(form.lo, form.hi)
 
@@ -195,20 +180,21 @@ def hull(points: IntegerSet, form: Linear) -> Extents | None:
     return Extents(normal(-low), normal(high + 1))
 
 
-def same_points(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr], relation: Relation) -> bool:
+def _same_points(points: IntegerSet, guards: Sequence[Expr], x: Form, k: Form, relation: Relation) -> bool:
     """Whether the sum reaches exactly the points of the relation."""
+    t, *reduced = (a for a in points.variables if isinstance(a, Axis))
     at_x = Axis("x", relation.x_range.lo, relation.x_range.hi)
     at_k = Axis("k", relation.k_range.lo, relation.k_range.hi)
     variables = (t, at_x, at_k)
-    slopes = [_slope_of_line(f, z) for f in (x, k)]
-    position, index = (x, at_x) if slopes[0] <= slopes[1] else (k, at_k)
-    inverse = solved(position, z, index)
+    inverse: dict[Expr, Expr] = {}
+    for z in reduced:
+        steep = _slope_of_line(x, z) > _slope_of_line(k, z)
+        inverse[z] = solved(k, z, at_k) if steep else solved(x, z, at_x)
     reached = [
-        at_x == normal(substitute(from_linear(x.terms), {z: inverse})),
-        at_k == normal(substitute(from_linear(k.terms), {z: inverse})),
-        z.lo <= inverse,
-        inverse < z.hi,
-        *(tidy(substitute(guard, {z: inverse})) for guard in guards),
+        at_x == normal(substitute(from_linear(x.terms), inverse)),
+        at_k == normal(substitute(from_linear(k.terms), inverse)),
+        *(test for z in reduced for test in (z.lo <= inverse[z], inverse[z] < z.hi)),
+        *(tidy(substitute(guard, inverse)) for guard in guards),
     ]
     wanted = relation.equality(t, at_x, at_k)
     return IntegerSet(variables, reached).is_equal(IntegerSet(variables, [wanted]))

@@ -19,20 +19,11 @@ from itertools import islice
 from math import lcm
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import postorder
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.match.affine_relation import (
-    Relation,
-    hull,
-    lowest_terms,
-    natural_range,
-    relation_on,
-    same_points,
-    shown,
-    stand_in,
-)
+from jaxte.lower.match.affine_relation import Relation, exact_relation, lowest_terms, on_stand_ins, shown
 from jaxte.lower.match.index_terms import Form
-from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet, evaluate_index
 
 _MOST_SAMPLES = 512
@@ -43,12 +34,7 @@ def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation
     refusal = Refusal(f"{shown(x, k)} are not the points of a convolution")
     if not (is_bent(x) or is_bent(k)) or not isinstance(t.extent, Const):
         return refusal
-    table = {t: stand_in("t", t.lo, t.hi)}
-    indices = [substitute(from_linear(f.terms), table) for f in (x, k)]
-    if any(isinstance(node, Var) for node in postorder(*indices, *guards)):
-        return refusal
-    same_guards = tuple(substitute(guard, table) for guard in guards)
-    return _relate(table[t], indices[0], x.lo, x.hi, indices[1], k.lo, k.hi, same_guards) or refusal
+    return _related((t,), x, k, guards) or refusal
 
 
 def relate_bent(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
@@ -57,41 +43,34 @@ def relate_bent(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> R
     straight = next((f for f in (k, x) if not is_bent(f) and abs(f.terms.coefficient(z)) == 1), None)
     if straight is None or not (is_bent(x) or is_bent(k)):
         return refusal
-    table = {t: stand_in("t", t.lo, t.hi), z: stand_in("z", z.lo, z.hi)}
-    indices = [substitute(from_linear(f.terms), table) for f in (x, k)]
-    same_guards = tuple(substitute(guard, table) for guard in guards)
-    if any(isinstance(node, Var) for node in postorder(*indices, *same_guards)):
-        return refusal
-    ranges = (x.lo, x.hi, k.lo, k.hi)
-    return _relate_taps(table[t], table[z], indices[0], indices[1], ranges, same_guards) or refusal
+    return _related((t, z), x, k, guards) or refusal
+
+
+def _related(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr]) -> Relation | None:
+    reads = on_stand_ins(axes, x, k, guards)
+    _, x_index, k_index, _, same_guards = reads
+    if any(isinstance(node, Var) for node in postorder(x_index, k_index, *same_guards)):
+        return None
+    return _relate(*reads)
 
 
 @lru_cache(maxsize=1024)
-def _relate_taps(
-    t: Axis,
-    z: Axis,
+def _relate(
+    axes: tuple[Axis, ...],
     x_index: Expr,
     k_index: Expr,
-    ranges: tuple[Expr | None, ...],
+    ends: tuple[Expr | None, ...],
     guards: tuple[Expr, ...],
 ) -> Relation | None:
-    points = IntegerSet((t, z), guards)
-    rows = []
-    for n, m in islice(points.points(), _MOST_SAMPLES):
-        at: dict[Expr, int] = {t: n, z: m}
-        rows.append([evaluate_index(x_index, at), evaluate_index(k_index, at), n, 1])
-    x = Form(linear(x_index), (), *ranges[:2])
-    k = Form(linear(k_index), (), *ranges[2:])
-    found = _coefficients(rows)
-    if found is None:
+    points, rows = IntegerSet(axes, guards), []
+    for point in islice(points.points(), _MOST_SAMPLES):
+        at: dict[Expr, int] = dict(zip(axes, point, strict=True))
+        rows.append([evaluate_index(x_index, at), evaluate_index(k_index, at), point[0], 1])
+    coefficients = _coefficients(rows)
+    if coefficients is None:
         return None
-    for both in ((natural_range(x), natural_range(k)), (hull(points, x.terms), hull(points, k.terms))):
-        if both[0] is None or both[1] is None:
-            continue
-        relation = relation_on(*found, both[0], both[1])
-        if same_points(t, z, x, k, guards, relation):
-            return relation
-    return None
+    x, k = Form(linear(x_index), (), *ends[:2]), Form(linear(k_index), (), *ends[2:])
+    return exact_relation(points, guards, x, k, coefficients)
 
 
 def _coefficients(rows: Sequence[Sequence[int]]) -> tuple[int, int, int, Expr] | None:
@@ -111,36 +90,6 @@ def is_bent(form: Form) -> bool:
 def is_digit(form: Form) -> bool:
     """Whether it is one floor or remainder by itself, which takes an axis apart without any tap."""
     return len(form.terms.terms) == 1
-
-
-@lru_cache(maxsize=1024)
-def _relate(
-    t: Axis,
-    x_index: Expr,
-    x_lo: Expr | None,
-    x_hi: Expr | None,
-    k_index: Expr,
-    k_lo: Expr | None,
-    k_hi: Expr | None,
-    guards: tuple[Expr, ...],
-) -> Relation | None:
-    points = IntegerSet((t,), guards)
-    rows = [
-        [evaluate_index(x_index, {t: n}), evaluate_index(k_index, {t: n}), n, 1]
-        for (n,) in islice(points.points(), _MOST_SAMPLES)
-    ]
-    coefficients = _coefficients(rows)
-    if coefficients is None:
-        return None
-    x = Form(linear(x_index), (), x_lo, x_hi)
-    k = Form(linear(k_index), (), k_lo, k_hi)
-    for ranges in ((natural_range(x), natural_range(k)), (hull(points, x.terms), hull(points, k.terms))):
-        if ranges[0] is None or ranges[1] is None:
-            continue
-        relation = relation_on(*coefficients, ranges[0], ranges[1])
-        if _same_points(t, x_index, k_index, guards, relation):
-            return relation
-    return None
 
 
 def _only_relation(rows: Sequence[Sequence[int]]) -> list[int] | None:
@@ -170,11 +119,3 @@ def _only_relation(rows: Sequence[Sequence[int]]) -> list[int] | None:
         vector[pivot] = -known[free]
     scale = lcm(*(v.denominator for v in vector))
     return [int(v * scale) for v in vector]
-
-
-def _same_points(t: Axis, x_index: Expr, k_index: Expr, guards: Sequence[Expr], relation: Relation) -> bool:
-    at_x = Axis("x", relation.x_range.lo, relation.x_range.hi)
-    at_k = Axis("k", relation.k_range.lo, relation.k_range.hi)
-    variables = (t, at_x, at_k)
-    reached = [at_x == x_index, at_k == k_index, *guards]
-    return IntegerSet(variables, reached).is_equal(IntegerSet(variables, [relation.equality(t, at_x, at_k)]))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import Linear, linear, linear_or_none
 from jaxte.sets.conditions import nonnegative_forms
 
 Key = tuple[frozenset[tuple[Expr, int]], int]
@@ -64,9 +63,8 @@ def _is_kept(read: Read, known: frozenset[Key]) -> bool:
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
         if not reads_of(index):
             continue
-        try:
-            form = linear(index)
-        except IndexExpressionError:
+        form = linear_or_none(index)
+        if form is None:
             return False
         limits = [form, linear(as_expr(extent)) - form - Linear({}, 1)]
         if not all(_key(limit) in known for limit in limits):

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, as_expr, call, conjunction, conjuncts
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
-from jaxte.lang.walk import depends_on
+from jaxte.lang.walk import depends_on, free_axes
 from jaxte.sets.domain import is_decidable
 
 _MOST_FACTORS = 64  # further ones stay together: shared subexpressions would make them exponentially many
@@ -37,8 +37,14 @@ class Product:
     guards: tuple[Expr, ...]
 
 
-def product_of(body: Expr, conditions: Sequence[Expr] = ()) -> Product:
-    """``body`` under ``conditions`` as a product. Conditions on data become factors."""
+def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False) -> Product:
+    """``body`` under ``conditions`` as a product. Conditions on data become factors.
+
+    Args:
+        body: the product, or anything else as its only factor.
+        conditions: where the product counts.
+        whole: whether choices are factors as they are, since what they exclude may be infinite.
+    """
     found: list[Factor] = []
     guards = [g for condition in conditions for g in conjuncts(condition)]
     stack = [(body, False)]
@@ -55,10 +61,10 @@ def product_of(body: Expr, conditions: Sequence[Expr] = ()) -> Product:
             case Call(op, (a,)) if op is NEGATIVE:
                 stack += [(a, inverse)]
                 found.append(Factor(as_expr(-1)))
-            case Call(op, (test, a, b)) if op is SELECT and is_zero(b) and not inverse:
+            case Call(op, (test, a, b)) if op is SELECT and is_zero(b) and not inverse and not whole:
                 guards += conjuncts(test)
                 stack.append((a, False))
-            case Call(op, (test, a, b)) if op is SELECT and is_zero(a) and not inverse:
+            case Call(op, (test, a, b)) if op is SELECT and is_zero(a) and not inverse and not whole:
                 guards += conjuncts(call(NOT, test))
                 stack.append((b, False))
             case _:
@@ -96,6 +102,20 @@ def split_outer(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list[F
     """The factors that do not depend on the reduced ``axes``, which leave the sum, and the others."""
     outer = [f for f in factors if not f.guard and not depends_on(f.expr, axes)]
     return outer, [f for f in factors if not among(f, outer)]
+
+
+def taken_outside(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list[Factor], list[Factor]]:
+    """The factors over other axes than the reduced ``axes``, and those that stay inside of the sum, numbers among them."""
+    outer = [f for f in split_outer(factors, axes)[0] if free_axes(f.expr)]
+    return outer, [f for f in factors if not among(f, outer)]
+
+
+def summand(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
+    """What a sum adds up, under which conditions, and the factors outside of it."""
+    product = product_of(node.exprs[0], conjuncts(node.where))
+    outer, inner = taken_outside(product.factors, node.axes)
+    values = [f for f in inner if not f.guard]
+    return multiplied(values), [*product.guards, *(f.expr for f in inner if f.guard)], outer
 
 
 def may_be_infinite(factor: Factor) -> bool:

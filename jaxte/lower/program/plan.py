@@ -49,9 +49,9 @@ from jaxte.lower.tiles.planner import tiling
 from jaxte.lower.tiles.sizes import TILES
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
-from jaxte.lower.views.intervals import known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
+from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
 

@@ -15,12 +15,12 @@ from dataclasses import replace
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.cost.work import points
 from jaxte.lower.rewrites.at_positions import conditions_outside, over_positions
 from jaxte.lower.rewrites.moving_bounds import GAIN, groups_of, in_pieces
-from jaxte.lower.rewrites.unroll import OPS
 from jaxte.lower.tiles.tiling import Tiles, Tiling
-from jaxte.lower.views.intervals import known
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 _ROUNDED = ("float16", "bfloat16")

@@ -25,7 +25,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import Factor, multiplied, product_of
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.lower.views.intervals import known
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 _DTYPES = ("float32", "float64")

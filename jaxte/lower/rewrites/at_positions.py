@@ -8,9 +8,9 @@ from __future__ import annotations
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.lower.match.product import multiplied, product_of
-from jaxte.lower.views.intervals import known
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.conditions import tidy
+from jaxte.sets.intervals import known, reach
 
 
 def conditions_outside(node: Reduce) -> Reduce:
@@ -31,7 +31,7 @@ def over_positions(node: Reduce) -> Reduce | None:
     conditions: list[Expr] = []
     for axis in node.axes:
         start = _start(node, axis)
-        ends = None if start is None else interval(start, axis_bounds(free_axes(from_linear(start))))
+        ends = None if start is None else reach(start)
         low, high = known(axis.lo), known(axis.hi)
         if start is None or ends is None or low is None or high is None:
             axes.append(axis)

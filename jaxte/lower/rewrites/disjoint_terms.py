@@ -14,9 +14,9 @@ from jaxte.lang.operators import EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
 from jaxte.lower.match.product import is_zero
 from jaxte.lower.match.sums import added, addends
 from jaxte.lower.views.condition_box import Box, box_of, intersect, positive
-from jaxte.lower.views.intervals import constant, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
+from jaxte.sets.intervals import constant, known
 
 _FEWEST = 2
 Span = tuple[int, int]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import product
 from math import prod
 
 import numpy as np
 
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW
-from jaxte.lower.rewrites.unroll import OPS
-from jaxte.lower.views.intervals import known
+from jaxte.lower.rewrites.unroll import written_out
+from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
 
 GAIN = 2  # how many times fewer points make a tensor of its own worth it
@@ -100,7 +98,8 @@ def _runs(bounds: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]
 def _pieces(node: Reduce, moving: Sequence[_Moving]) -> Expr:
     """``node`` with the bounds of the axes in ``moving``, a choice by the position of what they move with."""
     if not moving:
-        return _written_out(node)
+        # where they are few, elementwise and part of the loop that puts the pieces together
+        return written_out(node, node.axes) if points(node.axes) <= FEW else node
     own, *others = moving
     result: Expr | None = None
     for stop, (low, high) in reversed(own.runs):
@@ -113,17 +112,6 @@ def _pieces(node: Reduce, moving: Sequence[_Moving]) -> Expr:
         result = piece if result is None else call(SELECT, own.by < stop, piece, result)
     assert result is not None
     return result
-
-
-def _written_out(node: Reduce) -> Expr:
-    """One term for each point of ``node`` where they are few: elementwise, and part of the loop that puts the pieces together."""
-    if points(node.axes) > FEW:
-        return node
-    positions = product(*(range(known(a.lo) or 0, known(a.hi) or 0) for a in node.axes))
-    terms = [
-        substitute(node.exprs[0], dict(zip(node.axes, map(Const, point), strict=True))) for point in positions
-    ]
-    return reduce(lambda a, b: call(OPS[node.reducer.name], a, b), terms)
 
 
 def groups_of(node: Reduce) -> list[tuple[list[Axis], list[Expr]]]:

@@ -6,24 +6,17 @@ the operand of the reduction to memory, several times as large as the result.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
-from jaxte.lang.operators import ADD, AND, EQUAL, MAXIMUM, MINIMUM, MULTIPLY, OR, SELECT, Op
+from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.limits import FEW
-from jaxte.lower.views.intervals import known
-
-OPS: dict[str, Op] = {  # what two values of a reduction are combined by
-    "sum": ADD,
-    "prod": MULTIPLY,
-    "max": MAXIMUM,
-    "min": MINIMUM,
-    "any": OR,
-    "all": AND,
-}
+from jaxte.sets.intervals import known
 
 
 def few_positions(
@@ -50,21 +43,31 @@ def is_written_out(node: Reduce) -> bool:
     return few_positions(node.exprs[0], node.axes, free_axes) is not None
 
 
-def written_out(node: Reduce, axes: Collection[Axis]) -> Expr:
-    """``node`` with one term for each position of those of its axes that are among ``axes``, which start at 0."""
+def term_at(node: Reduce, table: Mapping[Expr, Expr]) -> Expr:
+    """What ``node`` reduces where its axes are those of ``table``: over the other axes, if there are any."""
+    rest = [a for a in node.axes if a not in table]
+    expr, where = substitute(node.exprs[0], table), substitute(node.where, table)
+    if rest:
+        return Reduce(node.reducer, (expr,), rest, where)
+    return expr if where is TRUE else call(SELECT, where, expr, node.reducer.identity[0])
+
+
+def terms_of(node: Reduce, axes: Collection[Axis]) -> list[Expr]:
+    """``node`` at each position of those of its axes that are among ``axes``, whose ranges are known."""
     short = [a for a in node.axes if among(a, axes)]
-    rest = [a for a in node.axes if not among(a, axes)]
-    total: Expr | None = None
-    for positions in itertools.product(*(range(known(a.hi) or 0) for a in short)):
-        at = dict(zip(short, map(Const, positions), strict=True))
-        expr, where = substitute(node.exprs[0], at), substitute(node.where, at)
-        if rest:
-            term: Expr = Reduce(node.reducer, (expr,), rest, where)
-        else:
-            term = expr if where is TRUE else call(SELECT, where, expr, node.reducer.identity[0])
-        total = term if total is None else call(OPS[node.reducer.name], total, term)
-    assert total is not None
-    return total
+    points = itertools.product(*(range(known(a.lo) or 0, known(a.hi) or 0) for a in short))
+    return [term_at(node, dict(zip(short, map(Const, point), strict=True))) for point in points]
+
+
+def together(node: Reduce, terms: Iterable[Expr]) -> Expr:
+    """``terms`` as ``node`` reduces them, one after the other."""
+    op = OPS[node.reducer.name]
+    return functools.reduce(lambda a, b: call(op, a, b), terms)
+
+
+def written_out(node: Reduce, axes: Collection[Axis]) -> Expr:
+    """``node`` with one term for each position of those of its axes that are among ``axes``."""
+    return together(node, terms_of(node, axes))
 
 
 def chosen(axis: Axis, values: Sequence[Expr]) -> Expr:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 from string import ascii_letters
 
-from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, as_expr, cast
+from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, reads_of
@@ -26,10 +26,11 @@ from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rules.flatten_dot import with_flat_vector
+from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
-from jaxte.lower.views.intervals import dims_of, known
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import dims_of, known
 
 _ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
 _LONGEST_LINE = 110
@@ -103,13 +104,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
 def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     """The sum over ``dim`` term by term."""
     rest = replace(job, reduced=tuple(d for d in job.reduced if d is not dim))
-    total: Value | None = None
-    for position in range(known(dim.hi) or 0):
-        at = scope.replace(dim, as_expr(position), [], deeper=0)
-        value = yield from contraction(body, rest, at)
-        total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
-    assert total is not None
-    return total
+    return (yield from combined(body, ADD, dim, scope, job.dtype, lambda at: contraction(body, rest, at)))
 
 
 def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
@@ -128,8 +123,7 @@ def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axi
 def _one_by_one(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     """One sum for each position of ``dim``, stacked."""
     values: list[Value] = []
-    for position in range(known(dim.hi) or 0):
-        at = scope.replace(dim, as_expr(position), [], deeper=0)
+    for at in scope.at_each(dim):
         values.append(body.named((yield from contraction(body, job, at))))
     return body.stack(values, dim, scope)
 

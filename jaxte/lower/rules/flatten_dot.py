@@ -15,7 +15,7 @@ from jaxte.lang.identity import among, identical, place_of
 from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.views.intervals import times
+from jaxte.sets.intervals import times
 
 
 def with_flat_vector(body: Body, values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value]:

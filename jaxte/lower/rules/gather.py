@@ -19,10 +19,10 @@ from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, inverse_of, scatter_code
-from jaxte.lower.views.intervals import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import linear
+from jaxte.sets.intervals import at_most, dims_of, known, stays_in
 from jaxte.tensors.facts import values_in
 
 
@@ -132,13 +132,4 @@ def _outside(node: Read, has_data: bool) -> Scalar:
 
 def _inside(index: Expr | None, extent: Expr | int) -> bool:
     """Whether an affine index is known to stay in range."""
-    if index is None:
-        return False
-    form = linear(index)
-    low, high = lowest(form), highest(form)
-    return (
-        low is not None
-        and high is not None
-        and nonnegative(low)
-        and at_most(high + constant(1), as_expr(extent))
-    )
+    return index is not None and stays_in(linear(index), as_expr(extent))

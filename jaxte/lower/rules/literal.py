@@ -12,7 +12,7 @@ from jaxte.lang.operators import NEGATIVE, SELECT
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.leaves import Literal
 from jaxte.lower.arrays.leaves import Numbers as Rows
-from jaxte.lower.views.intervals import known
+from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import LONGEST_LITERAL, Compute
 

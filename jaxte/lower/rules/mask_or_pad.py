@@ -16,9 +16,9 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.product import Factor, may_be_infinite
 from jaxte.lower.views.condition_box import box_of, usable
-from jaxte.lower.views.intervals import known, surely_inside
 from jaxte.lower.views.overlaps import overlaps
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import known, surely_inside
 
 _FEWEST = 10  # positions; fewer pads are as fast
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import POWER, SELECT
-from jaxte.lower.arrays.combiners import identity_of
+from jaxte.lower.arrays.combiners import OPS, identity_of
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.leaves import Typed, size
 from jaxte.lower.arrays.loops import Item
@@ -23,16 +22,17 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
-from jaxte.lower.rewrites.unroll import OPS, few_positions
+from jaxte.lower.rewrites.unroll import few_positions
 from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
+from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import box_of, condition_dims, is_empty, split_conditions, usable
-from jaxte.lower.views.intervals import constant, known, nonnegative
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.affine import from_linear, is_index, linear, normal
+from jaxte.sets.intervals import constant, known, nonnegative
 from jaxte.tensors.reductions import position_of
 
 FUNCTIONS = frozenset(name for name in OPS if name != "sum")  # that jnp has
@@ -125,15 +125,9 @@ def _unrolled(
     dim: Axis,
 ) -> Task:
     """The reduction over a short dimension, one position after the other."""
-    op = OPS[node.reducer.name]
     rest = tuple(d for d in dims if d is not dim)
-    total: Value | None = None
-    for position in range(known(dim.hi) or 0):
-        at = scope.replace(dim, ZERO + position, [], deeper=0)
-        value = yield from _simple(body, node, expr, parts, at, rest)
-        total = value if total is None else body.combine(op, [total, value], (node.dtype, False), scope)
-    assert total is not None
-    return total
+    make = lambda at: _simple(body, node, expr, parts, at, rest)  # noqa: E731
+    return (yield from combined(body, OPS[node.reducer.name], dim, scope, node.dtype, make))
 
 
 def _reduced(body: Body, node: Reduce, value: Value, scope: Scope, dims: tuple[Axis, ...]) -> Value:
@@ -161,10 +155,7 @@ def _counts_row_major(node: Reduce) -> bool:
     own = node.exprs[0]
     while isinstance(own, Call) and own.op.name == "cast":
         own = own.args[0]
-    try:
-        return normal(own) is normal(position_of(node.axes))
-    except IndexExpressionError:
-        return False
+    return is_index(own) and normal(own) is normal(position_of(node.axes))
 
 
 def _arg(body: Body, node: Reduce, scope: Scope, dims: tuple[Axis, ...]) -> Task:

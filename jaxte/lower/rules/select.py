@@ -34,9 +34,9 @@ from jaxte.lower.views.condition_box import (
     split_conditions,
     usable,
 )
-from jaxte.lower.views.intervals import constant, known, lowest, nonnegative, same
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.intervals import constant, known, lowest, nonnegative, same
 
 _DEEPEST = 6
 Make = Callable[[Scope], Task]

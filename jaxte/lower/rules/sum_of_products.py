@@ -13,26 +13,24 @@ from dataclasses import replace
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.lower.arrays.leaves import Number
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW
-from jaxte.lower.match.product import Factor
+from jaxte.lower.match.product import Factor, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
+from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import box_of, is_empty, split_conditions, usable
-from jaxte.lower.views.intervals import dims_of, known
 from jaxte.lower.views.mixed_radix import digits_of, joined
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import from_linear, linear
-
-_MOST_PARTS = 64  # further ones stay together: shared subexpressions would make them exponentially many
+from jaxte.sets.intervals import dims_of, known
 
 
 def sum_value(
@@ -55,7 +53,7 @@ def sum_value(
 
 def _is_contraction(term: Expr, scope: Scope) -> bool:
     """Whether a product has no factor over all of its dimensions, so that it would be larger than its operands."""
-    factors = _factors(term)
+    factors = product_of(term, whole=True).factors
     dims = [set(dims_under(f.expr, scope)) for f in factors]
     return len(factors) > 1 and all(d != set().union(*dims) for d in dims)
 
@@ -64,30 +62,8 @@ def _product(
     body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
 ) -> Task:
     guards = tuple(g for condition in conditions for g in conjuncts(condition))
-    job = Job(tuple(_factors(expr)), guards, tuple(reduced), zero)
+    job = Job(product_of(expr, whole=True).factors, guards, tuple(reduced), zero)
     return (yield from _conditions(body, job, scope))
-
-
-def _factors(expr: Expr) -> list[Factor]:
-    """``expr`` as a product. Choices stay whole: what they exclude may be infinite."""
-    found: list[Factor] = []
-    stack = [(expr, False)]
-    while stack:
-        node, inverse = stack.pop()
-        if len(found) + len(stack) > _MOST_PARTS:
-            found.append(Factor(node, inverse))
-            continue
-        match node:
-            case Call(op, (a, b)) if op is MULTIPLY:
-                stack += [(b, inverse), (a, inverse)]
-            case Call(op, (a, b)) if op is DIVIDE and not inverse:
-                stack += [(b, True), (a, False)]
-            case Call(op, (a,)) if op is NEGATIVE:
-                stack.append((a, inverse))
-                found.append(Factor(as_expr(-1)))
-            case _:
-                found.append(Factor(node, inverse))
-    return found
 
 
 # --- conditions
@@ -253,13 +229,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     rest = tuple(d for d in job.reduced if d is not dim)
     masked = job.masked or has_many_positions(job.factors, job.reduced, scope, job.budget)
     smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked)
-    total: Value | None = None
-    for position in range(count):
-        value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
-        if value.literal and value.code is Number(job.zero.value):
-            continue
-        total = value if total is None else body.combine(ADD, [total, value], (job.dtype, False), scope)
-    return total if total is not None else (yield job.zero, scope)
+    make = lambda at: _conditions(body, smaller, at)  # noqa: E731
+    return (yield from combined(body, ADD, dim, scope, job.dtype, make))
 
 
 def _short(job: Job, scope: Scope) -> Axis | None:
@@ -284,8 +255,8 @@ def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     count = known(dim.hi) or 0
     smaller = replace(job, budget=job.budget // count)
     values: list[Value] = []
-    for position in range(count):
-        value = yield from _conditions(body, smaller, scope.replace(dim, as_expr(position), [], deeper=0))
+    for at in scope.at_each(dim):
+        value = yield from _conditions(body, smaller, at)
         values.append(body.cast(value, job.dtype) if value.literal else value)
     body.report.note("stacked sums")
     return body.stack(values, dim, scope)

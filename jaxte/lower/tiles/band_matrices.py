@@ -28,9 +28,9 @@ from jaxte.lower.forms.band.write_blocks import blocks_of
 from jaxte.lower.match.product import product_of
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.lower.views.intervals import known
 from jaxte.sets.affine import is_index, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 _WIDEST = 1.5  # how many columns a tile may meet for each diagonal

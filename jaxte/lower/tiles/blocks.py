@@ -26,8 +26,9 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitu
 from jaxte.lower.code.spec import Array
 from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import product_of
-from jaxte.sets.affine import Linear, axis_bounds, from_linear, interval, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _Item = TypeVar("_Item")
@@ -216,7 +217,7 @@ class Blocks:
         position = linear(self.origin + place.at)
         times = moved.coefficient(self.origin)
         rest = moved - position * times
-        bounds = interval(rest, axis_bounds(free_axes(from_linear(rest))))
+        bounds = reach(rest)
         return bounds is not None and bounds[0] + min(0, times * (self.extent - 1)) >= 0
 
     def _zeros_outside(self, node: Reduce) -> set[tuple[object, int]]:
@@ -249,13 +250,13 @@ class Blocks:
             rest = form - linear(self.origin + place.at) * step
             if self.origin in free_axes(from_linear(rest)):
                 return self._prepared(read, place, moving, table)
-            reach = interval(rest, axis_bounds(free_axes(from_linear(rest))))
-            if reach is None:
+            ends = reach(rest)
+            if ends is None:
                 raise NoBlock(f"the part of {read.tensor.name} that {text(read)} reads is not known")
             indices[n] = from_linear(rest)
             if step:
-                first = reach[0] + min(0, step * (self.size - 1))
-                length = reach[1] - reach[0] + abs(step) * (self.size - 1) + 1
+                first = ends[0] + min(0, step * (self.size - 1))
+                length = ends[1] - ends[0] + abs(step) * (self.size - 1) + 1
                 windows.append(Window(n, step, first, length))
                 indices[n] = normal(step * place.at + from_linear(rest) - first)
         part = self._slice(read.tensor, place.axis.name, tuple(windows))

@@ -21,7 +21,8 @@ from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks, NoBlock, Place, Window
-from jaxte.sets.affine import axis_bounds, interval, is_index, linear, normal
+from jaxte.sets.affine import is_index, linear, normal
+from jaxte.sets.intervals import reach
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute, Placeholder
 
@@ -172,10 +173,10 @@ def _over_slab(blocks: Blocks, running: Running) -> list[Update]:
     node, axis = running.node, running.axis
     sign = linear(running.position).coefficient(axis)
     rest = normal(running.position - sign * axis)
-    reach = interval(linear(rest), axis_bounds(free_axes(rest)))
-    if reach is None:
+    ends = reach(linear(rest))
+    if ends is None:
         raise NoBlock(f"the part of {running.wholes[0].name} that a block adds to is not known")
-    least, most = reach
+    least, most = ends
     offset = -most if sign > 0 else least - blocks.size + 1
     own = blocks.axis(axis.name, blocks.size + most - least)
     at = normal(sign * (own + offset) + rest)

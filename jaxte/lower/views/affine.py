@@ -22,8 +22,8 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.intervals import at_most, constant, known, nonnegative, plus, same, times
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
 
 
 def affine_view(extent: Expr, form: Linear) -> View | Refusal:

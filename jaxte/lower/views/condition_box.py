@@ -19,9 +19,9 @@ from jaxte.lang.operators import (
     NOT_EQUAL,
     SELECT,
 )
-from jaxte.lower.views.intervals import at_most, constant, decide, dims_of, known, nonnegative
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, is_index, linear
+from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
 
 _NEGATED = {
     EQUAL: NOT_EQUAL,

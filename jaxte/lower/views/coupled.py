@@ -15,8 +15,8 @@ from jaxte.lower.arrays.steps import Reshape, Step, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
-from jaxte.lower.views.intervals import at_most, constant, dims_of, highest, known, lowest, nonnegative
 from jaxte.sets.affine import Linear, linear
+from jaxte.sets.intervals import constant, dims_of, known, stays_in
 
 _MOST_DIMENSIONS = 4  # all orders of which are tried
 _MOST_COPIES = 8  # elements made for each one that is read or returned
@@ -49,10 +49,7 @@ def flat_views(shape: Sequence[Expr], indices: Sequence[Expr]) -> list[View]:
 
 
 def _in_range(form: Linear, extent: Expr) -> bool:
-    low, high = lowest(form), highest(form)
-    if not all(isinstance(a, Axis) for a in form.terms) or low is None or high is None:
-        return False
-    return nonnegative(low) and at_most(high + constant(1), extent)
+    return all(isinstance(a, Axis) for a in form.terms) and stays_in(form, extent)
 
 
 def is_worth_making(found: View, shape: Sequence[Expr], made: int) -> bool:

@@ -14,9 +14,9 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.lang.walk import postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions
-from jaxte.lower.views.intervals import constant, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, linear
+from jaxte.sets.intervals import constant, known
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
 _REPEATED = (2, 4)

@@ -15,10 +15,10 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.intervals import dims_of, plus, simplify
 from jaxte.lower.views.one_axis import join_digits
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.intervals import dims_of, plus, simplify
 
 
 @dataclass(frozen=True, slots=True)

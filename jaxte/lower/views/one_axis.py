@@ -25,9 +25,9 @@ from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Tra
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
-from jaxte.lower.views.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import evaluate_index
+from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
 
 _DEEPEST = 6  # digits of digits
 

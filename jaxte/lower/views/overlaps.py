@@ -10,9 +10,9 @@ from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.steps import Tile
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.limits import LONGEST_UNROLLED
-from jaxte.lower.views.intervals import at_most, constant, dims_of, known
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
+from jaxte.sets.intervals import at_most, constant, dims_of, known
 
 
 def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> Axis | None:

@@ -14,10 +14,10 @@ from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
-from jaxte.lower.views.intervals import dims_of, known, simplify
 from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import evaluate_index
+from jaxte.sets.intervals import dims_of, known, simplify
 
 _MOST_POSITIONS = 8192  # of which each is tried
 _MOST_DIGITS = 16  # values of a digit

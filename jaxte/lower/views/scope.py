@@ -15,10 +15,10 @@ from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.intervals import at_most, constant, highest, lowest, nonnegative, plus, simplify
 from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_roundabout, together
 from jaxte.lower.views.view import view
 from jaxte.sets.affine import from_linear, is_index, linear, normal
+from jaxte.sets.intervals import known, plus, simplify, stays_in
 
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
 _MOST_DIGITS = 8  # dimensions of one read that are taken apart
@@ -135,6 +135,10 @@ class Scope:
         """The same scope with reads of the tensors themselves, or as the body reads elsewhere."""
         return self if direct is self.direct else Scope(self.order, self.table, self.depth, direct, self.hits)
 
+    def at_each(self, dim: Axis) -> list[Scope]:
+        """The scopes without ``dim``, at each position of it."""
+        return [self.replace(dim, as_expr(n), [], deeper=0) for n in range(known(dim.hi) or 0)]
+
     def hitting(self, reads: frozenset[Read]) -> Scope:
         """The same scope in which ``reads`` count only where they are in range."""
         return Scope(self.order, self.table, self.depth, self.direct, self.hits | reads) if reads else self
@@ -142,13 +146,7 @@ class Scope:
 
 def is_inside(read: Read, scope: Scope) -> bool:
     """Whether ``read`` is in range at every point of ``scope``."""
-    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        if not is_index(index) or reads_of(index):
-            return False
-        form = linear(scope.index(index))
-        low, high = lowest(form), highest(form)
-        if low is None or high is None or not nonnegative(low):
-            return False
-        if not at_most(high + constant(1), as_expr(extent)):
-            return False
-    return True
+    return all(
+        is_index(index) and not reads_of(index) and stays_in(linear(scope.index(index)), as_expr(extent))
+        for index, extent in zip(read.indices, read.tensor.shape, strict=True)
+    )

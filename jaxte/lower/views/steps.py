@@ -7,8 +7,8 @@ from math import prod
 
 from jaxte.lang.expr import ZERO, Expr
 from jaxte.lower.arrays.steps import Index, Pad, Range, Repeat, Reshape, Roll, Step, Tile, Transpose
-from jaxte.lower.views.intervals import known, plus, times
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import known, plus, times
 
 
 def shape_after(step: Step, shape: tuple[Expr, ...]) -> tuple[Expr, ...]:

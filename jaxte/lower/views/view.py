@@ -27,23 +27,20 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.affine import fetch
+from jaxte.lower.views.affine import fetch, lift
 from jaxte.lower.views.coupled import flat_views, is_worth_making, shares_axes
-from jaxte.lower.views.intervals import (
-    at_most,
-    constant,
-    dims_of,
-    highest,
-    known,
-    lowest,
-    nonnegative,
-    same,
-    simplify,
-    times,
-)
 from jaxte.lower.views.one_axis import axis_view
 from jaxte.lower.views.steps import elements_made, shape_after
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
+from jaxte.sets.intervals import (
+    constant,
+    dims_of,
+    known,
+    same,
+    simplify,
+    stays_in,
+    times,
+)
 
 
 def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
@@ -101,7 +98,7 @@ def _merge_digits(
             taken = fetch(shape[axis], constant(0), 1, wanted)
             if isinstance(taken, Refusal):
                 return taken
-            steps += [_at(s, axis, len(shape)) for s in taken]
+            steps += [lift(s, axis, len(shape) - axis - 1) for s in taken]
             shape[axis] = wanted
         whole = times(shape[position], shape[position + 1])
         if whole is None:
@@ -112,17 +109,6 @@ def _merge_digits(
         steps.append(Reshape(tuple(shape)))
         position = max(position - 1, 0)
     return steps, shape, indices
-
-
-def _at(step: Step, axis: int, ndim: int) -> Step:
-    """A step of one dimension at dimension ``axis`` of an array."""
-    before, after = axis, ndim - axis - 1
-    match step:
-        case Index(entries):
-            return Index((ALL,) * before + entries + (ALL,) * after)
-        case Pad(widths, mode):
-            return Pad(((ZERO, ZERO),) * before + widths + ((ZERO, ZERO),) * after, mode)
-    raise AssertionError(step)
 
 
 def _merged(upper: Expr, lower: Expr, extent: Expr) -> tuple[Expr, Expr, Expr | None] | None:
@@ -137,7 +123,7 @@ def _merged(upper: Expr, lower: Expr, extent: Expr) -> tuple[Expr, Expr, Expr | 
         case _:
             return None
     joined = normal(from_linear(linear(upper) * int(divisor) + linear(lower)))
-    if _divisions(joined) < _divisions(upper) + _divisions(lower) and _fits(lower, base):
+    if _divisions(joined) < _divisions(upper) + _divisions(lower) and stays_in(linear(lower), base):
         return joined, base, None
     match upper, lower:  # (f // c) % m * c + f % c == f % (m * c)
         case Call(up, (quotient, Const(int() as modulus))), Call(low, (number, _)) if (
@@ -147,12 +133,6 @@ def _merged(upper: Expr, lower: Expr, extent: Expr) -> tuple[Expr, Expr, Expr | 
                 whole = from_linear(mod(linear(number), int(divisor) * int(modulus)))
                 return whole, base, upper.args[1]
     return None
-
-
-def _fits(index: Expr, base: Expr) -> bool:
-    """Whether ``index`` stays in ``[0, base)``."""
-    low, high = lowest(linear(index)), highest(linear(index))
-    return low is not None and high is not None and nonnegative(low) and at_most(high + constant(1), base)
 
 
 def _divisions(index: Expr) -> int:

@@ -52,7 +52,7 @@ from jaxte.lower.forms.band.spec import (
 )
 from jaxte.lower.forms.band.strided_columns import column_roles, recognise_columns
 from jaxte.lower.match.index_terms import Form
-from jaxte.lower.match.product import multiplied, product_of, split_outer
+from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, two_operands
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.domain import IntegerSet
@@ -84,12 +84,11 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
     product = product_of(node.exprs[0], [*conjuncts(node.where), *guards])
     if any(f.guard for f in product.factors):
         return Refusal("a condition depends on data")
-    outer, _ = split_outer(product.factors, node.axes)
     operands = two_operands(product.factors)
-    kept = []
+    kept: list[Factor] = []
     if isinstance(operands, Refusal):
-        kept = [f for f in outer if free_axes(f.expr)]
-        operands = two_operands(tuple(f for f in product.factors if not among(f, kept)))
+        kept, inner = taken_outside(product.factors, node.axes)
+        operands = two_operands(tuple(inner))
     if isinstance(operands, Refusal):
         return operands
     found = _bands(axes, node.axes, *operands)

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Reduce, conjuncts
-from jaxte.lang.identity import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
@@ -27,7 +26,7 @@ from jaxte.lower.forms.conv.spec import ConvolutionSpec, Match, Spatial, convolu
 from jaxte.lower.match.affine_relation import relate
 from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.match.index_terms import Form, components, is_injective
-from jaxte.lower.match.product import Factor, product_of, split_outer
+from jaxte.lower.match.product import Factor, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
 from jaxte.sets.domain import IntegerSet
 
@@ -85,9 +84,7 @@ def match_convolution(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr]
     if any(axis.extent is ZERO for axis in (*axes, *node.axes)):
         return Refusal("an axis without points")
     product = product_of(node.exprs[0], (*conjuncts(node.where), *guards))
-    outer, inner = split_outer(product.factors, node.axes)
-    outer = [f for f in outer if free_axes(f.expr)]
-    inner = [f for f in product.factors if not among(f, outer)]
+    outer, inner = taken_outside(product.factors, node.axes)
     problem = Problem(tuple((a,) for a in axes), node.axes, tuple(inner), product.guards)
     while True:
         found = _match(problem)

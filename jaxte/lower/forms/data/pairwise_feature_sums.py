@@ -25,7 +25,7 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import gathered_rows
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.match.gathered_rows import rows_of
-from jaxte.lower.views.intervals import known
+from jaxte.sets.intervals import known
 
 HALVES = "halves"
 _FEWEST, _MOST = 4, 512  # features

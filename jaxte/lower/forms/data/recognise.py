@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
@@ -19,8 +18,8 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.cost.work import points
-from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
-from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
+from jaxte.sets.affine import difference, from_linear, normal
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them
@@ -153,9 +152,7 @@ def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
     """Factors that leave the reduction, those that stay, conditions on data among them, and the other conditions."""
     if node.reducer.name == "sum":
         product = product_of(node.exprs[0], conjuncts(node.where))
-        outer, _ = split_outer(product.factors, node.axes)
-        outer = [f for f in outer if free_axes(f.expr)]
-        return outer, [f for f in product.factors if not among(f, outer)], list(product.guards)
+        return *taken_outside(product.factors, node.axes), list(product.guards)
     conditions = conjuncts(node.where)
     data = [c for c in conditions if reads_of(c)]
     inner = [Factor(node.exprs[0]), *(Factor(c, guard=True) for c in data)]
@@ -174,13 +171,11 @@ def _target(condition: Expr, axes: Sequence[Axis]) -> Target | None:
     """``condition`` solved for an output axis, if it is an equality that has it once and holds data."""
     if not (isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition)):
         return None
-    try:
-        difference = linear(condition.args[0]) - linear(condition.args[1])
-    except IndexExpressionError:
+    form = difference(condition)
+    if form is None:
         return None
     for axis in axes:
-        factor = difference.coefficient(axis)
-        rest = difference.without(axis)
+        factor, rest = form.coefficient(axis), form.without(axis)
         if not factor or depends_on(from_linear(rest), (axis,)) or not reads_of(from_linear(rest)):
             continue
         index = from_linear(rest * (-1 if factor > 0 else 1))

@@ -17,10 +17,10 @@ from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.views.condition_box import split_conditions
-from jaxte.lower.views.intervals import times
 from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.scope import Scope, is_inside
 from jaxte.sets.affine import is_index, linear
+from jaxte.sets.intervals import times
 
 INTERLEAVED = "interleaved"
 MOST_BRANCHES = 16

@@ -9,11 +9,10 @@ maxima over 2 to 8 positions, wherever the axis stands, and 2 to 6 times for pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import product
 
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
+from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
@@ -21,9 +20,9 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, is_expensive
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.rewrites.unroll import OPS
-from jaxte.lower.views.intervals import known
+from jaxte.lower.rewrites.unroll import terms_of, together
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import known
 
 WRITTEN_OUT = "written out"
 _MOST_NODES = 200  # operations in all terms together
@@ -34,9 +33,7 @@ _ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
 def short_candidates(body: Body, terms: Sequence[Expr], wanted: Wanted) -> Iterator[Candidate]:
     """One of ``terms`` for each position of a reduction that has no form of its own."""
     axes, node = wanted.axes, wanted.node
-    op = OPS[node.reducer.name]
-    written = reduce(lambda a, b: call(op, a, b), terms)
-
+    written = together(node, terms)
     repeated = tuple(r.tensor for r in reads_of(node.exprs[0]) if not _is_everywhere(r, axes, node))
 
     def write() -> Search:
@@ -65,15 +62,14 @@ def written_out(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
         return Refusal("it has a condition")
     if node.dtype in _ROUNDED and node.reducer.name in ("sum", "prod"):
         return Refusal(f"each term would be rounded to {node.dtype}")
-    positions = list(product(*(range(known(a.lo) or 0, known(a.hi) or 0) for a in node.axes)))
     nodes = list(postorder(node.exprs[0]))
     if any(isinstance(n, Reduce) or (isinstance(n, Read) and reads_of(*n.indices)) for n in nodes):
         return Refusal("what it reduces is a reduction, or read at positions that are data")
     if any(is_expensive(n) and not _is_everywhere(n, axes, node) for n in nodes):
         return Refusal("what it multiplies would be computed for each element of the result again")
-    if len(positions) * sum(isinstance(n, Call) for n in nodes) > _MOST_NODES:
+    if points(node.axes) * sum(isinstance(n, Call) for n in nodes) > _MOST_NODES:
         return Refusal("its terms are long")
-    return [substitute(node.exprs[0], dict(zip(node.axes, map(as_expr, p), strict=True))) for p in positions]
+    return terms_of(node, node.axes)
 
 
 def _is_everywhere(part: Expr, axes: Sequence[Axis], node: Reduce) -> bool:

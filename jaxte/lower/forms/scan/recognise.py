@@ -34,7 +34,7 @@ from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
-from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
+from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.domain import is_decidable
 
@@ -127,15 +127,10 @@ def recognise_scan(axes: Sequence[Axis], node: Reduce) -> ScanSpec | Refusal:
 
 def _parts(node: Reduce) -> tuple[tuple[Expr, ...], list[Expr], list[Factor]]:
     """What is reduced, under which conditions, and the factors outside of a sum."""
-    conditions = conjuncts(node.where)
     if node.reducer.name != "sum":
-        return node.exprs, conditions, []
-    product = product_of(node.exprs[0], conditions)
-    outer, inner = split_outer(product.factors, node.axes)
-    guards = [*product.guards, *(f.expr for f in inner if f.guard)]
-    values = [f for f in inner if not f.guard]
-    kept = [f for f in outer if free_axes(f.expr)]
-    return (multiplied([*(f for f in outer if not among(f, kept)), *values]),), guards, kept
+        return node.exprs, conjuncts(node.where), []
+    value, conditions, outer = summand(node)
+    return (value,), conditions, outer
 
 
 def _pairs(axes: Sequence[Axis], reduced: Sequence[Axis], conditions: Sequence[Expr]) -> list[Pair] | Refusal:

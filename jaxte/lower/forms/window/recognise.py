@@ -38,7 +38,7 @@ from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents
 from jaxte.lower.match.index_terms import Form, components, forms_of, is_injective, rewrite_forms
-from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
+from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet, is_decidable
@@ -170,14 +170,9 @@ def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
 
 def _parts(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
     """What is reduced, under which conditions, and the factors outside of a sum."""
-    conditions = conjuncts(node.where)
     if node.reducer.name == "sum":
-        product = product_of(node.exprs[0], conditions)
-        outer, inner = split_outer(product.factors, node.axes)
-        kept = [f for f in outer if free_axes(f.expr)]
-        values = [f for f in product.factors if not among(f, kept) and not f.guard]
-        return multiplied(values), [*product.guards, *(f.expr for f in inner if f.guard)], kept
-    body = node.exprs[0]
+        return summand(node)
+    body, conditions = node.exprs[0], conjuncts(node.where)
     while isinstance(body, Call) and body.op is SELECT and _is_identity(body.args[2], node.reducer):
         conditions += conjuncts(body.args[0])
         body = body.args[1]

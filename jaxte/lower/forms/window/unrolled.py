@@ -12,15 +12,15 @@ greatest number is that of the last. The position of the winner of a maximum is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call
+from jaxte.lang.expr import Call, Const, Expr, Reduce, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import substitute
+from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec
-from jaxte.lower.rewrites.unroll import OPS
+from jaxte.lower.rewrites.unroll import term_at, together
 from jaxte.sets.affine import is_index, linear
 
 
@@ -34,15 +34,7 @@ def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:
     first = _first(node, tables)
     if first is not None:
         return first
-    identity = node.reducer.identity[0]
-    copies = [_copy(node.exprs[0], node.where, identity, table) for table in tables]
-    op = OPS[node.reducer.name]
-    return reduce(lambda a, b: call(op, a, b), copies)
-
-
-def _copy(body: Expr, where: Expr, identity: Expr, table: dict[Expr, Expr]) -> Expr:
-    value, condition = substitute(body, table), substitute(where, table)
-    return value if condition is TRUE else call(SELECT, condition, value, identity)
+    return together(node, [term_at(node, table) for table in tables])
 
 
 def _first(node: Reduce, tables: Sequence[dict[Expr, Expr]]) -> Expr | None:

@@ -1,20 +1,22 @@
-"""Bounds of index expressions over a box of dimensions, by interval arithmetic on linear forms.
+"""Bounds of index expressions over boxes, by interval arithmetic on linear forms: the one place that knows what ``//`` and ``%`` reach.
 
-A dimension is an axis from 0; sizes are symbols of at least 1. Bounds come out as linear forms in sizes. isl is
-asked only where sizes stand with both signs.
+Axes run over their own ranges, and sizes are symbols of at least 1: bounds come out as linear forms in sizes, and isl is
+asked only where sizes stand with both signs. Or else all that moves has bounds that are numbers, and so has the form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
-from jaxte.lang.operators import Op
+from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet, evaluate_index, is_decidable
+
+Bounds = Mapping[Expr, tuple[int, int]]
+_FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
 
 
 def known(expr: Expr) -> int | None:
@@ -28,59 +30,72 @@ def constant(value: int) -> Linear:
 
 def lowest(form: Linear) -> Linear | None:
     """The least value over the box; None where it cannot be told."""
-    return _end(form, largest=False)
+    return _end(form, False, None)
 
 
 def highest(form: Linear) -> Linear | None:
     """The greatest value over the box; None where it cannot be told."""
-    return _end(form, largest=True)
+    return _end(form, True, None)
 
 
-def _end(form: Linear, largest: bool) -> Linear | None:
+def interval(form: Linear, bounds: Bounds) -> tuple[int, int] | None:
+    """Least and greatest value given inclusive bounds of all atoms that are no divisions; None if one is unknown."""
+    low, high = _end(form, False, bounds), _end(form, True, bounds)
+    return None if low is None or high is None else (low.constant, high.constant)
+
+
+def reach(form: Linear) -> tuple[int, int] | None:
+    """Least and greatest value over the ranges of the axes; None where they are no numbers."""
+    return interval(form, axis_bounds(n for n in postorder(*form.terms) if isinstance(n, Axis)))
+
+
+def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
     result = constant(form.constant)
     for atom, coefficient in form.terms.items():
-        end = _atom_end(atom, (coefficient > 0) == largest)
+        end = _atom_end(atom, (coefficient > 0) == largest, bounds)
         if end is None:
             return None
-        result = result + end * coefficient
+        result = result.plus(end, coefficient)
     return result
 
 
-def _atom_end(atom: Expr, largest: bool) -> Linear | None:
+def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
+    if bounds is not None and atom in bounds:
+        return constant(bounds[atom][largest])
     match atom:
-        case Axis():
+        case Axis() if bounds is None:
             return linear(atom.hi) - constant(1) if largest else linear(atom.lo)
-        case Var():
+        case Var() if bounds is None:
             return Linear({atom: 1})
-        case Call(op, (numerator, Const(int() as divisor))) if op.name == "floor_divide":
-            end = _end(linear(numerator), largest)
+        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+            end = _end(linear(numerator), largest, bounds)
             return None if end is None else floor_divide(end, divisor)
-        case Call(op, (numerator, Const(int() as divisor))) if op.name == "mod":
-            return _mod_end(linear(numerator), divisor, largest)
-        case Call(op, (a, b)) if op.name in ("minimum", "maximum"):
-            first, second = _end(linear(a), largest), _end(linear(b), largest)
+        case Call(op, (numerator, Const(int() as divisor))) if op is MOD:
+            return _mod_end(linear(numerator), divisor, largest, bounds)
+        case Call(op, (a, b)) if op in (MINIMUM, MAXIMUM):
+            first, second = _end(linear(a), largest, bounds), _end(linear(b), largest, bounds)
             if first is None or second is None:
                 return None
             if nonnegative(first - second):
-                return first if op.name == "maximum" else second
-            return (second if op.name == "maximum" else first) if nonnegative(second - first) else None
+                return first if op is MAXIMUM else second
+            return (second if op is MAXIMUM else first) if nonnegative(second - first) else None
     return None
 
 
-def _mod_end(numerator: Linear, divisor: int, largest: bool) -> Linear:
-    quotient = single_quotient(numerator, divisor)
+def _mod_end(numerator: Linear, divisor: int, largest: bool, bounds: Bounds | None) -> Linear:
+    quotient = single_quotient(numerator, divisor, bounds)
     if quotient is not None:
-        end = _end(numerator, largest)
+        end = _end(numerator, largest, bounds)
         if end is not None:
             return end - quotient * divisor
-    if not any(isinstance(n, Axis) for atom in numerator.terms for n in postorder(atom)):
+    if bounds is None and not any(isinstance(n, Axis) for atom in numerator.terms for n in postorder(atom)):
         return mod(numerator, divisor)
     return constant(divisor - 1 if largest else 0)
 
 
-def single_quotient(numerator: Linear, divisor: int) -> Linear | None:
+def single_quotient(numerator: Linear, divisor: int, bounds: Bounds | None = None) -> Linear | None:
     """``numerator // divisor`` where it is the same over the whole box."""
-    low, high = lowest(numerator), highest(numerator)
+    low, high = _end(numerator, False, bounds), _end(numerator, True, bounds)
     if low is None or high is None:
         return None
     first, last = floor_divide(low, divisor), floor_divide(high, divisor)
@@ -192,7 +207,7 @@ def _progression(node: Expr) -> Expr | None:
     if len(dims) != 1 or any(isinstance(n, (Var, Read)) for n in postorder(node)):
         return None
     count = known(dims[0].hi)
-    if count is None or not 2 <= count <= FEW_POSITIONS:
+    if count is None or not 2 <= count <= _FEW_POINTS:
         return None
     values = [evaluate_index(node, {dims[0]: p}) for p in range(count)]
     step = values[1] - values[0]
@@ -212,35 +227,71 @@ def dims_of(expr: Expr) -> list[Axis]:
 
 def decide(op: Op, left: Expr, right: Expr) -> bool | None:
     """Whether a comparison of index expressions holds at every point of the box, or at none."""
-    difference = linear(left) - linear(right)
-    low, high = lowest(difference), lowest(difference * -1)
+    form = linear(left) - linear(right)
+    low, high = lowest(form), lowest(form * -1)
     at_least_zero = low is not None and nonnegative(low)
     at_most_zero = high is not None and nonnegative(high)
     above_zero = low is not None and nonnegative(low + constant(-1))
     below_zero = high is not None and nonnegative(high + constant(-1))
-    match op.name:
-        case "greater_equal":
-            return True if at_least_zero else False if below_zero else None
-        case "greater":
-            return True if above_zero else False if at_most_zero else None
-        case "less_equal":
-            return True if at_most_zero else False if above_zero else None
-        case "less":
-            return True if below_zero else False if at_least_zero else None
-        case "equal":
-            return True if at_least_zero and at_most_zero else False if above_zero or below_zero else None
-        case "not_equal":
-            return False if at_least_zero and at_most_zero else True if above_zero or below_zero else None
-    return None
+    always, never = {
+        "greater_equal": (at_least_zero, below_zero),
+        "greater": (above_zero, at_most_zero),
+        "less_equal": (at_most_zero, above_zero),
+        "less": (below_zero, at_least_zero),
+        "equal": (at_least_zero and at_most_zero, above_zero or below_zero),
+        "not_equal": (above_zero or below_zero, at_least_zero and at_most_zero),
+    }[op.name]
+    return True if always else False if never else None
 
 
-def surely_inside(node: Read) -> bool:
+def stays_in(form: Linear, extent: Expr | Linear) -> bool:
+    """Whether ``form`` is in ``[0, extent)`` at every point of the box."""
+    low, room = lowest(form), lowest(_form(extent) - form)
+    return low is not None and room is not None and nonnegative(low) and nonnegative(room - constant(1))
+
+
+def surely_inside(read: Read) -> bool:
     """Whether the axes' own ranges keep every affine index of the read in range."""
-    for index, extent in zip(node.indices, node.tensor.shape, strict=True):
-        if reads_of(index):
-            continue
-        form = linear(index)
-        low, room = lowest(form), lowest(linear(as_expr(extent)) - form)
-        if low is None or room is None or not nonnegative(low) or not nonnegative(room + constant(-1)):
-            return False
-    return True
+    return all(
+        stays_in(linear(index), as_expr(extent))
+        for index, extent in zip(read.indices, read.tensor.shape, strict=True)
+        if not reads_of(index)
+    )
+
+
+def resolved(form: Linear, bounds: Bounds) -> Linear:
+    """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        result = result + _resolved_atom(atom, bounds) * coefficient
+    return result
+
+
+def _resolved_atom(atom: Expr, bounds: Bounds) -> Linear:
+    if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
+        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
+        numerator = linear(atom.args[0])
+        whole, rest = _balanced(numerator, divisor)
+        for quotient, left in ((Linear({}), numerator), (whole, rest)):
+            known = interval(left, bounds)
+            if known is not None and known[0] // divisor == known[1] // divisor:
+                quotient = quotient + Linear({}, known[0] // divisor)
+                return quotient if atom.op is FLOOR_DIVIDE else numerator - quotient * divisor
+    known = interval(Linear({atom: 1}), bounds)
+    return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
+
+
+def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
+    whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
+    return whole, form - whole * divisor
+
+
+def axis_bounds(axes: Iterable[Axis]) -> dict[Expr, tuple[int, int]]:
+    """Inclusive bounds of the axes whose range is known now and not empty."""
+    found: dict[Expr, tuple[int, int]] = {}
+    for axis in axes:
+        match axis.lo, axis.hi:
+            case Const(int() as lo), Const(int() as hi) if hi > lo:
+                found[axis] = (int(lo), int(hi) - 1)
+    return found
