@@ -19,6 +19,7 @@ from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
 from jaxte.autodiff.terms.places import BITS, ENDS, found, fresh, points_of
+from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.autodiff.terms.scalar import guard
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
@@ -85,8 +86,13 @@ class _Extremum:
     element: Expr
 
     @property
+    def axes(self) -> list[Axis]:
+        """Those of the tensor's axes that its elements differ along."""
+        return own_axes(self.tensor)
+
+    @property
     def value(self) -> Expr:
-        return Read(self.tensor, self.tensor.axes)
+        return first_along_others(self.tensor)
 
     def is_behind(self, value: Expr) -> Expr:
         """Whether the element is less than a maximum ``value``, or greater than a minimum."""
@@ -102,7 +108,7 @@ class _Extremum:
         conditions = conjuncts(self.node.where)
         if not all(is_decidable(c) for c in conditions):
             return True
-        outer = [a for a in self.tensor.axes if mentions(self.node.where, [a])]
+        outer = [a for a in self.axes if mentions(self.node.where, [a])]
         return not IntegerSet((*outer, *self.node.axes), conditions).covers(outer)
 
     @property
@@ -121,10 +127,10 @@ class _Extremum:
         """
 
         def made() -> Compute:
-            axes, table = fresh(self.tensor.axes)
+            axes, table = fresh(self.axes)
             return Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
 
-        return Read(beside(self.tensor, kind, made), self.tensor.axes)
+        return Read(beside(self.tensor, kind, made), self.axes)
 
 
 def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
@@ -234,19 +240,19 @@ def _nan(dtype: str) -> Const:
 
 def _one_tensor(extremum: _Extremum) -> Expr:
     """The element as one of a tensor: what all passes over the elements compute, in tiles where it is large."""
-    tensor, node = extremum.tensor, extremum.node
+    tensor, node, outside = extremum.tensor, extremum.node, extremum.axes
     if isinstance(extremum.element, Read):
         return extremum.element
 
     def made() -> Compute:
         own = [Axis(a.name, 0, a.extent) for a in node.axes]
-        outer, table = fresh(tensor.axes)
+        outer, table = fresh(outside)
         table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
         element = substitute(extremum.element, table)
         body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
         return Compute(f"elements_{tensor.name}", (*outer, *own), body)
 
-    at = (*tensor.axes, *(normal(a - a.lo) for a in node.axes))
+    at = (*outside, *(normal(a - a.lo) for a in node.axes))
     return Read(beside(tensor, "elements", made), at)
 
 

@@ -14,12 +14,14 @@ The reductions of the points before and after are tensors of their own, computed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from jaxte.autodiff.rules.extrema import extremum_adjoint
 from jaxte.autodiff.rules.prefixes import Scan, as_scan
 from jaxte.autodiff.rules.scans import scan_contributions
+from jaxte.autodiff.terms.beside import beside
 from jaxte.autodiff.terms.places import deskewed, fresh, points_of
-from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, plus, times
+from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, plus, through_guards, times
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
@@ -93,9 +95,21 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
     behind = _read_behind(node, own)
     front = [a for a in own if not among(a, behind)]
     at = (*front, position_of(node.axes), *behind)
+    order = " and ".join(",".join(a.name for a in side) for side in (front, behind))
     before, after = (
-        [Read(t, at) for t in _others(tensor.name, front, behind, node, relation, name)]
-        for relation, name in ((LESS, "before"), (GREATER, "after"))
+        [
+            Read(
+                beside(
+                    tensor, f"{name} {n} {order}", partial(_others, label, front, behind, node, relation, n)
+                ),
+                at,
+            )
+            for n in range(node.reducer.arity)
+        ]
+        for relation, name, label in (
+            (LESS, "before", f"before_{tensor.name}"),
+            (GREATER, "after", f"after_{tensor.name}"),
+        )
     )
     results: list[Contribution] = []
     for position, g in enumerate(slope(node, before, after, seed)):
@@ -118,23 +132,17 @@ def _read_behind(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
 
 
 def _others(
-    label: str, front: Sequence[Axis], behind: Sequence[Axis], node: Reduce, relation: Op, name: str
-) -> list[Compute]:
-    """The reductions of the points whose position is ``relation`` (LESS, GREATER) to that of a new axis between the others."""
+    name: str, front: Sequence[Axis], behind: Sequence[Axis], node: Reduce, relation: Op, position: int
+) -> Compute:
+    """The reduction of the points whose position is ``relation`` (LESS, GREATER) to that of a new axis between the others."""
     outer, table = fresh([*front, *behind])
     here = Axis("_".join(a.name for a in node.axes), 0, points_of(node.axes))
     other = Axis(f"other_{here.name}", 0, here.hi, reduction=True)
     table |= _digits(node.axes, other)
     exprs = [substitute(e, table) for e in node.exprs]
     where = call(AND, call(relation, other, here), substitute(node.where, table))
-    return [
-        Compute(
-            f"{name}_{label}",
-            (*outer[: len(front)], here, *outer[len(front) :]),
-            Reduce(node.reducer, exprs, (other,), where, n),
-        )
-        for n in range(node.reducer.arity)
-    ]
+    axes = (*outer[: len(front)], here, *outer[len(front) :])
+    return Compute(name, axes, Reduce(node.reducer, exprs, (other,), where, position))
 
 
 def _digits(axes: Sequence[Axis], position: Expr) -> dict[Expr, Expr]:
@@ -154,7 +162,8 @@ def _digits(axes: Sequence[Axis], position: Expr) -> dict[Expr, Expr]:
 
 
 def _product_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:
-    return [times(seed, before[0] * after[0])]
+    found = through_guards(seed, lambda g: times(g, before[0] * after[0]))
+    return [Const(0.0) if found is None else found]
 
 
 def _combiner_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:

@@ -70,6 +70,15 @@ class Adjoint(Compute):
         return Adjoint(self.name, axes, body, (), like=self)
 
 
+class HeadSum(Adjoint):
+    """A head, summed over axes that what it flows into is repeated along: a part of the adjoints that it flows on to."""
+
+    __slots__ = ()
+
+    def over(self, axes: Sequence[Axis], body: Expr) -> HeadSum:
+        return HeadSum(self.name, axes, body, (), like=self)
+
+
 def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
 
@@ -126,7 +135,7 @@ def _whole_guard(head: Compute) -> Expr | None:
 def _has_sum(body: Expr) -> bool:
     return any(
         isinstance(node, Reduce)
-        or (isinstance(node, Read) and isinstance(node.tensor, (LatticeSum, PartialSum)))
+        or (isinstance(node, Read) and isinstance(node.tensor, (LatticeSum, PartialSum, HeadSum)))
         for node in postorder(body)
     )
 

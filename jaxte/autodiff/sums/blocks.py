@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.autodiff.rules.reductions import reduction_contributions
+from jaxte.autodiff.rules.head_sums import contributions_of_reduction
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
@@ -200,10 +200,10 @@ def contributions_to(
     def wanted(leaf: Expr) -> bool:
         return isinstance(leaf, Read) and leaf.tensor is input
 
-    seed = seed_of(head, (*prefix, *output.axes), output)
     if isinstance(output.body, Reduce):
-        parts = reduction_contributions(output, seed, wanted)
+        parts = contributions_of_reduction(output, head, prefix, wanted)
     else:
+        seed = seed_of(head, (*prefix, *output.axes), output)
         parts = contributions(output.body, output.axes, seed, Read(output, output.axes), wanted)
     return prefix, parts
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.autodiff.rules.seeds import Adjoint, HeadSum
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.simplify import collect
@@ -20,7 +20,7 @@ from jaxte.lang.walk import substitute
 from jaxte.planning.contraction import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
-_PARTS = (LatticeSum, PartialSum)
+_PARTS = (LatticeSum, PartialSum, HeadSum)
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ def _owners(order: Sequence[Tensor]) -> tuple[dict[Tensor, set[Tensor]], set[Ten
         for part in reader.inputs:
             if part not in owners:
                 continue
-            if isinstance(reader, Adjoint):
-                owners[part].add(reader)
-            elif reader in owners:
+            if reader in owners:
                 owners[part] |= owners[reader]
-            if not isinstance(reader, Adjoint) and (reader not in owners or reader in others):
+            elif isinstance(reader, Adjoint):
+                owners[part].add(reader)
+            if reader in others or (reader not in owners and not isinstance(reader, Adjoint)):
                 others.add(part)
     return owners, others
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.identity import identical
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import postorder, substitute
@@ -35,7 +36,7 @@ class Shared(Compute):
 def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) -> list[Contribution]:
     """``parts`` in terms of what they have in common; as they are where that is little, or where sums are around them."""
     nodes = postorder(*(part.value for part in parts))
-    plain = all(len(part.axes) == len(axes) and part.where is TRUE for part in parts)
+    plain = all(identical(part.axes, axes) and part.where is TRUE for part in parts)
     # the value of a contribution to an own reduction may stand at points of the reduction, too
     over_axes = {node for node in nodes if isinstance(node, Axis)} <= set(axes)
     if (
