@@ -180,8 +180,10 @@ def call(op: Op, *args: Any) -> Expr:
         return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
+    if (number := _of_numbers(op, exprs)) is not None:
+        return number
     exprs = _meeting(op, exprs)
-    dtype, weak = result_kind(op, [e.kind for e in exprs])
+    dtype, weak = result_kind(op, tuple([e.kind for e in exprs]))
     folded = _fold(op, exprs, dtype)
     if folded is not None:
         return folded
@@ -256,6 +258,14 @@ def _is_index_const(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.weak and isinstance(expr.value, int)
 
 
+def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
+    """``op`` on numbers of indices; None for other operands."""
+    compute = _INTEGER_FOLDS.get(op.name)
+    if compute is None or not all(map(_is_index_const, args)):
+        return None
+    return as_expr(compute(*[a.value for a in args]))  # type: ignore[attr-defined]
+
+
 def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     """Exact folding of index arithmetic and of logic; floats are left as the user wrote them."""
     if op in (AND, OR, NOT):
@@ -271,8 +281,6 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         return None
     if op in (FLOOR_DIVIDE, MOD):
         return _fold_division(op, *args)
-    if op.name in _INTEGER_FOLDS and all(_is_index_const(a) for a in args):
-        return Const(_INTEGER_FOLDS[op.name](*(a.value for a in args)))  # type: ignore[attr-defined]
     match op.name, args:
         case ("add", (a, b)):
             return b if a is ZERO else a if b is ZERO else None
@@ -319,7 +327,7 @@ def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
             raise IndexExpressionError(f"index arithmetic {op.name} by 0; divide by a positive constant")
         if _is_index_const(a):
             value = a.value  # type: ignore[attr-defined]
-            return Const(value // divisor if op is FLOOR_DIVIDE else value % divisor)
+            return _integer(value // divisor if op is FLOOR_DIVIDE else value % divisor)
         if divisor == 1:
             return a if op is FLOOR_DIVIDE else ZERO
     return None

@@ -28,6 +28,7 @@ from jaxte.lang.arithmetic import (
 )
 from jaxte.lang.interning import Scalar, intern, new_node, plain_number, unpicklable
 from jaxte.lang.logic import conjunction, conjuncts
+from jaxte.lang.operators import SUBTRACT
 
 __all__ = [
     "Axis",
@@ -107,7 +108,8 @@ class Axis(Expr):
         ends: tuple[Expr | None, Expr | None] = (None, None),
     ) -> Axis:
         low, high = as_expr(lo), as_expr(hi)
-        fields = {"name": name, "lo": low, "hi": high, "extent": high - low, "reduction": reduction}
+        extent = call(SUBTRACT, high, low)
+        fields = {"name": name, "lo": low, "hi": high, "extent": extent, "reduction": reduction}
         fields |= {"given": TRUE if condition is None else condition, "ends": ends}
         return new_node(cls, {**fields, "dtype": "int32", "weak": True})
 
@@ -138,7 +140,7 @@ class Read(Expr):
     indices: tuple[Expr, ...]
 
     def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
-        indices = tuple(narrowed(i) for i in indices)
+        indices = tuple([narrowed(i) if isinstance(i, Call) else i for i in indices])
         fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
         return intern(cls, (id(tensor), *map(id, indices)), fields)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from jaxte.lang.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
@@ -61,7 +61,8 @@ _BITWISE_UFUNCS = {
 }
 
 
-def result_kind(op: Op, kinds: Sequence[Kind]) -> Kind:
+@lru_cache(maxsize=1024)
+def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
     """The kind of the result of ``op`` on operands of ``kinds``."""
     if op.result == "bool":
         return "bool", False

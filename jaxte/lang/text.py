@@ -38,18 +38,19 @@ Piece = tuple[str, int]
 
 def text(expr: Expr) -> str:
     """``expr`` as one line of text, cut where it is very long."""
-    names = _axis_names(expr)
+    nodes = postorder(expr)
+    names = _axis_names(nodes)
     memo: dict[Expr, Piece] = {}
-    for node in postorder(expr):
+    for node in nodes:
         written, strength = _piece(node, lambda child: memo[child], names)
         memo[node] = (written if len(written) <= _LONGEST else written[:_LONGEST] + " …", strength)
     return memo[expr][0]
 
 
-def _axis_names(expr: Expr) -> dict[Axis, str]:
-    """A name for each axis below ``expr``; axes of the same name are told apart by primes."""
+def _axis_names(nodes: Sequence[Expr]) -> dict[Axis, str]:
+    """A name for each axis among ``nodes``; axes of the same name are told apart by primes."""
     names: dict[Axis, str] = {}
-    for node in postorder(expr):
+    for node in nodes:
         axes = node.axes if isinstance(node, Reduce) else (node,) if isinstance(node, Axis) else ()
         for axis in axes:
             if axis not in names:

@@ -179,9 +179,7 @@ class _Search:
         )
         if not own.factors:
             return None
-        split = Split(axes)
-        for expr in (*(f.expr for f in own.factors), *own.conditions):
-            split.add(expr)
+        split = Split(axes, [*(f.expr for f in own.factors), *own.conditions])
         bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
         found = coordinates(split.terms, bounds, (*self._axes, *current.axes))
         return None if found is None else Step(own, split, found)

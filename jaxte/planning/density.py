@@ -13,7 +13,7 @@ from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.domain import evaluate_index
+from jaxte.sets.domain import values_at
 from jaxte.sets.intervals import axis_bounds
 
 _SAMPLES = 64
@@ -41,7 +41,10 @@ def _share(condition: Expr) -> float:
 
 
 def _held(forms: Sequence[Linear], points: Sequence[dict[Expr, int]]) -> tuple[int, int]:
-    return sum(all(_value(form, point) >= 0 for form in forms) for point in points), len(points)
+    least = (
+        map(min, *[_values(form, points) for form in forms]) if len(forms) > 1 else _values(forms[0], points)
+    )
+    return sum(value >= 0 for value in least), len(points)
 
 
 def _sample(axes: Sequence[Axis], count: int) -> list[dict[Expr, int]]:
@@ -62,8 +65,8 @@ def _sample(axes: Sequence[Axis], count: int) -> list[dict[Expr, int]]:
     ]
 
 
-def _value(form: Linear, point: dict[Expr, int]) -> int:
-    total = form.constant
+def _values(form: Linear, points: Sequence[dict[Expr, int]]) -> list[int]:
+    totals = [form.constant] * len(points)
     for atom, coefficient in form.terms.items():
-        total += coefficient * (point[atom] if atom in point else evaluate_index(atom, point))
-    return total
+        totals = [t + coefficient * v for t, v in zip(totals, values_at(atom, points), strict=True)]
+    return totals

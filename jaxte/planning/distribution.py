@@ -82,8 +82,7 @@ def _matters(factor: Factor, node: Reduce) -> bool:
 
 def _values(term: Expr, axes: Sequence[Axis], node: Reduce) -> int:
     """How many values ``term`` takes: one for each value of its indices."""
-    split = Split(())
-    split.add(term)
+    split = Split((), [term])
     found = coordinates(split.terms, term_bounds(split.terms, ()), (*axes, *node.axes))
     return prod(map(extent, free_axes(term))) if found is None else found.points
 

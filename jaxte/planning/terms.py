@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import gcd, prod
 
 from jaxte.lang.errors import IndexExpressionError
@@ -63,19 +63,16 @@ class Split:
         terms: the distinct outer parts of indices, in order of appearance.
     """
 
-    def __init__(self, inner: Iterable[Axis]) -> None:
+    def __init__(self, inner: Iterable[Axis], exprs: Sequence[Expr]) -> None:
         self.inner = frozenset(inner)
         self.terms: dict[Term, None] = {}
-
-    def add(self, expr: Expr) -> None:
-        """Notes what ``expr`` depends on."""
-        for part in self._parts(expr):
+        for part in self._parts(exprs):
             if part.terms:
                 term, _ = term_of(part, self.terms)
                 self.terms[term] = None
 
-    def _parts(self, root: Expr) -> Iterator[Linear]:
-        stack, seen = [root], {root}
+    def _parts(self, roots: Sequence[Expr]) -> Iterator[Linear]:
+        stack, seen = [*reversed(roots)], set(roots)
         while stack:
             node = stack.pop()
             forms = index_forms(node)
@@ -102,14 +99,15 @@ class Split:
         return [Linear(outer), *(Linear({axis: 1}) for axis in axes)]
 
 
-def index_forms(node: Expr) -> list[Linear] | None:
+@lru_cache(maxsize=4096)
+def index_forms(node: Expr) -> tuple[Linear, ...] | None:
     """The affine forms that ``node`` is made of, if it is an axis, a read at known positions or a comparison of positions."""
     match node:
         case Axis():
-            return [Linear({node: 1})]
+            return (Linear({node: 1}),)
         case Read(_, indices) if not any(map(reads_of, indices)):
             try:
-                return [linear(index) for index in indices]
+                return tuple([linear(index) for index in indices])
             except IndexExpressionError:
                 return None
         case Call() if not reads_of(node):
@@ -117,13 +115,21 @@ def index_forms(node: Expr) -> list[Linear] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Coordinate:
-    """One axis of a tensor, and where on it what is read stands: at ``form``, which is ``start`` at its first element."""
+    """One axis of a tensor, and where on it what is read stands: at ``form``, which is ``start`` at its first element.
+
+    Most are only counted, while their costs are compared: the axis is made when it is asked for.
+    """
 
     form: Linear
     start: int
-    axis: Axis
+    name: str
+    extent: Expr | int
+
+    @cached_property
+    def axis(self) -> Axis:
+        return Axis(self.name, 0, self.extent)
 
     @property
     def position(self) -> Expr:
@@ -141,22 +147,28 @@ class Coordinates:
 
     @property
     def points(self) -> int:
-        return prod(extent(c.axis) for c in self.order)
+        return prod([_count(c.extent) for c in self.order])
 
 
 def extent(axis: Axis) -> int:
     """How many values ``axis`` takes, a guess where it is symbolic."""
-    known = axis_bounds([axis]).get(axis)
-    if known is not None:
-        return known[1] - known[0] + 1
-    return 0 if isinstance(axis.extent, Const) else _UNKNOWN
+    return _count(axis.extent)
+
+
+def _count(extent: Expr | int) -> int:
+    if isinstance(extent, Const):
+        extent = int(extent.value)  # type: ignore[arg-type]
+    return max(0, extent) if isinstance(extent, int) else _UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def _box_bounds(term: Term) -> tuple[int, int] | None:
+    return interval(term.form, axis_bounds(term.axes))
 
 
 def term_bounds(terms: Iterable[Term], conditions: Sequence[Expr]) -> dict[Term, tuple[int, int] | None]:
     """Inclusive bounds of each term over the ranges of its axes, where ``conditions`` hold; None if they are not known."""
-    found: dict[Term, tuple[int, int] | None] = {}
-    for term in terms:
-        found[term] = interval(term.form, axis_bounds(term.axes))
+    found = {term: _box_bounds(term) for term in terms}
     for condition in conditions:
         for form in nonnegative_forms(condition):
             if not form.terms:
@@ -190,14 +202,13 @@ def coordinates(
         if all(known) and of_terms < prod(map(extent, axes)):
             for term, own in zip(group, known, strict=True):
                 assert own is not None
-                axis = Axis(_name(term), 0, max(0, own[1] - own[0] + 1))
-                by_term[term] = Coordinate(term.form, own[0], axis)
+                by_term[term] = Coordinate(term.form, own[0], _name(term), max(0, own[1] - own[0] + 1))
             continue
         for old in axes:
             if not isinstance(old.lo, Const):
                 return None
             start = int(old.lo.value)  # type: ignore[arg-type]
-            by_axis[old] = Coordinate(Linear({old: 1}), start, Axis(old.name, 0, old.extent))
+            by_axis[old] = Coordinate(Linear({old: 1}), start, old.name, old.extent)
     places = {axis: place for place, axis in enumerate(order)}
 
     def place(found: Coordinate) -> int:

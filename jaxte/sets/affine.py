@@ -33,8 +33,8 @@ class Linear:
     def __add__(self, other: Linear) -> Linear:
         return self.plus(other, 1)
 
-    def plus(self, other: Linear, factor: int) -> Linear:
-        """``self + factor * other``."""
+    def plus(self, other: Linear, factor: int, constant: int = 0) -> Linear:
+        """``self + factor * other + constant``."""
         terms = dict(self.terms)
         for atom, coefficient in other.terms.items():
             total = terms.get(atom, 0) + factor * coefficient
@@ -42,7 +42,7 @@ class Linear:
                 terms[atom] = total
             else:
                 terms.pop(atom, None)
-        return Linear(terms, self.constant + factor * other.constant)
+        return Linear(terms, self.constant + factor * other.constant + constant)
 
     def __mul__(self, factor: int) -> Linear:
         if factor == 0:

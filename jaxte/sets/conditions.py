@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
 from jaxte.lang.operators import EQUAL, MOD
@@ -11,22 +12,21 @@ from jaxte.sets.affine import Linear, difference, from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range, is_decidable
 from jaxte.sets.intervals import axis_bounds, interval
 
-_OPPOSITE = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
+_STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
 
 
-def nonnegative_forms(condition: Expr) -> list[Linear]:
+@lru_cache(maxsize=4096)
+def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
     """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
-    if not isinstance(condition, Call) or condition.op.name not in (*_OPPOSITE, "equal"):
-        return []
+    if not isinstance(condition, Call) or condition.op.name not in (*_STRICT, "equal"):
+        return ()
     form = difference(condition)
     if form is None:
-        return []
-    match condition.op.name:
-        case "less" | "less_equal":
-            return [form * -1 + Linear({}, _OPPOSITE[condition.op.name])]
-        case "greater" | "greater_equal":
-            return [form + Linear({}, _OPPOSITE[condition.op.name])]
-    return [form, form * -1]
+        return ()
+    name = condition.op.name
+    if name == "equal":
+        return form, form * -1
+    return (Linear({}).plus(form, 1 if name.startswith("greater") else -1, _STRICT[name]),)
 
 
 def tidy(condition: Expr) -> Expr:

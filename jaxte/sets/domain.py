@@ -8,7 +8,7 @@ largest value?) and its objects never leave this file: they belong to the thread
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import islpy as isl
@@ -376,17 +376,27 @@ def find_violation(
 
 def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
     """The value of an index expression at a point."""
+    return values_at(expr, [point])[0]
+
+
+def values_at(expr: Expr, points: Iterable[Mapping[Expr, int]]) -> list[int]:
+    """The values of an index expression at each of ``points``."""
+    nodes = postorder(index_of(expr))
+    return [_value(nodes, point) for point in points]
+
+
+def _value(nodes: Sequence[Expr], point: Mapping[Expr, int]) -> int:
+    """The value of the last of ``nodes``, which stand after what they are made of."""
     memo: dict[Expr, int] = {}
-    index = index_of(expr)
-    for node in postorder(index):
+    for node in nodes:
         match node:
             case Const(value):
                 memo[node] = int(value)  # type: ignore[arg-type]
             case Axis() | Var():
                 memo[node] = point[node]
             case Call(op, args):
-                memo[node] = _INTEGER_OPS[op.name](*(memo[a] for a in args))
-    return memo[index]
+                memo[node] = _INTEGER_OPS[op.name](*[memo[a] for a in args])
+    return memo[nodes[-1]]
 
 
 _INTEGER_OPS: dict[str, Callable[..., int]] = {

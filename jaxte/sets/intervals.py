@@ -13,7 +13,7 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod, normal
-from jaxte.sets.domain import IntegerSet, evaluate_index, is_decidable
+from jaxte.sets.domain import IntegerSet, is_decidable, values_at
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
@@ -209,7 +209,7 @@ def _progression(node: Expr) -> Expr | None:
     count = known(dims[0].hi)
     if count is None or not 2 <= count <= _FEW_POINTS:
         return None
-    values = [evaluate_index(node, {dims[0]: p}) for p in range(count)]
+    values = values_at(node, [{dims[0]: p} for p in range(count)])
     step = values[1] - values[0]
     if any(values[p + 1] - values[p] != step for p in range(count - 1)):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from jaxte.lang.dtypes import INTEGER_LIMITS, SHORT_INTEGERS, is_integer
+from jaxte.lang.dtypes import INTEGER_LIMITS, INTEGERS, SHORT_INTEGERS, is_integer
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, Symbol, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, NEGATIVE
@@ -39,16 +39,18 @@ def quasi_affine(expr: Expr) -> Expr:
     return memo[expr]
 
 
+@lru_cache(maxsize=4096)
 def index_of(expr: Expr) -> Expr:
     """:func:`quasi_affine` of an expression that is an index itself."""
     return _spelled(quasi_affine(expr))
 
 
+@lru_cache(maxsize=4096)
 def _is_spelled(expr: Expr) -> bool:
     """Whether no operation on integers in ``expr`` has another spelling."""
     return not any(
         isinstance(n, Call)
-        and is_integer(n.dtype)
+        and n.dtype in INTEGERS
         and (not n.weak or n.op.name in _RULES or any(a.dtype == "bool" for a in n.args))
         for n in postorder(expr)
     )

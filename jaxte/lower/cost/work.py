@@ -67,7 +67,7 @@ def extent_of(extent: Expr | int) -> int:
     if isinstance(extent, int):
         return extent
     value = normal(extent)
-    return int(value) if isinstance(value, Const) else UNKNOWN_EXTENT
+    return int(value.value) if isinstance(value, Const) else UNKNOWN_EXTENT  # type: ignore[arg-type]
 
 
 def points(axes: Iterable[Axis]) -> int:
