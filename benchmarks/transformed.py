@@ -78,6 +78,14 @@ CASES = {
 
 
 def jvp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Of tangents that are given, as the arguments are."""
+    count = len(args)
+    pushed = lambda *given: jax.jvp(f, given[:count], given[count:])  # noqa: E731
+    return pushed, (*args, *(a * 0.5 for a in args))
+
+
+def jvp_inside(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Of tangents that the same program makes of the arguments."""
     return lambda *args: jax.jvp(f, args, tuple(a * 0.5 for a in args)), args
 
 
@@ -89,7 +97,7 @@ def vmap_of_grad(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable
     return jax.vmap(gradient, axes), (jnp.stack([args[0]] * 4), *args[1:])
 
 
-TRANSFORMED = {"jvp": jvp, "vmap(grad)": vmap_of_grad}
+TRANSFORMED = {"jvp": jvp, "jvp, tangents made inside,": jvp_inside, "vmap(grad)": vmap_of_grad}
 
 
 def hessians() -> tuple[Callable[[Any], Any], Callable[[Any], Any], jax.Array]:

@@ -20,10 +20,12 @@ import numpy as np
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus
 from jaxte.autodiff.terms.simplify import simplify_index
+from jaxte.autodiff.terms.support import nonzero
 from jaxte.autodiff.terms.zeros import lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError, ShapeError
 from jaxte.lang.expr import (
+    TRUE,
     Axis,
     Const,
     Expr,
@@ -114,7 +116,11 @@ class StructuredJacobian:
             unique, inverse = np.unique(key[by_key], return_inverse=True)
             self.order = held[by_key]
             self.segments = None if len(unique) == len(key) else inverse
-        self.is_whole = len(self.order) == column.size and bool(np.all(np.diff(self.order) == 1))
+        self.is_whole = (
+            self.segments is None
+            and len(self.order) == column.size
+            and bool(np.all(np.diff(self.order) == 1))
+        )
         self.order = _term_by_term(self.order, rows, [p.shape[1] for p in places])
         self.flat_indices = (
             np.stack(np.divmod(unique, columns), axis=1) if columns else np.zeros((0, 2), np.int64)
@@ -279,11 +285,12 @@ def _term_by_term(order: np.ndarray, rows: int, widths: Sequence[int]) -> np.nda
 
 
 def _places(axes: Sequence[Axis], term: Term, rows: int, shape: Sequence[int]) -> np.ndarray:
-    """The column of each point of ``term``, by rows; -1 where its conditions do not hold."""
+    """The column of each point of ``term``, by rows; -1 where its conditions do not hold, or its value is zero by position."""
     own = (*axes, *term.axes)
+    held = conjunction((*term.conditions, nonzero(term.value)))
     column: Expr = Const(0)
     for index, extent in zip(term.indices, shape, strict=True):
         column = column * extent + index
-    at = call(SELECT, conjunction(term.conditions), column, Const(-1)) if term.conditions else column
+    at = column if held is TRUE else call(SELECT, held, column, Const(-1))
     found: np.ndarray = interpret(Compute("columns", own, cast(at, "int32")), {})
     return found.reshape(rows, -1).astype(np.int64)

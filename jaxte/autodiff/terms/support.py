@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT
-from jaxte.lang.walk import substitute
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
+from jaxte.lang.walk import fold, substitute
 from jaxte.sets.domain import IntegerSet, is_decidable
 from jaxte.tensors.tensor import Compute
 
@@ -48,6 +48,29 @@ def support(head: Compute) -> Expr | None:
     inner = dict.fromkeys(a for term in terms for a in term.axes)
     found = IntegerSet((*head.axes, *inner), [cases]).shadow(head.axes)
     return None if found is TRUE else found
+
+
+def nonzero(value: Expr) -> Expr:
+    """A condition on positions outside of which ``value`` is zero, looking into no tensor."""
+
+    def rule(node: Expr, below: list[Expr]) -> Expr:
+        match node:
+            case Const(number) if number == 0:
+                return FALSE
+            case Call(op) if op in (ADD, SUBTRACT):
+                return call(OR, *below)
+            case Call(op) if op is MULTIPLY:
+                return call(AND, *below)
+            case Call(op) if op in (DIVIDE, NEGATIVE) or op.name == "cast":
+                return below[0]
+            case Call(op, (test, _, _)) if op is SELECT:
+                _, taken, other = below
+                if not is_decidable(test):
+                    return call(OR, taken, other)
+                return call(OR, call(AND, test, taken), call(AND, call(NOT, test), other))
+        return TRUE
+
+    return fold(value, rule)  # type: ignore[no-any-return]
 
 
 class _Search:

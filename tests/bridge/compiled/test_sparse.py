@@ -65,12 +65,36 @@ def downsampled(x: te.Tensor) -> te.Tensor:
     return te.compute((4,), lambda i: x[(2 * i + 1) % 7] * x[i // 2] + te.select(x[i] > 0, x[i], 0.0), "down")
 
 
+def repeated(x: te.Tensor) -> te.Tensor:
+    """Every place is held, some of them twice."""
+    p = te.reduce_axis((0, 2), "p")
+    return te.compute((4,), lambda i: te.max(x[2 * i + p], axis=p) * te.relu(x[2 * i]), "repeated")
+
+
+def reflected(x: te.Tensor) -> te.Tensor:
+    n = x.shape[0]
+
+    def at(i):
+        return x[te.select(i < 0, -i, te.select(i >= n, 2 * n - 2 - i, i))]
+
+    return te.compute((n,), lambda i: at(i - 2) * at(i + 1) - at(i + 2), "reflected")
+
+
+def beam(x: te.Tensor) -> te.Tensor:
+    """Bending, and a force between neighbours but one: the ends are guarded term by term."""
+    k = te.reduce_axis((0, x.shape[0] - 2), "k")
+    bend = lambda k: (x[k + 2] - 2 * x[k + 1] + x[k]) ** 2  # noqa: E731
+    return te.compute((), lambda: te.sum(bend(k) + te.cos(x[k] * x[k + 2]), axis=k), "energy")
+
+
 FUNCTIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "residual": (residual, (9,)),
     "laplacian": (laplacian, (4, 5)),
     "two steps": (two_steps, (9,)),
     "pooled": (pooled, (7,)),
     "downsampled": (downsampled, (7,)),
+    "repeated": (repeated, (8,)),
+    "reflected": (reflected, (8,)),
     "dense": (lambda x: te.ops.softmax(x), (5,)),
 }
 
@@ -132,6 +156,11 @@ def test_hessians() -> None:
     assert found.nse == 16
     x = te.placeholder((6,), name="X")
     assert te.hessian(rosenbrock(x), x, sparse=True).nnz == 16
+    v = RNG.standard_normal(9).astype("f")
+    fn = te.function(beam)
+    found = fn.sparse_hessian(v)
+    np.testing.assert_allclose(found.todense(), jax.hessian(fn)(v), rtol=1e-3, atol=1e-3)
+    assert found.nse == 39  # five diagonals
 
 
 def test_chosen_inputs_and_outputs() -> None:
