@@ -1,0 +1,103 @@
+"""Expensive weights that one number decides: a tensor over that number, computed once for each of its values.
+
+    sum over s of 0.97 ** (s - t) * r[b, s]   is   sum over s of L[s - t] * r[b, s]   with   L[d] = 0.97 ** d
+
+A power or an exponential of ``s - t`` has as many values as ``s - t`` takes where the sum has terms, not one for each pair. What is left is
+a convolution, or a product with a matrix that repeats a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, cast
+from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.match.product import product_of
+from jaxte.planning.terms import extent, term_bounds, term_of
+from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.tensors.tensor import Compute
+
+_FEWER = 8  # how many times fewer values there are than points
+
+
+class Line(Compute):
+    """The values of a weight over the number that decides them."""
+
+    __slots__ = ()
+
+
+def with_lines(node: Reduce, name: str) -> Reduce:
+    """``node`` with such weights as reads of lines; as it is where it has none.
+
+    Args:
+        node: a sum.
+        name: what the lines are called after.
+    """
+    if node.reducer.name != "sum":
+        return node
+    product = product_of(node.exprs[0], [node.where])
+    conditions = (*product.guards, *(f.expr for f in product.factors if f.guard))
+    table: dict[Expr, Expr] = {}
+    for factor in product.factors:
+        if not factor.guard and (read := _on_a_line(factor.expr, conditions, node, name)) is not None:
+            table[factor.expr] = read
+    if not table:
+        return node
+    body = substitute(node.exprs[0], table)
+    return Reduce(node.reducer, (cast(body, node.exprs[0].dtype),), node.axes, node.where, node.position)
+
+
+def _on_a_line(weight: Expr, conditions: Sequence[Expr], node: Reduce, name: str) -> Read | None:
+    """A read of the line of ``weight``; None where several numbers decide it, or about as many values as there are points."""
+    axes = free_axes(weight)
+    if len(axes) < 2 or reads_of(weight) or not any(map(_is_expensive, postorder(weight))):
+        return None
+    indices = _indices(weight)
+    form = None if indices is None else _common(indices)
+    if indices is None or form is None:
+        return None
+    term, factor = term_of(form)
+    bounds = term_bounds([term], conditions)[term]
+    if bounds is None:
+        return None
+    low, count = bounds[0], bounds[1] - bounds[0] + 1
+    if not 0 < count * _FEWER <= prod(map(extent, axes)):
+        return None
+    axis = Axis("d", 0, count)
+    own = linear(axis) + Linear({}, low)
+    at = {index: from_linear(own * factor + Linear({}, linear(index).constant)) for index in indices}
+    line = Line(f"{name}_line", [axis], cast(substitute(weight, at), node.exprs[0].dtype))
+    return Read(line, [from_linear(term.form - Linear({}, low))])
+
+
+def _is_expensive(node: Expr) -> bool:
+    return isinstance(node, Call) and dtypes.is_inexact(node.dtype) and not TABLE[node.op.name].cheap
+
+
+def _indices(root: Expr) -> list[Expr] | None:
+    """The largest parts of ``root`` that are affine in axes; None where an axis stands in no such part."""
+    found: dict[Expr, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if not free_axes(node):
+            continue
+        if is_index(node):
+            found[node] = None
+        elif node.children:
+            stack += node.children
+        else:
+            return None
+    return list(found)
+
+
+def _common(indices: Sequence[Expr]) -> Linear | None:
+    """The form that all of ``indices`` are, constants aside, in plain axes; None if they are several."""
+    forms = [linear(index) for index in indices]
+    first = forms[0]
+    if not all(isinstance(atom, Axis) for atom in first.terms):
+        return None
+    return first if all(form.terms == first.terms for form in forms[1:]) else None
