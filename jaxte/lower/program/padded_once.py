@@ -19,13 +19,14 @@ from functools import lru_cache
 
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
-from jaxte.lang.operators import NOT, SELECT
+from jaxte.lang.operators import COMPARISONS, NOT, SELECT
+from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
-from jaxte.lower.arrays.elementwise import Kept
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Apply, Kept
+from jaxte.lower.arrays.leaves import Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
-from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Convolution, Einsum
 from jaxte.lower.arrays.reductions import Combined, Cumulative, ReduceWindow
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
@@ -231,6 +232,34 @@ def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:
     ):
         return statement
     return replace(statement, source=Kept(statement.source, "apart" if by_call else "barrier"))
+
+
+def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
+    """``statements`` with a call in place of each barrier that keeps what is expensive, so that XLA drops none that matters.
+
+    Of windows of what is computed in place, as ``exp(-x[i + a, j + b] ** 2)``; cheap ones are as well computed again.
+    """
+    made = {own.target: own.source for own in statements if isinstance(own, Statement)}
+    return [_with_call(own, made) for own in statements]
+
+
+def _with_call(statement: AnyStatement, made: Mapping[str, Node]) -> AnyStatement:
+    if not isinstance(statement, Statement) or not isinstance(kept := statement.source, Kept):
+        return statement
+    below = nodes_below(kept.array)
+    sources = (made.get(n.identifier, n) if isinstance(n, Name) else n for n in below)
+    if kept.how != "barrier" or not any(_is_expensive(n) for own in sources for n in nodes_below(own)):
+        return statement
+    return replace(statement, source=Kept(kept.array, "apart"))
+
+
+def _is_expensive(node: Node) -> bool:
+    if not isinstance(node, Apply) or node.op in COMPARISONS:
+        return False
+    if node.op.name == "power" and isinstance(node.args[1], Number):
+        exponent = node.args[1].value
+        return isinstance(exponent, complex) or exponent != int(exponent)
+    return not TABLE[node.op.name].cheap
 
 
 def _is_made_alone(node: Node) -> bool:

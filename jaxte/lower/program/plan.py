@@ -33,6 +33,7 @@ from jaxte.lower.program.padded_once import (
     keep_apart,
     materialised,
     paddings,
+    with_calls,
 )
 from jaxte.lower.program.segments import with_segments
 from jaxte.lower.program.shared_products import with_shared_products
@@ -156,7 +157,7 @@ class _Lowering:
             body = lower_tensor(own, shared, tensor)
             if tensor in planned.refused:
                 body.report.refuse(TILES, planned.refused[tensor])
-            statements += body.statements
+            statements += with_calls(body.statements) if by_call else body.statements
             if tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], by_call)
             for sliced in body.sliced:

@@ -18,7 +18,7 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW
+from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.match.product import Factor, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
@@ -31,6 +31,9 @@ from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import dims_of, known
+
+# how many times as short a dimension of the result is that is written out in place of a reduced one
+_SHORTER = 4
 
 
 def sum_value(
@@ -216,14 +219,16 @@ def _shrinks(dim: Axis, base: int) -> bool:
 
 def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     """Unrolls a short reduced dimension that shares an index with another one without being a digit of it."""
-    dim = overlapping([f.expr for f in job.factors], job.reduced, scope, job.budget)
+    exprs = [f.expr for f in job.factors]
+    dim = overlapping(exprs, job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
-    if dim is None:
+    if job.reduced and (dim is None or (known(dim.hi) or 0) > FEW_POSITIONS):
         outer = [d for d in scope.order if not among(d, job.reduced)]
-        small = overlapping([f.expr for f in job.factors], outer, scope, job.budget) if job.reduced else None
-        if small is None:
-            return (yield from contraction(body, job, scope))
-        return (yield from _stacked(body, job, scope, small))
+        small = overlapping(exprs, outer, scope, job.budget)
+        if small is not None and (dim is None or (known(small.hi) or 0) * _SHORTER <= (known(dim.hi) or 0)):
+            return (yield from _stacked(body, job, scope, small))
+    if dim is None:
+        return (yield from contraction(body, job, scope))
     body.report.note("shift-and-add")
     count = known(dim.hi) or 0
     rest = tuple(d for d in job.reduced if d is not dim)

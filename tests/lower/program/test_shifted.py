@@ -117,3 +117,19 @@ def test_random_stencils(data: st.DataObject) -> None:
     H = te.placeholder(Y.shape, name="H")
     check(Y)
     check(*te.differentiate(Y, (u,), head=H))
+
+
+@pytest.mark.parametrize(
+    "element", [te.exp, lambda x: te.tanh(x) * x, lambda x: x**2], ids=["exp", "tanh", "square"]
+)
+def test_windows_of_what_is_expensive_have_it_behind_a_call(element) -> None:
+    """XLA on the CPU drops barriers before it fuses loops; a call stays."""
+    a, b = te.reduce_axis((0, 3), "a"), te.reduce_axis((0, 3), "b")
+    x = te.placeholder((300, 300), name="x")
+    y = te.compute((298, 298), lambda i, j: te.sum(element(x[i + a, j + b]), axis=(a, b)), "y")
+    text = text_of(y)
+    assert text.count("= _apart(") == ("**" not in text) and BARRIER not in text
+    own = np.random.default_rng(0).standard_normal((300, 300)).astype("float32")
+    made = np.asarray(te.evaluate(te.compute((300, 300), lambda i, j: element(x[i, j]), "z"), {x: own}))
+    expected = sum(made[k : 298 + k, m : 298 + m] for k in range(3) for m in range(3))
+    np.testing.assert_allclose(te.evaluate(y, {x: own}), expected, rtol=1e-5, atol=1e-5)
