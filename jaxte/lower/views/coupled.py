@@ -1,7 +1,7 @@
 """Reads whose indices share axes, ``h[i + j, i]``: slices of the tensor laid out flat, where none is copied many times.
 
 In row-major order ``h[i, i + j]`` is the element ``i * n + i + j == (n + 1) * i + j`` of the flat tensor: rows of ``n + 1``
-elements, of which the first ones are taken. Which dimensions come first decides on what is copied, so all orders are tried.
+elements, of which the first ones are taken. Where an index leaves the tensor, ``h[i, j - i]``, zeros are put around it first. Which dimensions come first decides on what is copied, so all orders are tried.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lower.arrays.steps import Reshape, Step, Transpose
+from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
+from jaxte.lower.arrays.steps import Pad, Reshape, Step, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
 from jaxte.sets.affine import Linear, linear
-from jaxte.sets.intervals import constant, dims_of, known, stays_in
+from jaxte.sets.intervals import constant, dims_of, known, reach
 
 _MOST_DIMENSIONS = 4  # all orders of which are tried
 _MOST_COPIES = 8  # elements made for each one that is read or returned
@@ -30,26 +30,41 @@ def shares_axes(indices: Sequence[Expr]) -> bool:
 
 
 def flat_views(shape: Sequence[Expr], indices: Sequence[Expr]) -> list[View]:
-    """Views of the flat tensor for affine ``indices`` in range, one for each order of its dimensions that has one."""
-    extents = [known(e) for e in shape]
+    """Views of the flat tensor for affine ``indices``, one for each order of its dimensions that has one; zeros out of range."""
     forms = [linear(i) for i in indices]
-    if None in extents or len(shape) > _MOST_DIMENSIONS or not all(map(_in_range, forms, shape)):
+    inside = _inside(shape, forms)
+    if inside is None or len(shape) > _MOST_DIMENSIONS:
         return []
+    padded, extents, forms = inside
     found: list[View] = []
     for order in itertools.permutations(range(len(shape))):
         flat = constant(0)
         for n in order:
-            flat = flat * (extents[n] or 0) + forms[n]
-        whole = affine_view(as_expr(prod(e or 0 for e in extents)), flat)
+            flat = flat * extents[n] + forms[n]
+        whole = affine_view(as_expr(prod(extents)), flat)
         if not isinstance(whole, Refusal):
             turned: tuple[Step, ...] = () if list(order) == sorted(order) else (Transpose(order),)
-            reshaped = Reshape((as_expr(prod(e or 0 for e in extents)),))
-            found.append(View((*turned, reshaped, *whole.steps), whole.dims))
+            found.append(
+                View((*padded, *turned, Reshape((as_expr(prod(extents)),)), *whole.steps), whole.dims)
+            )
     return found
 
 
-def _in_range(form: Linear, extent: Expr) -> bool:
-    return all(isinstance(a, Axis) for a in form.terms) and stays_in(form, extent)
+def _inside(
+    shape: Sequence[Expr], forms: Sequence[Linear]
+) -> tuple[tuple[Step, ...], list[int], list[Linear]] | None:
+    """Zeros around the tensor so that no index leaves it, the extents that it has then, and the indices in it."""
+    widths, extents, moved = [], [], []
+    for extent, form in zip(map(known, shape), forms, strict=True):
+        ends = reach(form) if all(isinstance(a, Axis) for a in form.terms) else None
+        if extent is None or ends is None:
+            return None
+        before, after = max(0, -ends[0]), max(0, ends[1] + 1 - extent)
+        widths.append((as_expr(before), as_expr(after)))
+        extents.append(before + extent + after)
+        moved.append(form + constant(before))
+    around = any(w is not ZERO for pair in widths for w in pair)
+    return ((Pad(tuple(widths)),) if around else ()), extents, moved
 
 
 def is_worth_making(found: View, shape: Sequence[Expr], made: int) -> bool:

@@ -53,6 +53,40 @@ def test_gradient_of_a_read_with_coupled_strides(rng: np.random.Generator) -> No
     np.testing.assert_allclose(jax.grad(lambda a: jnp.sum(f(a)))(array), expected, rtol=1e-5)
 
 
+OUTSIDE: dict[str, Callable[..., Any]] = {
+    "antidiagonals": lambda h, d, k: (k, d - k),
+    "diagonals": lambda h, d, k: (k, d + k - N),
+    "knight's moves": lambda h, d, k: (k, d - 2 * k),
+    "from the end": lambda h, d, k: (N - 1 - k, d - k),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_sums_along_lines_that_leave_a_matrix(name: str, rng: np.random.Generator) -> None:
+    """Zeros around the matrix and rows of another length, not a gather of each line."""
+    h, k = te.placeholder((N, N + 9), name="h"), te.reduce_axis((0, N), "k")
+
+    def element(d: Any) -> Any:
+        i, j = OUTSIDE[name](h, d, k)
+        return te.sum(h[i, j], k, where=(j >= 0) & (j < N + 9))
+
+    y = te.compute((2 * N + 8,), element, "y")
+    x = rng.standard_normal((N, N + 9)).astype("float32")
+    run = te.function([h], y)
+    np.testing.assert_allclose(run(x), te.interpret(y, {h: x}), rtol=1e-5, atol=1e-5)
+    assert "arange" not in te.source(y), te.source(y)
+    assert run.lower(x).compile().memory_analysis().temp_size_in_bytes <= 4 * 8 * x.size
+    (gradient,) = jax.vjp(run, x)[1](jnp.arange(2.0 * N + 8))
+    lines = np.arange(2 * N + 8)[:, None]
+    i, j = OUTSIDE[name](h, lines, np.arange(N))
+    expected = np.zeros_like(x)
+    inside = (j >= 0) & (j < N + 9)
+    np.add.at(
+        expected, (np.broadcast_to(i, j.shape)[inside], j[inside]), np.broadcast_to(lines, j.shape)[inside]
+    )
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
 # --- halves of an axis
 
 
