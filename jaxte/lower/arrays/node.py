@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, cached_property
+from operator import is_
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -145,18 +146,29 @@ def replaced(root: Node, table: Mapping[Node, Node]) -> Node:
     memo = dict(table)
     for node in nodes_below(root):
         if node not in memo:
-            own = [getattr(node, f.name) for f in fields(node)]
-            memo[node] = type(node)(*(_rebuilt(value, memo) for value in own))
+            memo[node] = rebuilt(node, memo)
     return memo[root]
 
 
-def _rebuilt(value: Any, memo: Mapping[Node, Node]) -> Any:
+def rebuilt(node: Node, table: Mapping[Node, Node]) -> Node:
+    """``node`` with its operands replaced by what ``table`` has for them; itself where these are the same."""
+    if all(table.get(operand, operand) is operand for operand in node.operands):
+        return node
+    return type(node)(*(_replaced_in(getattr(node, f.name), table) for f in fields(node)))
+
+
+def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
     if isinstance(value, Node):
-        return memo.get(value, value)
+        return table.get(value, value)
     if isinstance(value, tuple):
-        return tuple(_rebuilt(item, memo) for item in value)
+        items = tuple(_replaced_in(item, table) for item in value)
+        return value if all(map(is_, value, items)) else items
     if is_dataclass(value) and not isinstance(value, (type, Expr, Reducer)):
-        return type(value)(*(_rebuilt(getattr(value, f.name), memo) for f in fields(value)))
+        own = [getattr(value, f.name) for f in fields(value)]
+        new = [_replaced_in(item, table) for item in own]
+        return (
+            value if all(map(is_, own, new)) else type(value)(*new)
+        )  # an entry of an index is told by identity
     return value
 
 

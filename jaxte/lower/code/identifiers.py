@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools"})
@@ -16,9 +16,9 @@ APART = "_apart"  # a function of emitted modules; no identifier begins with an 
 class Names:
     """Hands out identifiers, each once, in the order in which they are asked for."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = (), following: Mapping[str, int] | None = None) -> None:
         self._used = set(taken)
-        self._next: dict[str, int] = {}
+        self._next = dict(following or {})
 
     def new(self, wanted: str) -> str:
         """An identifier like ``wanted`` that is not taken yet."""
@@ -36,6 +36,14 @@ class Names:
         self._next[base] = number + 1
         self._used.add(f"{base}_{number}")
         return f"{base}_{number}"
+
+    def copied(self) -> Names:
+        """Another one that has given the same identifiers so far."""
+        return Names(self._used, self._next)
+
+    def become(self, other: Names) -> None:
+        """This one has given what ``other`` has."""
+        self._used, self._next = other._used, other._next
 
 
 def identifier(name: str) -> str:

@@ -35,10 +35,10 @@ from jaxte.lower.program.padded_once import (
     paddings,
     with_calls,
 )
+from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.segments import with_segments
 from jaxte.lower.program.shared_products import with_shared_products
 from jaxte.lower.program.straight_reads import with_straight_reads
-from jaxte.lower.program.verdicts import verdict_of
 from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
@@ -135,6 +135,7 @@ class _Lowering:
         shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         by_call = policy.facts.drops_barriers and not tile_of
+        repeated = Repeated(lower_tensor)
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
                 writer = Writer(self.shared, lower_tensor, self.written)
@@ -154,19 +155,16 @@ class _Lowering:
             own = Assignment(
                 tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of), returned=returned
             )
-            body = lower_tensor(own, shared, tensor)
+            made = repeated.lowered(own, shared, tensor)
+            choice = made.choice
             if tensor in planned.refused:
-                body.report.refuse(TILES, planned.refused[tensor])
-            statements += with_calls(body.statements) if by_call else body.statements
+                choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
+            statements += with_calls(made.statements) if by_call else made.statements
             if tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], by_call)
-            for sliced in body.sliced:
+            for sliced in made.sliced:
                 keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target
-            choice = body.report.choice(tensor.name)
-            if not tile_of:
-                verdict = verdict_of(tensor, body.statements, choice.estimates)
-                choice = replace(choice, verdict=verdict)
             choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         return Written(with_one_gather(statements), idents, choices)

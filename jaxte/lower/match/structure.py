@@ -1,0 +1,69 @@
+"""What a definition is up to names: equal definitions of other tensors over other axes have equal structures."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Reducer, as_expr
+from jaxte.lang.walk import postorder
+from jaxte.tensors.tensor import Compute, Tensor
+
+Structure = tuple[Hashable, ...]
+
+
+def structure_of(tensor: Compute) -> Structure | None:
+    """The definition of ``tensor`` with numbers for the axes and tensors in it; None where more is known of these than their shapes.
+
+    Nodes that are no axes and no reads are told apart by their identity, so that a structure says something only while a tensor that has it
+    exists.
+    """
+    naming = _Naming()
+    written: list[Hashable] = [id(type(tensor)), tensor.dtype, *(naming.axis(axis) for axis in tensor.axes)]
+    numbers: dict[Expr, int] = {}
+    for node in postorder(tensor.body):
+        children = tuple(numbers[child] for child in node.children)
+        written.append((naming.label(node), children))
+        numbers[node] = len(numbers)
+    known = tensor.facts or any(source.facts for source in tensor.inputs)
+    return None if known or not naming.is_plain else tuple(written)
+
+
+class _Naming:
+    """Numbers for axes and tensors, in order of appearance."""
+
+    def __init__(self) -> None:
+        self.is_plain = True
+        self._axes: dict[Axis, int] = {}
+        self._tensors: dict[Tensor, int] = {}
+
+    def axis(self, axis: Axis) -> Hashable:
+        if axis.given is not TRUE or axis.ends != (None, None) or _has_axes(axis.lo, axis.hi):
+            self.is_plain = False
+        number = self._axes.setdefault(axis, len(self._axes))
+        return number, axis.name, id(axis.lo), id(axis.hi), axis.reduction
+
+    def label(self, node: Expr) -> Hashable:
+        match node:
+            case Axis():
+                return self.axis(node)
+            case Call(op):
+                return op.name, op.result, node.dtype, node.weak
+            case Read(tensor):
+                return self._tensor(tensor)
+            case Reduce():
+                own = tuple(self.axis(axis) for axis in node.axes)
+                return _reducer(node.reducer), own, node.position
+        return id(node)
+
+    def _tensor(self, tensor: Tensor) -> Hashable:
+        number = self._tensors.setdefault(tensor, len(self._tensors))
+        return number, id(type(tensor)), tensor.dtype, tuple(id(as_expr(extent)) for extent in tensor.shape)
+
+
+def _reducer(reducer: Reducer) -> Hashable:
+    nodes: Sequence[Expr] = (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identity)
+    return reducer.name, reducer.label, reducer.ties, *map(id, nodes)
+
+
+def _has_axes(*ends: Expr) -> bool:
+    return any(isinstance(node, Axis) for node in postorder(*ends))
