@@ -69,6 +69,7 @@ LAYERS = (
     "lower.match.product",  # what a product is made of is asked by plans and by forms alike
     "planning.density",
     "planning.terms",
+    "planning.lines",
     "planning.contraction",
     "planning.digits",
     "planning.distribution",
