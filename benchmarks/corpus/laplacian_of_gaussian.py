@@ -14,7 +14,6 @@ SIZES = {
 }
 ABOVE = {
     "bytes": (5.8, "taps are slices that XLA counts each; convolutions by hand take forty times as long"),
-    "temporaries": (5.0, "one pass for each axis"),
 }
 
 

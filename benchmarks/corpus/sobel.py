@@ -15,7 +15,6 @@ SIZES = {
 }
 ABOVE = {
     "bytes": (2.3, "two passes for each of two filters"),
-    "temporaries": (2.4, "what is between two passes"),
 }
 
 

@@ -14,7 +14,6 @@ SIZES = {
 }
 ABOVE = {
     "bytes": (2.3, "taps are slices that XLA counts each; the convolution takes ten times as long"),
-    "temporaries": (2.3, "one pass for each axis, and a copy with continued ends"),
 }
 
 
