@@ -163,8 +163,9 @@ from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant
+from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import assume, placeholder, var
-from jaxte.tensors.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
+from jaxte.tensors.reductions import all, any, argmax, argmin, max, min, prod, reduce_axis, sum
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import jaxte as te
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.identity import place_of
 from jaxte.lang.walk import postorder
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.random_definitions import Definition, draw_numbers
 
 Arrays = Mapping[Tensor, np.ndarray]

@@ -19,7 +19,8 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import APART
 from jaxte.lower.printing.printer import Printer
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 NAMES = ("A", "B", "C", "D", "E")
 

@@ -14,7 +14,8 @@ from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 from tests.stages import FORMS, TEXT
 
 SIZE = 5  # what symbolic sizes are in tests

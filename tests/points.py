@@ -13,8 +13,10 @@ from jaxte.autodiff.rules.prefixes import as_scan
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import EQUAL, NOT, SELECT
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.sets.domain import IntegerSet, is_decidable
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 def points_of(tensors: Sequence[Tensor]) -> int:

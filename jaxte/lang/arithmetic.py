@@ -220,11 +220,6 @@ def _exceeds(expr: Expr, dtype: str) -> bool:
     return not (isinstance(expr, Const) and isinstance(expr.value, int) and low <= expr.value <= high)
 
 
-def widened(expr: Expr) -> Expr:
-    """``expr``, an int32 if it is a shorter integer: what exact arithmetic on positions is done with."""
-    return cast(expr, "int32") if expr.dtype in dtypes.SHORT_INTEGERS else expr
-
-
 def narrowed(expr: Expr) -> Expr:
     """``expr`` without a cast of a short integer to int32, where only its value counts."""
     if isinstance(expr, Call) and expr.op.result == "int32" and expr.op.name == "cast":

@@ -24,8 +24,8 @@ from jaxte.lang.arithmetic import (
     cast,
     narrowed,
     show_with,
-    widened,
 )
+from jaxte.lang.dtypes import SHORT_INTEGERS
 from jaxte.lang.interning import Scalar, intern, new_node, plain_number, unpicklable
 from jaxte.lang.logic import conjunction, conjuncts
 from jaxte.lang.operators import SUBTRACT
@@ -58,6 +58,11 @@ __all__ = [
     "unpicklable",
     "widened",
 ]
+
+
+def widened(expr: Expr) -> Expr:
+    """``expr``, an int32 if it is a shorter integer: what exact arithmetic on positions is done with."""
+    return cast(expr, "int32") if expr.dtype in SHORT_INTEGERS else expr
 
 
 class TensorLike(Protocol):

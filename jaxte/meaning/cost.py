@@ -38,7 +38,8 @@ from jaxte.lang.operators import (
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import difference, linear
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 # What a processor does beside the multiplications: sums, choices, comparisons and changes of type.
 _FREE = frozenset(

@@ -27,7 +27,8 @@ from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, size_value
 from jaxte.meaning.rounding import converted, operated, storage, widened
-from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 MOST_POINTS = 2_000_000  # evaluated at once
 _REDUCTIONS: dict[str, np.ufunc] = {

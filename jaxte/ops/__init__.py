@@ -8,6 +8,7 @@ from __future__ import annotations
 from jaxte.ops.attention import attention
 from jaxte.ops.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
 from jaxte.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from jaxte.ops.cumulative import cummax, cumprod, cumsum
 from jaxte.ops.detection import multibox_prior, multibox_transform_loc, nms
 from jaxte.ops.einstein import einsum
 from jaxte.ops.elementwise import (
@@ -69,16 +70,7 @@ from jaxte.ops.elementwise import (
     where,
 )
 from jaxte.ops.indexing import embedding, gather_nd, one_hot, take
-from jaxte.ops.joining import (
-    concatenate,
-    flip,
-    pad,
-    repeat,
-    split,
-    stack,
-    strided_slice,
-    tile,
-)
+from jaxte.ops.joining import concatenate, flip, repeat, split, stack, strided_slice, tile
 from jaxte.ops.layouts import depth_to_space, layout_transform, space_to_depth
 from jaxte.ops.like import (
     broadcast_to_like,
@@ -102,26 +94,11 @@ from jaxte.ops.normalization import (
     rms_norm,
     softmax,
 )
+from jaxte.ops.padding import pad
 from jaxte.ops.patches import fold, unfold
 from jaxte.ops.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
 from jaxte.ops.random import dropout
-from jaxte.ops.reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    cummax,
-    cumprod,
-    cumsum,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    variance,
-)
+from jaxte.ops.reductions import all, any, argmax, argmin, logsumexp, max, mean, min, prod, std, sum, variance
 from jaxte.ops.reshape import batch_flatten, flatten, reshape, reshape_like
 from jaxte.ops.resize import resize, upsampling
 from jaxte.ops.sampling import bilinear, grid_sample, warp

@@ -9,7 +9,7 @@ from jaxte.lang import dtypes
 from jaxte.lang import functions as f
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr
-from jaxte.ops._operator import normal_axes, normal_axis, operator, pointwise
+from jaxte.ops._operator import normal_axes, operator, pointwise
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, same_extent
@@ -24,10 +24,11 @@ def reduce(
     axis: Axes,
     keepdims: bool,
     name: str,
+    exclude: bool = False,
     of: Callable[[Expr], Any] = lambda e: e,
 ) -> Tensor:
-    """``reduction`` of ``of(element)`` along ``axis``."""
-    reduced = normal_axes(axis, x.ndim, name)
+    """``reduction`` of ``of(element)`` along ``axis``, or with ``exclude`` along all the other axes."""
+    reduced = reduced_axes(axis, x.ndim, exclude, name)
     if not reduced:
         return pointwise(name, lambda e: f.cast(of(e), reduced_dtype(reduction, of(e))), x)
     own = {a: r.reduce_axis((0, x.shape[a]), f"k{a}") for a in reduced}
@@ -54,12 +55,10 @@ def count(x: Tensor, axis: Axes, name: str) -> Extent:
     return number
 
 
-def excluded(axis: Axes, ndim: int, exclude: bool, name: str) -> Axes:
-    """``axis``, or all the other axes."""
-    if not exclude:
-        return axis
+def reduced_axes(axis: Axes, ndim: int, exclude: bool, name: str) -> tuple[int, ...]:
+    """``axis`` as positions in order, or all the other ones."""
     named = normal_axes(axis, ndim, name)
-    return tuple(a for a in range(ndim) if a not in named)
+    return tuple(a for a in range(ndim) if a not in named) if exclude else named
 
 
 @operator
@@ -77,7 +76,7 @@ def sum(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
         >>> te.ops.sum(np.float32([[1, 2], [3, 4]]), 0).tolist()
         [4.0, 6.0]
     """
-    return reduce(r.sum, x, excluded(axis, x.ndim, exclude, "sum"), keepdims, "sum")
+    return reduce(r.sum, x, axis, keepdims, "sum", exclude)
 
 
 @operator
@@ -95,7 +94,7 @@ def prod(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = F
         >>> te.ops.prod(np.float32([2, 3])).tolist()
         6.0
     """
-    return reduce(r.prod, x, excluded(axis, x.ndim, exclude, "prod"), keepdims, "prod")
+    return reduce(r.prod, x, axis, keepdims, "prod", exclude)
 
 
 @operator
@@ -113,7 +112,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
         >>> te.ops.max(np.float32([[1, 2], [3, 4]]), 0, exclude=True).tolist()
         [2.0, 4.0]
     """
-    return reduce(r.max, x, excluded(axis, x.ndim, exclude, "max"), keepdims, "max")
+    return reduce(r.max, x, axis, keepdims, "max", exclude)
 
 
 @operator
@@ -131,7 +130,7 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
         >>> te.ops.min(np.float32([2, 3])).tolist()
         2.0
     """
-    return reduce(r.min, x, excluded(axis, x.ndim, exclude, "min"), keepdims, "min")
+    return reduce(r.min, x, axis, keepdims, "min", exclude)
 
 
 @operator
@@ -149,7 +148,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
         >>> te.ops.any(np.array([False, True])).tolist()
         True
     """
-    return reduce(r.any, x, excluded(axis, x.ndim, exclude, "any"), keepdims, "any")
+    return reduce(r.any, x, axis, keepdims, "any", exclude)
 
 
 @operator
@@ -167,13 +166,13 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = Fa
         >>> te.ops.all(np.array([False, True])).tolist()
         False
     """
-    return reduce(r.all, x, excluded(axis, x.ndim, exclude, "all"), keepdims, "all")
+    return reduce(r.all, x, axis, keepdims, "all", exclude)
 
 
 def _position(
     reduction: Callable[..., Any], x: Tensor, axis: Axes, keepdims: bool, exclude: bool, name: str
 ) -> Tensor:
-    axes = normal_axes(excluded(axis, x.ndim, exclude, name), x.ndim, name)
+    axes = reduced_axes(axis, x.ndim, exclude, name)
     if not axes:
         return compute(x.shape, lambda *i: f.const(0, "int32"), name)
     for a in axes:
@@ -242,7 +241,7 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = F
         >>> te.ops.mean(np.array([1, 2])).tolist()
         1.5
     """
-    axis = normal_axes(excluded(axis, x.ndim, exclude, "mean"), x.ndim, "mean")
+    axis = reduced_axes(axis, x.ndim, exclude, "mean")
     total = reduce(r.sum, x, axis, keepdims, "total", of=inexact)
     return pointwise("mean", lambda s: s / f.cast(count(x, axis, "mean"), s.dtype), total)
 
@@ -264,7 +263,7 @@ def variance(
         >>> te.ops.variance(np.float32([1, 3])).tolist()
         1.0
     """
-    axis = normal_axes(excluded(axis, x.ndim, exclude, "variance"), x.ndim, "variance")
+    axis = reduced_axes(axis, x.ndim, exclude, "variance")
     mu = mean(x, axis, keepdims=True)
     centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
     total = reduce(r.sum, centred, axis, keepdims, "total", of=lambda e: e * e)
@@ -286,8 +285,7 @@ def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exc
         >>> te.ops.std(np.float32([1, 5])).tolist()
         2.0
     """
-    axis = excluded(axis, x.ndim, exclude, "std")
-    return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof))
+    return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof, exclude))
 
 
 @operator
@@ -305,75 +303,10 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: boo
         >>> te.ops.logsumexp(np.float32([1000])).tolist()
         1000.0
     """
-    axis = normal_axes(excluded(axis, x.ndim, exclude, "logsumexp"), x.ndim, "logsumexp")
+    axis = reduced_axes(axis, x.ndim, exclude, "logsumexp")
     largest = reduce(r.max, x, axis, True, "largest", of=inexact)
     shift = pointwise("shift", lambda m: f.stop_gradient(f.select(f.isfinite(m), m, 0)), largest)
     scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)
     total = reduce(r.sum, scaled, axis, True, "total")
     result = pointwise("logsumexp", lambda s, m: f.log(s) + m, total, shift)
     return result if keepdims else reduce(r.sum, result, axis, False, "logsumexp")
-
-
-def _cumulative(reduction: Callable[..., Any], x: Tensor, axis: int, name: str) -> Tensor:
-    """``reduction`` of the elements up to each position along ``axis``."""
-    along = normal_axis(axis, x.ndim, name)
-    k = r.reduce_axis((0, x.shape[along]), "k")
-
-    def body(*i: Expr) -> Expr:
-        return reduction(x[(*i[:along], k, *i[along + 1 :])], axis=k, where=k <= i[along])
-
-    return compute(x.shape, body, name)
-
-
-@operator
-def cumsum(x: Tensor, axis: int) -> Tensor:
-    """The sums of the elements up to each position along ``axis``.
-
-    Formula: ``y[i] = sum over k <= i of x[k]``
-
-    Raises:
-        ShapeError: an axis out of range.
-
-    Source: ``jnp.cumsum``.
-
-    Example:
-        >>> te.ops.cumsum(np.float32([1, 2, 3]), 0).tolist()
-        [1.0, 3.0, 6.0]
-    """
-    return _cumulative(r.sum, x, axis, "cumsum")
-
-
-@operator
-def cumprod(x: Tensor, axis: int) -> Tensor:
-    """The products of the elements up to each position along ``axis``.
-
-    Formula: ``y[i] = prod over k <= i of x[k]``
-
-    Raises:
-        ShapeError: an axis out of range.
-
-    Source: ``jnp.cumprod``.
-
-    Example:
-        >>> te.ops.cumprod(np.float32([1, 2, 3]), 0).tolist()
-        [1.0, 2.0, 6.0]
-    """
-    return _cumulative(r.prod, x, axis, "cumprod")
-
-
-@operator
-def cummax(x: Tensor, axis: int) -> Tensor:
-    """The maxima of the elements up to each position along ``axis``; equal maxima share the gradient.
-
-    Formula: ``y[i] = max over k <= i of x[k]``
-
-    Raises:
-        ShapeError: an axis out of range.
-
-    Source: ``jax.lax.cummax``.
-
-    Example:
-        >>> te.ops.cummax(np.float32([1, 3, 2]), 0).tolist()
-        [1.0, 3.0, 3.0]
-    """
-    return _cumulative(r.max, x, axis, "cummax")

@@ -22,7 +22,8 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.planning.density import share
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, extent, term_bounds
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute

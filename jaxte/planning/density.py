@@ -13,8 +13,8 @@ from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.domain import values_at
 from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.values import values_at
 
 _SAMPLES = 64
 _FEW = 4  # hits of a sample that are too few to tell by

@@ -13,10 +13,11 @@ from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.lines import with_lines
 from jaxte.planning.strides import with_frames
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 
 def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) -> Expr:

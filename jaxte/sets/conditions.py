@@ -9,8 +9,9 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
 from jaxte.lang.operators import EQUAL, MOD
 from jaxte.lang.walk import rewrite
 from jaxte.sets.affine import Linear, difference, from_linear, linear
-from jaxte.sets.domain import IntegerSet, Range, is_decidable
+from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.intervals import axis_bounds, interval
+from jaxte.sets.isl_text import is_decidable
 
 _STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
 

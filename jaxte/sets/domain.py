@@ -8,46 +8,31 @@ largest value?) and its objects never leave this file: they belong to the thread
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import (
     FALSE,
     ZERO,
     Axis,
-    Call,
-    Const,
     Expr,
-    Read,
-    Symbol,
     Var,
     as_expr,
     call,
     conjunction,
 )
 from jaxte.lang.identity import among
-from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, OR
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import normal
-from jaxte.sets.quasi_affine import index_of
+from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
+from jaxte.sets.values import evaluate_index
 
 Range = tuple[Expr, Expr]
-_COMPARE = {
-    "equal": ("=", "!="),
-    "not_equal": ("!=", "="),
-    "less": ("<", ">="),
-    "less_equal": ("<=", ">"),
-    "greater": (">", "<="),
-    "greater_equal": (">=", "<"),
-}
 _local = threading.local()
 _MOST_PIECES = 4
-_EMPTY_TEXT = "1 = 0"
-_FULL_TEXT = "0 = 0"
 
 
 def _context() -> isl.Context:
@@ -87,10 +72,10 @@ class IntegerSet:
 
     def _read(self, conditions: Sequence[Expr]) -> isl.Set:
         names, params, dims = self._names(conditions)
-        parts = [_condition_text(c, names) for c in conditions]
+        parts = [condition_text(c, names) for c in conditions]
         parts += [f"{name} >= 1" for node, name in names.items() if isinstance(node, Var) and name[0] != "v"]
         # isl reads a condition in parentheses twice, and the same one again each time
-        where = " and ".join(dict.fromkeys(p for p in parts if p != _FULL_TEXT)) or _FULL_TEXT
+        where = " and ".join(dict.fromkeys(p for p in parts if p != FULL_TEXT)) or FULL_TEXT
         return isl.Set.read_from_str(_context(), f"{params}{{ [{dims}] : {where} }}")
 
     def is_empty(self) -> bool:
@@ -219,104 +204,6 @@ def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
 
 
-@lru_cache(maxsize=1024)
-def is_decidable(condition: Expr) -> bool:
-    """Whether ``condition`` is free of data, so that isl knows exactly where it holds."""
-    return all(not isinstance(node, (Read, Symbol)) for node in postorder(condition)) and "?" not in _shape(
-        condition
-    )
-
-
-def _shape(condition: Expr) -> str:
-    """ "?" for a condition with parts that isl does not understand."""
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
-            stack.extend(node.args)
-        elif not isinstance(node, Const) and _comparison_text(node, {}, True) is None:
-            return "?"
-    return ""
-
-
-def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
-    """``expr`` in isl's syntax."""
-    memo: dict[Expr, str] = {}
-    index = index_of(expr)
-    for node in postorder(index):
-        memo[node] = _index_node_text(node, memo, names)
-    return memo[index]
-
-
-def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, str]) -> str:
-    match node:
-        case Axis() | Var():
-            if names and node not in names:  # of a reduction within the condition, which is data then
-                raise IndexExpressionError(f"`{text(node)}` is no variable here")
-            return names.get(node, "0")
-        case Const(int() as value):
-            return f"({int(value)})" if value < 0 else str(int(value))
-        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
-            parts = [memo[a] for a in args]
-            match op.name:
-                case "add" | "subtract":
-                    return f"({parts[0]} {'+' if op.name == 'add' else '-'} {parts[1]})"
-                case "negative":
-                    return f"(0 - {parts[0]})"
-                case "multiply" if isinstance(args[0], Const):
-                    return f"({int(args[0].value)}*{parts[1]})"  # type: ignore[arg-type]
-                case "multiply" if isinstance(args[1], Const):
-                    return f"({int(args[1].value)}*{parts[0]})"  # type: ignore[arg-type]
-                case "floor_divide" if isinstance(args[1], Const):
-                    return f"floor({parts[0]} / {args[1].value})"
-                case "mod" if isinstance(args[1], Const):
-                    return f"({parts[0]} mod {args[1].value})"
-                case "minimum" | "maximum":
-                    return f"{op.name[:3]}({parts[0]}, {parts[1]})"
-                case "cast":
-                    return parts[0]
-    raise IndexExpressionError(f"`{text(node)}` is not affine in axes and sizes")
-
-
-def _condition_text(condition: Expr, names: Mapping[Expr, str]) -> str:
-    """``condition`` in isl's syntax; parts that depend on data are taken to hold, negated or not."""
-    memo: dict[tuple[Expr, bool], str] = {}
-    stack = [(condition, True)]
-    while stack:
-        node, positive = stack[-1]
-        if (node, positive) in memo:
-            stack.pop()
-            continue
-        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
-            inner = [(a, positive != (node.op is NOT)) for a in node.args]
-            missing = [key for key in inner if key not in memo]
-            if missing:
-                stack.extend(missing)
-                continue
-            parts = [memo[key] for key in inner]
-            if node.op is NOT:
-                memo[node, positive] = parts[0]
-            else:
-                word = "and" if (node.op.name == "logical_and") == positive else "or"
-                memo[node, positive] = f"({parts[0]} {word} {parts[1]})"
-        elif isinstance(node, Const):
-            memo[node, positive] = _FULL_TEXT if bool(node.value) == positive else _EMPTY_TEXT
-        else:
-            memo[node, positive] = _comparison_text(node, names, positive) or _FULL_TEXT
-        stack.pop()
-    return memo[condition, True]
-
-
-def _comparison_text(node: Expr, names: Mapping[Expr, str], positive: bool) -> str | None:
-    if not (isinstance(node, Call) and node.op.name in _COMPARE):
-        return None
-    try:
-        left, right = (index_text(a, names) for a in node.args)
-    except IndexExpressionError:
-        return None
-    return f"{left} {_COMPARE[node.op.name][0 if positive else 1]} {right}"
-
-
 def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
     """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
     pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
@@ -372,41 +259,3 @@ def find_violation(
         if point is not None:
             return point, evaluate_index(index, point)
     return None
-
-
-def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
-    """The value of an index expression at a point."""
-    return values_at(expr, [point])[0]
-
-
-def values_at(expr: Expr, points: Iterable[Mapping[Expr, int]]) -> list[int]:
-    """The values of an index expression at each of ``points``."""
-    nodes = postorder(index_of(expr))
-    return [_value(nodes, point) for point in points]
-
-
-def _value(nodes: Sequence[Expr], point: Mapping[Expr, int]) -> int:
-    """The value of the last of ``nodes``, which stand after what they are made of."""
-    memo: dict[Expr, int] = {}
-    for node in nodes:
-        match node:
-            case Const(value):
-                memo[node] = int(value)  # type: ignore[arg-type]
-            case Axis() | Var():
-                memo[node] = point[node]
-            case Call(op, args):
-                memo[node] = _INTEGER_OPS[op.name](*[memo[a] for a in args])
-    return memo[nodes[-1]]
-
-
-_INTEGER_OPS: dict[str, Callable[..., int]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "negative": lambda a: -a,
-    "floor_divide": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "minimum": min,
-    "maximum": max,
-    "cast": lambda a: a,
-}

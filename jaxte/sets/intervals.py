@@ -13,7 +13,9 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod, normal
-from jaxte.sets.domain import IntegerSet, is_decidable, values_at
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.values import values_at
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one

@@ -11,18 +11,21 @@ from functools import cache, lru_cache
 from typing import Any
 
 from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import FALSE, ONE, Axis, Call, Const, Expr, as_expr, call, conjuncts
+from jaxte.lang.expr import FALSE, ONE, Axis, Expr, as_expr
 from jaxte.lang.identity import among
-from jaxte.lang.operators import EQUAL
-from jaxte.lang.text import text
-from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, difference, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms, prune, tidy
-from jaxte.sets.deskew import Box, surround
-from jaxte.sets.domain import IntegerSet, Range
-from jaxte.sets.elimination import Solution, mentions, solutions, unfold_divisions
-from jaxte.sets.pinned import pinned, pins
+from jaxte.lang.walk import substitute
+from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.domain import Range
+from jaxte.sets.elimination import mentions, solutions, unfold_divisions
+from jaxte.sets.smallest_box import (
+    intervals,
+    range_conditions,
+    resolve_divisions,
+    smallest_box,
+    split,
+    transformed,
+)
 from jaxte.sets.transformation import Bounds, Domain, DomainTransformation, all_ranges, parameters
 
 
@@ -44,19 +47,19 @@ def solve_linear_equations(
         True
     """
     old = Domain(variables, relations, ranges)
-    equations, others = _split(old)
-    unfolded, divisions = unfold_divisions(equations, old.variables, _intervals(old))
+    equations, others = split(old)
+    unfolded, divisions = unfold_divisions(equations, old.variables, intervals(old))
     found = next(
         iter(solutions([*unfolded, *divisions.equations], [*old.variables, *divisions.variables])), None
     )
     if found is None:
         return _nothing(old)
     own_ranges = {**old.ranges, **{v: (as_expr(lo), as_expr(hi)) for v, (lo, hi) in divisions.ranges.items()}}
-    conditions = _transformed(
+    conditions = transformed(
         found,
         [
-            *_range_conditions(old.variables, own_ranges),
-            *_range_conditions(divisions.ranges, own_ranges),
+            *range_conditions(old.variables, own_ranges),
+            *range_conditions(divisions.ranges, own_ranges),
             *others,
         ],
     )
@@ -69,7 +72,7 @@ def solve_linear_equations(
     }
     new = Domain(names.values(), [substitute(c, table) for c in conditions], new_ranges)
     old_to_new = {v: substitute(from_linear(found.values[v]), table) for v in old.variables}
-    back = {names[v]: _resolve_divisions(found.origin[v], divisions.table) for v in found.free}
+    back = {names[v]: resolve_divisions(found.origin[v], divisions.table) for v in found.free}
     return DomainTransformation(old, new, old_to_new, back)
 
 
@@ -94,7 +97,7 @@ def solve_linear_inequalities(
         return simplify_domain(old)
     forms = [
         f
-        for c in [*_range_conditions(old.variables, old.ranges), *old.conditions]
+        for c in [*range_conditions(old.variables, old.ranges), *old.conditions]
         for f in nonnegative_forms(c)
     ]
     return {v: _bounds_of(v, forms) for v in old.variables}
@@ -162,14 +165,14 @@ def _components(domain: Domain) -> list[Domain]:
 
 
 def _remembered(domain: Domain) -> DomainTransformation | None:
-    """``_simplify_component`` up to the names of axes: the axes of an image often ask the same question."""
+    """``smallest_box`` up to the names of axes: the axes of an image often ask the same question."""
     outer = parameters(domain)
     table: dict[Expr, Expr] = {}
     for role, axes in (("v", domain.variables), ("o", outer)):
         for number, axis in enumerate(axes):
             bounds = domain.ranges.get(axis, (axis.lo, axis.hi) if isinstance(axis, Axis) else None)
             if bounds is None:
-                return _simplify_component(domain)
+                return smallest_box(domain)
             table[axis] = _stand_in(f"{role}{number}", bounds)
     own = tuple(table[v] for v in domain.variables)
     found = _solved(own, tuple(substitute(c, table) for c in domain.conditions))
@@ -184,7 +187,7 @@ def _stand_in(name: str, bounds: Range) -> Axis:
 
 @lru_cache(maxsize=4096)
 def _solved(variables: tuple[Expr, ...], conditions: tuple[Expr, ...]) -> DomainTransformation | None:
-    return _simplify_component(Domain(variables, conditions))
+    return smallest_box(Domain(variables, conditions))
 
 
 def _renamed(found: DomainTransformation, domain: Domain, back: dict[Expr, Expr]) -> DomainTransformation:
@@ -205,119 +208,6 @@ def _renamed(found: DomainTransformation, domain: Domain, back: dict[Expr, Expr]
     return DomainTransformation(domain, new, values, origin)
 
 
-def _simplify_component(domain: Domain) -> DomainTransformation | None:
-    """The best transformation of one component; None where it has no points."""
-    outer = parameters(domain)
-    equations, others = _split(domain)
-    unfolded, divisions = unfold_divisions(equations, domain.variables, _intervals(domain))
-    ranges = {**domain.ranges, **{v: (as_expr(lo), as_expr(hi)) for v, (lo, hi) in divisions.ranges.items()}}
-    ranges |= {v: None for v in divisions.variables if v not in divisions.ranges}
-    every = [*domain.variables, *divisions.variables]
-    limits = _range_conditions(every, ranges)
-    best: tuple[tuple[int, ...], DomainTransformation] | None = None
-    solved = solutions([*unfolded, *divisions.equations], every)
-    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others])]
-    for order, (found, conditions) in enumerate(choices):
-        free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
-        free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
-        points = IntegerSet([*outer, *found.free], conditions, free_ranges)
-        if points.is_empty():
-            return None
-        box = surround(points, found.free, conditions, free_ranges, outer)
-        if box is None:
-            continue
-        box = _without_pinned(box, conditions)
-        values = _values(domain, found, box)
-        length = sum(len(text(e)) for e in values.values())
-        rank = (*box.volume(), box.shifted, length, order)
-        if best is None or rank < best[0]:
-            best = rank, _boxed(domain, found, box, values, conditions, outer, divisions.table)
-    if best is None and choices:
-        raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
-    return best[1] if best is not None else None
-
-
-def _with_pinned(found: Solution, conditions: Sequence[Expr]) -> list[tuple[Solution, list[Expr]]]:
-    """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
-    choices = [(found, _transformed(found, conditions))]
-    for first in dict(pins(found.free, _forms(choices[0][1]))).items():
-        fewer = found.assigned(*first)
-        left = _transformed(fewer, conditions)
-        while (pin := pinned(fewer.free, _forms(left))) is not None:
-            fewer = fewer.assigned(*pin)
-            left = _transformed(fewer, conditions)
-        choices.append((fewer, left))
-    return choices
-
-
-def _without_pinned(box: Box, conditions: Sequence[Expr]) -> Box:
-    """``box`` without the axes that ``conditions``, those of the variables that it surrounds, leave one value."""
-    while True:
-        inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
-        limits = [form for axis in box.axes for form in (Linear({axis: 1}), linear(axis.hi - 1 - axis))]
-        pin = pinned(box.axes, [*_forms(substitute(c, inside) for c in conditions), *limits])
-        if pin is None:
-            return box
-        box = box.assigned(*pin)
-
-
-def _forms(conditions: Iterable[Expr]) -> list[Linear]:
-    return [form for c in conditions for form in nonnegative_forms(c)]
-
-
-def _intervals(domain: Domain) -> dict[Expr, tuple[int, int]]:
-    """Least and greatest values of the variables whose ranges are known now."""
-    found: dict[Expr, tuple[int, int]] = {}
-    for variable, own in all_ranges(domain):
-        ends = None if own is None else [normal(as_expr(end)) for end in own]
-        if ends is not None and all(isinstance(end, Const) for end in ends):
-            found[variable] = int(ends[0]), int(ends[1]) - 1
-    return found
-
-
-def _values(domain: Domain, found: Solution, box: Box) -> dict[Expr, Expr]:
-    """Each variable of the domain in terms of the axes of the box."""
-    inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
-    return {v: normal(substitute(from_linear(found.values[v]), inside)) for v in domain.variables}
-
-
-def _boxed(
-    domain: Domain,
-    found: Solution,
-    box: Box,
-    values: Mapping[Expr, Expr],
-    conditions: Sequence[Expr],
-    outer: Sequence[Expr],
-    divisions: Mapping[Expr, Linear],
-) -> DomainTransformation:
-    inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
-    remaining = prune(
-        [tidy(substitute(c, inside)) for c in conditions], [*outer, *box.axes], _only(outer, domain.ranges)
-    )
-    back: dict[Expr, Expr] = {}
-    for axis in box.axes:
-        form = box.origin[axis]
-        for variable in found.free:
-            if variable in form.terms:
-                form = form.without(variable) + found.origin[variable] * form.terms[variable]
-        back[axis] = _resolve_divisions(form, divisions)
-    ranges: dict[Expr, Range | None] = {axis: (axis.lo, axis.hi) for axis in box.axes}
-    return DomainTransformation(domain, Domain(box.axes, remaining, ranges), values, back)
-
-
-def _only(axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> dict[Expr, Range | None]:
-    return {a: ranges[a] for a in axes if a in ranges}
-
-
-def _resolve_divisions(form: Linear, table: Mapping[Expr, Linear]) -> Expr:
-    """``form`` with the variables that stood for ``//`` and ``%`` written as those again."""
-    expr = from_linear(form)
-    back: dict[Expr, Expr] = {next(iter(value.terms)): atom for atom, value in table.items()}
-    while any(node in back for node in postorder(expr)):
-        expr = substitute(expr, back)
-    return expr
-
-
 def _identity(domain: Domain) -> DomainTransformation:
     """Nothing to solve; variables with a single value take it."""
     single: dict[Expr, Expr] = {}
@@ -334,38 +224,3 @@ def _identity(domain: Domain) -> DomainTransformation:
 def _nothing(domain: Domain) -> DomainTransformation:
     zero = {v: as_expr(0) for v in domain.variables}
     return DomainTransformation(domain, Domain([], [FALSE]), zero, {})
-
-
-def _split(domain: Domain) -> tuple[list[Linear], list[Expr]]:
-    """The equations that mention a variable, as forms that are zero, and the other conditions."""
-    equations, others = [], []
-    for condition in domain.conditions:
-        form = _equation(condition, domain.variables)
-        if form is None:
-            others.append(condition)
-        else:
-            equations.append(form)
-    return equations, others
-
-
-def _equation(condition: Expr, variables: Sequence[Expr]) -> Linear | None:
-    if not (isinstance(condition, Call) and condition.op is EQUAL and mentions(condition, variables)):
-        return None
-    return difference(condition)
-
-
-def _range_conditions(variables: Iterable[Expr], ranges: Mapping[Expr, Range | None]) -> list[Expr]:
-    found: list[Expr] = []
-    for v in variables:
-        own = ranges.get(v, (v.lo, v.hi) if isinstance(v, Axis) else None)
-        if own is not None:
-            found += [as_expr(own[0]) <= v, v < own[1]]
-    return found
-
-
-def _transformed(found: Solution, conditions: Sequence[Expr]) -> list[Expr]:
-    """``conditions`` and the solution's guards in terms of the free variables."""
-    table = {v: from_linear(form) for v, form in found.values.items()}
-    guards = [call(EQUAL, from_linear(g), 0) for g in found.guards]
-    flat = [part for c in [*guards, *(substitute(c, table) for c in conditions)] for part in conjuncts(c)]
-    return [tidy(c) for c in dict.fromkeys(flat)]

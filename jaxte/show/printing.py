@@ -23,8 +23,9 @@ from jaxte.show.notation import (
     writer_for,
 )
 from jaxte.show.tex import Latex
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 ROWS = 40  # definitions shown at most
 

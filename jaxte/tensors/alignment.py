@@ -13,7 +13,8 @@ from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import linear_or_none
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 Dimension = tuple[Tensor, int]
 """A tensor and the position of one of its dimensions."""

@@ -14,13 +14,15 @@ from jaxte.lang.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear
-from jaxte.sets.domain import find_violation, is_decidable
+from jaxte.sets.domain import find_violation
 from jaxte.sets.intervals import surely_inside
+from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
+from jaxte.tensors.bodies import axis_names, check_result, evaluated
 from jaxte.tensors.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
 from jaxte.tensors.shapes import check_shape
 from jaxte.tensors.symbolic_turns import without_turns
-from jaxte.tensors.tensor import Compute, axis_names, check_result, evaluated, new_axes
+from jaxte.tensors.tensor import Compute, new_axes
 
 _OPEN_CHOICE = (
     f"a choice in an index has to follow from the position along one axis of fixed extent, with at most {MOST_PARTS} changes; "

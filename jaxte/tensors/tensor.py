@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,7 +14,6 @@ from jaxte.lang.errors import (
     DefinitionError,
     DtypeError,
     IndexExpressionError,
-    JaxteError,
     ShapeError,
     TruthValueError,
 )
@@ -201,20 +199,6 @@ class Extern(Tensor):
         return self._inputs
 
 
-def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
-    """Names for the axes: those of the parameters of ``fn``."""
-    parameters = list(inspect.signature(fn).parameters.values())
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if len(required) > count or (len(named) < count and not variadic):
-        raise DefinitionError(
-            f"the body takes {len(named)} axes ({', '.join(named)}), but the shape has {count}; "
-            "give the function one parameter for each axis, or *axes"
-        )
-    return (named + [f"i{n}" for n in range(len(named), count)])[:count]
-
-
 def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
     """Output axes over ``shape``."""
     return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
@@ -341,64 +325,3 @@ def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
     for axis, extent in zip(trailing, tensor.shape, strict=True):
         own.append(as_expr(0) if same_extent(extent, 1) and axis.hi is not as_expr(1) else axis)
     return Read(tensor, own)
-
-
-def topological_order(
-    tensors: Iterable[Tensor], sources: Callable[[Tensor], Sequence[Tensor]] | None = None
-) -> list[Tensor]:
-    """Every tensor that ``tensors`` need, each after its ``sources``, by default its inputs, in a fixed order."""
-    done: dict[Tensor, None] = {}
-    stack: list[tuple[Tensor, bool]] = [(t, False) for t in reversed(list(tensors))]
-    entered: set[Tensor] = set()
-    while stack:
-        tensor, ready = stack.pop()
-        if ready:
-            done[tensor] = None
-        elif tensor not in entered:
-            entered.add(tensor)
-            stack.append((tensor, True))
-            own = tensor.inputs if sources is None else sources(tensor)
-            stack.extend((t, False) for t in reversed(own))
-    return list(done)
-
-
-def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What ``fn``, which the user wrote, returns for Tensors or axes."""
-    try:
-        return fn(*args, **kwargs)
-    except JaxteError:
-        raise
-    except IndexError as error:
-        if not str(error).startswith("only integers, slices"):
-            raise
-        raise DefinitionError(
-            "an array of JAX is read at an index of a definition, which has no value yet; arrays that a definition reads, traced ones too, "
-            f"are arguments of its te.function, or te.placeholder in a graph; numbers that are known are te.constant. JAX says: {error}"
-        ) from error
-    except (TypeError, ValueError) as error:
-        if "<class 'jaxte." not in str(error):
-            raise
-        raise DefinitionError(
-            "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which "
-            "have the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole "
-            f"tensors, te.extern for any other function of arrays. JAX says: {error}"
-        ) from error
-
-
-def check_result(value: Any, name: str) -> Expr:
-    """What a body returned, as an expression, or an error that says what it should be."""
-    if value is None:
-        raise DefinitionError(f"the body of {name} returns nothing; return the expression of one element")
-    if isinstance(value, (Expr, bool, int, float, complex)):
-        return as_expr(value)
-    if isinstance(value, Tensor):
-        raise DefinitionError(
-            f"the body of {name} returns the whole tensor {value.name}; return one element of it, "
-            f"as in {value.name}[{', '.join('ijklmn'[: value.ndim]) or '()'}]"
-        )
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return as_expr(value)
-    raise DefinitionError(
-        f"the body of {name} returns a {type(value).__name__}; return one scalar expression (or a tuple of "
-        "them for several tensors); arrays enter as te.placeholder"
-    )

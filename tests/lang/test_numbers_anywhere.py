@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.tensor import Placeholder, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder
 
 
 class Choice(enum.IntEnum):

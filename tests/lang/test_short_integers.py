@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.tensor import Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 ROWS = 300

@@ -15,8 +15,9 @@ from jaxte.lang.expr import TRUE, Axis, Reduce
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions
 from jaxte.tensors.compute import compute
+from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
-from jaxte.tensors.reductions import argmax, argmin, comm_reducer, reduce_axis
+from jaxte.tensors.reductions import argmax, argmin, reduce_axis
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 total = reductions.sum

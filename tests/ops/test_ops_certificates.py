@@ -14,7 +14,7 @@ from jaxte.autodiff.graph.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 from tests.ops.test_ops import COMPILED
 from tests.ops_registry import CASES, Case
 

@@ -12,7 +12,8 @@ import pytest
 import jaxte as te
 from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned
-from jaxte.tensors.tensor import Compute, Placeholder, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder
 from tests.agreement import QUICK
 from tests.points import points_of
 

@@ -12,7 +12,7 @@ import pytest
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.lines import Line
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 
 N = 40
 Build = Callable[[te.Tensor], te.Tensor]

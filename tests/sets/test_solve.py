@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
-from jaxte.sets.domain import evaluate_index
 from jaxte.sets.solve import (
     simplify_domain,
     solve_linear_equations,
     solve_linear_inequalities,
 )
 from jaxte.sets.transformation import Domain, DomainTransformation
+from jaxte.sets.values import evaluate_index
 
 coefficients = st.integers(-4, 4)
 

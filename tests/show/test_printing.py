@@ -14,8 +14,9 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors.compute import compute
+from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
-from jaxte.tensors.reductions import argmax, comm_reducer, prod, reduce_axis
+from jaxte.tensors.reductions import argmax, prod, reduce_axis
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import sum as te_sum
 from jaxte.tensors.tensor import Compute

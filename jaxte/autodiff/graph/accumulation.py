@@ -18,8 +18,9 @@ from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import among, identical
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 def accumulate(

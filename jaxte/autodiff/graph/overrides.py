@@ -11,8 +11,9 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import among, identical
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -8,9 +8,10 @@ from jaxte.autodiff.graph.forward import jvp_graph
 from jaxte.autodiff.graph.transpose import transposed
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Tensor, topological_order
+from jaxte.tensors.tensor import Tensor
 
 _REMEDY = "give both defgrad and defjvp"
 

@@ -44,9 +44,10 @@ from jaxte.lang.walk import reads_of, substitute
 from jaxte.meaning.interpret import interpret
 from jaxte.sets.affine import linear
 from jaxte.sets.conditions import prune
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_TERMS = 2000
 

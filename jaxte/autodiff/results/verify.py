@@ -18,8 +18,9 @@ from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, FeedError
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.tensor import Extern, Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Extern, Placeholder, Tensor
 
 _MOST_SHOWN = 8  # elements of an input in a report
 

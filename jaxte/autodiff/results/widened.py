@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.walk import rewrite, substitute
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
 def widened(tensors: Sequence[Tensor]) -> dict[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from jaxte.lang.scalar_table import TABLE, may_blow_up
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned_body
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -16,7 +16,8 @@ from jaxte.lang.operators import EQUAL, MOD, SELECT
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
 

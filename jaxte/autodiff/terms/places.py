@@ -20,7 +20,7 @@ from jaxte.lang.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MIN
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.reductions import builtin_reducer

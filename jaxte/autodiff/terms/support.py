@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, substitute
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
 _MOST_TERMS = 8

@@ -22,8 +22,9 @@ from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.elimination import mentions
+from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.reductions import builtin_reducer

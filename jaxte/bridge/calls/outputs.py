@@ -13,7 +13,8 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr
 from jaxte.lang.text import text
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from jaxte.bridge.primitive.program import Program, program
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
 from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 if TYPE_CHECKING:
     from jax.experimental.sparse import BCOO

@@ -16,7 +16,8 @@ from jaxte.bridge.primitive.program import Program, program
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DifferentiationError, FeedError
 from jaxte.lower.code.identifiers import Names
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 INTERMEDIATES = "intermediates"
 

@@ -18,7 +18,8 @@ from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 @wants_arguments

@@ -19,8 +19,9 @@ from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.residuals import saved_tensors, sizes_of
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.tensor import Extern, Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Extern, Placeholder, Tensor
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.facts import companions
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 
 Arrays = Mapping[Tensor, Any]
 _FEWEST, _MOST = 3, 50  # timed calls of each form

@@ -27,7 +27,8 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import tidy
-from jaxte.sets.domain import IntegerSet, evaluate_index
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.values import evaluate_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.affine_relation import Relation, exact_relation, lowest_terms, on_stand_ins, shown
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import linear
-from jaxte.sets.domain import IntegerSet, evaluate_index
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.values import evaluate_index
 
 _MOST_SAMPLES = 512
 

@@ -16,7 +16,8 @@ from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.match.product import Factor, may_be_infinite, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.reductions import builtin_reducer
 
 

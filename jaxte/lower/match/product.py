@@ -15,7 +15,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import depends_on, free_axes
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
 
 _MOST_FACTORS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 

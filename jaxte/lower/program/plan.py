@@ -54,7 +54,8 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
-from jaxte.tensors.tensor import Compute, Extern, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _RULES = Rules(select=select_value, reduce=reduce_value, gather=gather_value, total=chained)
 _LONGEST_FORMULA = 600

@@ -17,7 +17,8 @@ from jaxte.lower.forms.data.permuted_rows import inverse_wanted
 from jaxte.lower.program.operations import sum_text
 from jaxte.lower.program.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 
 def saved_tensors(

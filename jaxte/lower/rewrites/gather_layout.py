@@ -13,7 +13,8 @@ from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.work import points
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _VECTOR = 8  # elements read in whole from which on rows are worth having
 

@@ -12,9 +12,10 @@ from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.reductions import reduce_axis
-from jaxte.tensors.tensor import Placeholder, Tensor, topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 from tests.numeric import numeric_adjoint
 
 CASES = {}

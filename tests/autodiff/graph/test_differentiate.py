@@ -7,7 +7,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.identity import among
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 
 
 def x(*shape: int, name: str = "X") -> te.Placeholder:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.tensor import Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Tensor
 
 SCATTER = re.compile(r"\.at\[|scatter|segment_sum")
 GATHER = re.compile(r"jnp\.take|\.at\[|\[jnp\.|gather")

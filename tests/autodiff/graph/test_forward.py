@@ -9,7 +9,8 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.identity import among
-from jaxte.tensors.tensor import Placeholder, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder
 from tests.autodiff.graph.test_adjoint_values import CASES
 
 

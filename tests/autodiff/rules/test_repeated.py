@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.tensor import Compute, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK
 from tests.points import excess
 

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.identity import among
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 
 W = te.placeholder((3, 4), name="W")
 X = te.placeholder((5, 4), name="X")

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.tensors.tensor import Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Tensor
 from tests.agreement import pulled
 
 BLOCKS, SLICES = "block-skew", "shifted products"

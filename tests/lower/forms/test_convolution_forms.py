@@ -14,7 +14,8 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.tensor import Placeholder, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder
 from tests.lowered import arrays_for, program_of
 
 FORMS = ("convolution", "convolution per group", "sums in one pass", "general")

@@ -8,7 +8,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.identity import among
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 
 SCATTERS = ("scatter-add", "sorted scatter-add", "one-hot product")
 

@@ -21,7 +21,8 @@ from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Stateme
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
-from jaxte.tensors.tensor import Compute, Tensor, topological_order
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import inputs_of, pullback_of
 from tests.choices import Seeded
 from tests.lowered import arrays_for, load_program

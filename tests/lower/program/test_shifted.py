@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.lower.program.padded_once import materialised, paddings
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 from tests.lowered import check, text_of
 
 X = te.placeholder((7, 9), name="X")

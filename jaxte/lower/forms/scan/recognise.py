@@ -36,7 +36,7 @@ from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
-from jaxte.sets.domain import is_decidable
+from jaxte.sets.isl_text import is_decidable
 
 _OPPOSITE = {
     "less": "greater_equal",

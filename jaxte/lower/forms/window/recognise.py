@@ -41,7 +41,8 @@ from jaxte.lower.match.index_terms import Form, components, forms_of, is_injecti
 from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import IntegerSet, is_decidable
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""Index expressions and conditions in the syntax of isl, and whether isl understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Symbol, Var
+from jaxte.lang.operators import NOT
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder
+from jaxte.sets.quasi_affine import index_of
+
+_COMPARE = {
+    "equal": ("=", "!="),
+    "not_equal": ("!=", "="),
+    "less": ("<", ">="),
+    "less_equal": ("<=", ">"),
+    "greater": (">", "<="),
+    "greater_equal": (">=", "<"),
+}
+EMPTY_TEXT, FULL_TEXT = "1 = 0", "0 = 0"
+
+
+@lru_cache(maxsize=1024)
+def is_decidable(condition: Expr) -> bool:
+    """Whether ``condition`` is free of data, so that isl knows exactly where it holds."""
+    return all(not isinstance(node, (Read, Symbol)) for node in postorder(condition)) and "?" not in _shape(
+        condition
+    )
+
+
+def _shape(condition: Expr) -> str:
+    """ "?" for a condition with parts that isl does not understand."""
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
+            stack.extend(node.args)
+        elif not isinstance(node, Const) and _comparison_text(node, {}, True) is None:
+            return "?"
+    return ""
+
+
+def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
+    """``expr`` in isl's syntax."""
+    memo: dict[Expr, str] = {}
+    index = index_of(expr)
+    for node in postorder(index):
+        memo[node] = _index_node_text(node, memo, names)
+    return memo[index]
+
+
+def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, str]) -> str:
+    match node:
+        case Axis() | Var():
+            if names and node not in names:  # of a reduction within the condition, which is data then
+                raise IndexExpressionError(f"`{text(node)}` is no variable here")
+            return names.get(node, "0")
+        case Const(int() as value):
+            return f"({int(value)})" if value < 0 else str(int(value))
+        case Call(op, args) if node.dtype != "bool":  # of which the sum is no sum of integers
+            parts = [memo[a] for a in args]
+            match op.name:
+                case "add" | "subtract":
+                    return f"({parts[0]} {'+' if op.name == 'add' else '-'} {parts[1]})"
+                case "negative":
+                    return f"(0 - {parts[0]})"
+                case "multiply" if isinstance(args[0], Const):
+                    return f"({int(args[0].value)}*{parts[1]})"  # type: ignore[arg-type]
+                case "multiply" if isinstance(args[1], Const):
+                    return f"({int(args[1].value)}*{parts[0]})"  # type: ignore[arg-type]
+                case "floor_divide" if isinstance(args[1], Const):
+                    return f"floor({parts[0]} / {args[1].value})"
+                case "mod" if isinstance(args[1], Const):
+                    return f"({parts[0]} mod {args[1].value})"
+                case "minimum" | "maximum":
+                    return f"{op.name[:3]}({parts[0]}, {parts[1]})"
+                case "cast":
+                    return parts[0]
+    raise IndexExpressionError(f"`{text(node)}` is not affine in axes and sizes")
+
+
+def condition_text(condition: Expr, names: Mapping[Expr, str]) -> str:
+    """``condition`` in isl's syntax; parts that depend on data are taken to hold, negated or not."""
+    memo: dict[tuple[Expr, bool], str] = {}
+    stack = [(condition, True)]
+    while stack:
+        node, positive = stack[-1]
+        if (node, positive) in memo:
+            stack.pop()
+            continue
+        if isinstance(node, Call) and node.op.name in ("logical_and", "logical_or", "logical_not"):
+            inner = [(a, positive != (node.op is NOT)) for a in node.args]
+            missing = [key for key in inner if key not in memo]
+            if missing:
+                stack.extend(missing)
+                continue
+            parts = [memo[key] for key in inner]
+            if node.op is NOT:
+                memo[node, positive] = parts[0]
+            else:
+                word = "and" if (node.op.name == "logical_and") == positive else "or"
+                memo[node, positive] = f"({parts[0]} {word} {parts[1]})"
+        elif isinstance(node, Const):
+            memo[node, positive] = FULL_TEXT if bool(node.value) == positive else EMPTY_TEXT
+        else:
+            memo[node, positive] = _comparison_text(node, names, positive) or FULL_TEXT
+        stack.pop()
+    return memo[condition, True]
+
+
+def _comparison_text(node: Expr, names: Mapping[Expr, str], positive: bool) -> str | None:
+    if not (isinstance(node, Call) and node.op.name in _COMPARE):
+        return None
+    try:
+        left, right = (index_text(a, names) for a in node.args)
+    except IndexExpressionError:
+        return None
+    return f"{left} {_COMPARE[node.op.name][0 if positive else 1]} {right}"

@@ -1,0 +1,167 @@
+"""The smallest box around the points of a domain none of whose variables stand alone: equations solved, ranges deskewed, implied conditions dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr, call, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL
+from jaxte.lang.text import text
+from jaxte.lang.walk import postorder, substitute
+from jaxte.sets.affine import Linear, difference, from_linear, linear, normal
+from jaxte.sets.conditions import nonnegative_forms, prune, tidy
+from jaxte.sets.deskew import Box, surround
+from jaxte.sets.domain import IntegerSet, Range
+from jaxte.sets.elimination import Solution, mentions, solutions, unfold_divisions
+from jaxte.sets.pinned import pinned, pins
+from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
+
+
+def smallest_box(domain: Domain) -> DomainTransformation | None:
+    """The best transformation of one component; None where it has no points."""
+    outer = parameters(domain)
+    equations, others = split(domain)
+    unfolded, divisions = unfold_divisions(equations, domain.variables, intervals(domain))
+    ranges = {**domain.ranges, **{v: (as_expr(lo), as_expr(hi)) for v, (lo, hi) in divisions.ranges.items()}}
+    ranges |= {v: None for v in divisions.variables if v not in divisions.ranges}
+    every = [*domain.variables, *divisions.variables]
+    limits = range_conditions(every, ranges)
+    best: tuple[tuple[int, ...], DomainTransformation] | None = None
+    solved = solutions([*unfolded, *divisions.equations], every)
+    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others])]
+    for order, (found, conditions) in enumerate(choices):
+        free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
+        free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
+        points = IntegerSet([*outer, *found.free], conditions, free_ranges)
+        if points.is_empty():
+            return None
+        box = surround(points, found.free, conditions, free_ranges, outer)
+        if box is None:
+            continue
+        box = _without_pinned(box, conditions)
+        values = _values(domain, found, box)
+        length = sum(len(text(e)) for e in values.values())
+        rank = (*box.volume(), box.shifted, length, order)
+        if best is None or rank < best[0]:
+            best = rank, _boxed(domain, found, box, values, conditions, outer, divisions.table)
+    if best is None and choices:
+        raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
+    return best[1] if best is not None else None
+
+
+def _with_pinned(found: Solution, conditions: Sequence[Expr]) -> list[tuple[Solution, list[Expr]]]:
+    """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
+    choices = [(found, transformed(found, conditions))]
+    for first in dict(pins(found.free, _forms(choices[0][1]))).items():
+        fewer = found.assigned(*first)
+        left = transformed(fewer, conditions)
+        while (pin := pinned(fewer.free, _forms(left))) is not None:
+            fewer = fewer.assigned(*pin)
+            left = transformed(fewer, conditions)
+        choices.append((fewer, left))
+    return choices
+
+
+def _without_pinned(box: Box, conditions: Sequence[Expr]) -> Box:
+    """``box`` without the axes that ``conditions``, those of the variables that it surrounds, leave one value."""
+    while True:
+        inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
+        limits = [form for axis in box.axes for form in (Linear({axis: 1}), linear(axis.hi - 1 - axis))]
+        pin = pinned(box.axes, [*_forms(substitute(c, inside) for c in conditions), *limits])
+        if pin is None:
+            return box
+        box = box.assigned(*pin)
+
+
+def _forms(conditions: Iterable[Expr]) -> list[Linear]:
+    return [form for c in conditions for form in nonnegative_forms(c)]
+
+
+def intervals(domain: Domain) -> dict[Expr, tuple[int, int]]:
+    """Least and greatest values of the variables whose ranges are known now."""
+    found: dict[Expr, tuple[int, int]] = {}
+    for variable, own in all_ranges(domain):
+        ends = None if own is None else [normal(as_expr(end)) for end in own]
+        if ends is not None and all(isinstance(end, Const) for end in ends):
+            found[variable] = int(ends[0]), int(ends[1]) - 1
+    return found
+
+
+def _values(domain: Domain, found: Solution, box: Box) -> dict[Expr, Expr]:
+    """Each variable of the domain in terms of the axes of the box."""
+    inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
+    return {v: normal(substitute(from_linear(found.values[v]), inside)) for v in domain.variables}
+
+
+def _boxed(
+    domain: Domain,
+    found: Solution,
+    box: Box,
+    values: Mapping[Expr, Expr],
+    conditions: Sequence[Expr],
+    outer: Sequence[Expr],
+    divisions: Mapping[Expr, Linear],
+) -> DomainTransformation:
+    inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
+    remaining = prune(
+        [tidy(substitute(c, inside)) for c in conditions], [*outer, *box.axes], _only(outer, domain.ranges)
+    )
+    back: dict[Expr, Expr] = {}
+    for axis in box.axes:
+        form = box.origin[axis]
+        for variable in found.free:
+            if variable in form.terms:
+                form = form.without(variable) + found.origin[variable] * form.terms[variable]
+        back[axis] = resolve_divisions(form, divisions)
+    ranges: dict[Expr, Range | None] = {axis: (axis.lo, axis.hi) for axis in box.axes}
+    return DomainTransformation(domain, Domain(box.axes, remaining, ranges), values, back)
+
+
+def _only(axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> dict[Expr, Range | None]:
+    return {a: ranges[a] for a in axes if a in ranges}
+
+
+def resolve_divisions(form: Linear, table: Mapping[Expr, Linear]) -> Expr:
+    """``form`` with the variables that stood for ``//`` and ``%`` written as those again."""
+    expr = from_linear(form)
+    back: dict[Expr, Expr] = {next(iter(value.terms)): atom for atom, value in table.items()}
+    while any(node in back for node in postorder(expr)):
+        expr = substitute(expr, back)
+    return expr
+
+
+def split(domain: Domain) -> tuple[list[Linear], list[Expr]]:
+    """The equations that mention a variable, as forms that are zero, and the other conditions."""
+    equations, others = [], []
+    for condition in domain.conditions:
+        form = _equation(condition, domain.variables)
+        if form is None:
+            others.append(condition)
+        else:
+            equations.append(form)
+    return equations, others
+
+
+def _equation(condition: Expr, variables: Sequence[Expr]) -> Linear | None:
+    if not (isinstance(condition, Call) and condition.op is EQUAL and mentions(condition, variables)):
+        return None
+    return difference(condition)
+
+
+def range_conditions(variables: Iterable[Expr], ranges: Mapping[Expr, Range | None]) -> list[Expr]:
+    found: list[Expr] = []
+    for v in variables:
+        own = ranges.get(v, (v.lo, v.hi) if isinstance(v, Axis) else None)
+        if own is not None:
+            found += [as_expr(own[0]) <= v, v < own[1]]
+    return found
+
+
+def transformed(found: Solution, conditions: Sequence[Expr]) -> list[Expr]:
+    """``conditions`` and the solution's guards in terms of the free variables."""
+    table = {v: from_linear(form) for v, form in found.values.items()}
+    guards = [call(EQUAL, from_linear(g), 0) for g in found.guards]
+    flat = [part for c in [*guards, *(substitute(c, table) for c in conditions)] for part in conjuncts(c)]
+    return [tidy(c) for c in dict.fromkeys(flat)]
