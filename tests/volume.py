@@ -36,6 +36,7 @@ from tests.test_random_forms import check_forms
 
 SECONDS = 90  # of the processor's time: more is a defect too
 BATCH = 250  # programs of one process, which never gives back what XLA compiled
+QUICK_XLA = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 STAGES: tuple[dict[str, Any], ...] = (
     {"stages": (1, 1), "kinds": "bodies"},
     {"stages": (1, 2)},
@@ -193,6 +194,12 @@ def commit() -> str:
     return subprocess.run(described, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
+def _compile_quickly() -> None:
+    """For the processes of batches: what XLA makes of a program of a few hundred elements is not the question, and was most of the time."""
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    os.environ.setdefault("XLA_FLAGS", QUICK_XLA)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("count", type=int, nargs="?", default=1000)
@@ -209,6 +216,8 @@ def main() -> None:
             print(again, flush=True)
             print(KINDS[options.kind][0](again, options.replay))
         return
+    if options.kind.startswith("raised"):
+        _compile_quickly()
     options.file.parent.mkdir(parents=True, exist_ok=True)
     run = Run(options.kind, options.file, commit(), int(time.time()))
     run.all(range(options.start, options.start + options.count), options.workers, options.again)
