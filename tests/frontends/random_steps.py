@@ -197,6 +197,7 @@ def _convolution(own: np.random.Generator, x: Array, values: list[Array]) -> Arr
     kernel = values[1][: int(own.integers(1, 4)), : int(own.integers(1, 3))]
     strides, dilation, holes = ([int(n) for n in own.integers(1, 3, 2)] for _ in range(3))
     padding = [(int(a), int(b)) for a, b in own.integers(-1, 3, (2, 2))]
+    padding = [(a, b) if n > 2 else (abs(a), abs(b)) for (a, b), n in zip(padding, x.shape, strict=True)]
     if own.integers(2) and min(x.shape) >= 3:
         return jax.scipy.signal.convolve2d(x, kernel, ("full", "same", "valid")[own.integers(3)])
     groups = 2 if own.integers(2) else 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -39,12 +40,26 @@ def rolled(u: Any, matrix: Any) -> Any:
     return jnp.roll(u, 1)
 
 
+def kernel(u: Any) -> Any:
+    shifted = [jnp.roll(u, (i, j), (0, 1)) for i in range(-2, 3) for j in range(-2, 3)]
+    return sum(jnp.exp(-((u - v) ** 2)) * v for v in shifted)
+
+
+def shifted_distances(u: Any) -> Any:
+    return jnp.stack([jnp.sum(jnp.abs(u - jnp.roll(u, d, 1)), -1) for d in range(8)], -1)
+
+
 SMALL, LARGE = (64, 3), (1024, 3)
 RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "pairs that are read twice": (forces, SMALL),
     "many pairs": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), LARGE),
     "stencils between repeated ends": (neumann, (64, 64)),
     "windows and what repeats them": (pyramid, (64, 64)),
+    "the nearest of few centres": (lambda x: jnp.min(jnp.sum((x[:, None] - x[:8]) ** 2, -1), 1), LARGE),
+    "many reads, dear functions": (kernel, (64, 64)),
+    "short sums between shifts": (shifted_distances, (64, 64, 3)),
+    "the last rows of a product": (lambda x: (x @ x.T)[-4:], (64, 64)),
+    "a product with a known matrix of few numbers": (lambda x: (np.eye(64) - np.eye(64, k=1)) @ x, (64, 64)),
     "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
 }
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
@@ -54,6 +69,8 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
     "repeated elements": (lambda u: jnp.repeat(u, 2, 0), (64, 64)),
     "products of matrices": (lambda u: u @ u.T, (64, 64)),
+    "most of a product": (lambda u: (u @ u.T)[8:], (64, 64)),
+    "a product with a known matrix of many numbers": (lambda x: np.tri(64) @ x, (64, 64)),
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxte.frontends.jaxpr import rules
 from jaxte.frontends.jaxpr.constants import positions_in
 from jaxte.frontends.jaxpr.overrides import blocked, by_tangent, tangent_jaxpr
+from jaxte.frontends.jaxpr.parts import is_diagonal, part_of_product
 from jaxte.frontends.jaxpr.steps import OWN_DERIVATIVES, Slot, Step, flat, known_array, needed, slot_of
 from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
@@ -117,6 +118,8 @@ class Builder:
         except Unraised as error:
             raise Refused(step, str(error)) from None
         for slot, value in zip(step.outputs, made if isinstance(made, list) else [made], strict=True):
+            part = part_of_product(value.body, value.shape)
+            value = value if part is None else Value(value.shape, value.dtype, value.label, value.axes, part)
             self.settle(slot, value)
             self.values[slot] = value
 
@@ -200,9 +203,9 @@ class Builder:
             case Reads.PRODUCT:
                 composed = False
             case Reads.REDUCE:
-                composed = (value.kind is Kind.VIEW and isinstance(value.body, Read)) or (
-                    (value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted
-                )
+                composed = (
+                    value.kind is Kind.VIEW and (isinstance(value.body, Read) or is_diagonal(value.body))
+                ) or ((value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted)
             case _:
                 composed = not shifted or self._reads_linearly(step)
         if not composed or _size(value.body) > _LONGEST:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
+from jaxte.frontends.jaxpr.banded import banded_operand
+from jaxte.frontends.jaxpr.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.steps import Slot, Step
 from jaxte.lang.dtypes import is_float
 
@@ -12,7 +14,12 @@ _SMALLEST = 1024  # elements below which nothing is to be gained
 _MOST_FUSED = (
     8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
 )
+_MANY_READS = (
+    16  # of an element by one stencil, from which on its transposes cost more than functions that are dear
+)
+_SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
+_FEW_CENTRES = 16
 _MANY = 1 << 21  # pairs that JAX should rather not hold
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
 _EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
@@ -60,7 +67,9 @@ _POSITIONS = {"gather": 1, "scatter": 1, "scatter-add": 1, "scatter-mul": 1}
 
 def keeps(step: Step) -> str:
     """Why a step that has a rule stays as it is; empty where it need not."""
-    if step.name == "dot_general" and not any(_is_framed(s) or _is_small(s) for s in step.inputs):
+    if step.name == "dot_general" and not (
+        any(_is_framed(s) or _is_small(s) for s in step.inputs) or _is_part(step) or _is_banded(step)
+    ):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
         return "a dense convolution, which XLA and its own derivative do well"
@@ -92,19 +101,24 @@ def strong(step: Step) -> str:
     if step.name == "conv_general_dilated":
         return _slow_convolution(step)
     if step.name == "dot_general":
-        framed = any(map(_is_framed, step.inputs))
-        return "a product with overlapping parts of an array: a banded product" if framed else ""
+        if any(map(_is_framed, step.inputs)):
+            return "a product with overlapping parts of an array: a banded product"
+        if _is_banded(step):
+            return "a product with a known matrix of few numbers in each row, which is a few taps"
+        return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
 
 def reduces(step: Step) -> bool:
-    """Whether ``step`` is a reduction to more than one number."""
+    """Whether ``step`` is a reduction to more than one number, and not one along a diagonal."""
     return (
-        step.name.startswith(("reduce_", "arg"))
+        not sums_diagonal(step)
+        and step.name.startswith(("reduce_", "arg"))
         and not step.name.startswith("reduce_window")
         and step.outputs[0].shape != ()
+        and _elements(step.inputs[0]) > _SHORT * _elements(step.outputs[0])
     )
 
 
@@ -119,10 +133,10 @@ def worth(steps: Sequence[Step]) -> bool:
     if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
     if any(is_pairwise(s) for s in steps):
-        return not any(s.name in _EXTREMA for s in steps)
+        return not any(s.name in _EXTREMA and not _chooses_of_few(s) for s in steps)
     found = levels(steps)
     dear = sum(s.name in _DEAR for s in steps)
-    if len(found) == 1 and 3 * dear >= sum(found):
+    if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
         return False
     return prod(found) >= _MOST_FUSED
 
@@ -145,6 +159,15 @@ def levels(steps: Sequence[Step]) -> list[int]:
             read.add(step)
             read.update(s for s in step.inputs if any(not gain_of(r) for r in s.readers))
     return [len(found) for found in shifts.values()]
+
+
+def _is_part(step: Step) -> bool:
+    """Whether a matrix product is read in part only, so that this part is all that is computed."""
+    return prod(step.outputs[0].shape) >= _SMALLEST and is_read_in_part(step)
+
+
+def _is_banded(step: Step) -> bool:
+    return max(map(_elements, step.outputs)) >= _SMALLEST and banded_operand(step) is not None
 
 
 def _differentiated(step: Step) -> bool:
@@ -176,10 +199,29 @@ def is_pairwise(step: Step) -> bool:
     if step.name != "sub" or not _differentiated(step) or _elements(out) < _SMALLEST:
         return False
     readers = list(dict.fromkeys(out.readers))
-    if any(r.name not in _SMOOTH for r in readers) or (len(readers) < 2 and _elements(out) < _MANY):
+    if any(r.name not in _SMOOTH for r in readers):
+        return False
+    if len(readers) < 2 and _elements(out) < _MANY and not _has_nearest_of_few(out):
         return False
     sources = [_elements(_before_broadcast(slot)) for slot in step.inputs]
     return all(4 * s <= _elements(step.outputs[0]) and s > 1 for s in sources)
+
+
+def _has_nearest_of_few(slot: Slot) -> bool:
+    """Whether what is made of ``slot`` are squared distances, of which the least or the largest of a few is taken."""
+    while len(slot.readers) == 1:
+        (step,) = slot.readers
+        if step.name in _EXTREMA:
+            return _chooses_of_few(step)
+        if step.name not in _SMOOTH and step.name != "reduce_sum":
+            return False
+        (slot,) = step.outputs
+    return False
+
+
+def _chooses_of_few(step: Step) -> bool:
+    """Whether an extremum is that of a few elements, which are found again by comparing at little cost."""
+    return _elements(step.inputs[0]) <= _FEW_CENTRES * _elements(step.outputs[0])
 
 
 def _before_broadcast(slot: Slot) -> Slot:

@@ -81,6 +81,10 @@ def _select(p: Any, which: Any, *cases: Any) -> Any:
     )
 
 
+def _reduced(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda p, x: fn(x, axis=tuple(p["axes"]))
+
+
 def _convert(p: Any, x: Any) -> Any:
     dtype = np.dtype(p["new_dtype"])
     if x.dtype.kind == "f" and dtype.kind in "iu" and not np.all(np.abs(x) < 2**31):
@@ -109,12 +113,24 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "rem": _rem,
     "copy": lambda p, x: x,
     "stop_gradient": lambda p, x: x,
+    "reduce_sum": _reduced(np.sum),
+    "reduce_prod": _reduced(np.prod),
+    "reduce_max": _reduced(np.max),
+    "reduce_min": _reduced(np.min),
     "clamp": _elementwise(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     "integer_pow": lambda p, x: x ** p["y"] if p["y"] >= 0 else 1 / x ** -p["y"],
     **{
         name: _elementwise(getattr(np, function))
         for name, function in {
-            **dict(add="add", sub="subtract", mul="multiply", neg="negative", sign="sign", abs="abs"),
+            **dict(
+                add="add",
+                sub="subtract",
+                mul="multiply",
+                neg="negative",
+                sign="sign",
+                abs="abs",
+                square="square",
+            ),
             **dict(floor="floor", ceil="ceil", max="maximum", min="minimum", sqrt="sqrt", exp="exp"),
             **dict(eq="equal", ne="not_equal", lt="less", le="less_equal", gt="greater", ge="greater_equal"),
             **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "invert"},

@@ -17,6 +17,7 @@ from jaxte.frontends.jaxpr.table import RULES, Reads
 GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 # steps whose derivative is not that of what they compute
 OWN_DERIVATIVES = frozenset({"custom_jvp_call", "stop_gradient"})
+_KERNELS = ("mosaic",)
 _LINEAR_READS = (Reads.LINEAR, Reads.VIEW, Reads.WINDOW, Reads.PRODUCT, Reads.REDUCE)
 
 
@@ -116,8 +117,12 @@ def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
 def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step]:
     inputs = tuple(slot_of(a, slots) for a in eqn.invars)
     name = eqn.primitive.name
+    inner = None
     if name in GROUPS and may_open(eqn):
         inner = eqn.params[GROUPS[name]]
+    elif name == "cond" and (inner := _everywhere(eqn)) is not None:
+        inputs = inputs[1:]
+    if inner is not None:
         own = {
             v: Slot(v.aval, known_array(c)) for v, c in zip(inner.jaxpr.constvars, inner.consts, strict=True)
         }
@@ -128,6 +133,9 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
             slots[outer] = slot_of(result, own)
         return
     outputs = tuple(Slot(v.aval) for v in eqn.outvars)
+    if name == "platform_index":
+        slots[eqn.outvars[0]] = outputs[0]
+        return
     step = Step(eqn, inputs, outputs, label or name.replace("_p", ""))
     known = [slot.known for slot in inputs]
     values = [None] * len(outputs) if any(k is None for k in known) else folded(eqn, known)
@@ -143,6 +151,14 @@ def may_open(eqn: Any) -> bool:
         return False
     inner = eqn.params[GROUPS[eqn.primitive.name]]
     return hasattr(inner, "consts") and not eqn.effects
+
+
+def _everywhere(eqn: Any) -> Any:
+    """The branch of a ``lax.platform_dependent`` that all platforms take but the one that compiles Pallas kernels, as of ``jnp.diagonal``."""
+    platforms = eqn.params.get("branches_platforms")
+    if platforms is None or eqn.effects or set(platforms) != {_KERNELS, None}:
+        return None
+    return eqn.params["branches"][platforms.index(None)]
 
 
 def _is_plain_jit(params: Mapping[str, Any]) -> bool:

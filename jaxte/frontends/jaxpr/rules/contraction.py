@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from jaxte.frontends.jaxpr.banded import Band, along_rows, band_of
+from jaxte.frontends.jaxpr.positions import quotient
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
 from jaxte.frontends.jaxpr.rules.window import tap_position
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import TRUE, Expr, as_expr, call
+from jaxte.lang.expr import TRUE, Expr, Read, as_expr, call
+from jaxte.tensors.constants import constant
 
 
-@raises("dot_general", reads=Reads.PRODUCT, notation="`sum over k of x[i, k] * y[k, j]`")
+@raises(
+    "dot_general",
+    reads=Reads.PRODUCT,
+    notation="`sum over k of x[i, k] * y[k, j]`; a known band matrix is a few taps",
+)
 def _dot(site: Site, x: Value, y: Value) -> Value:
     (cx, cy), (bx, by) = site.params["dimension_numbers"]
     if not is_inexact(site.dtype) or x.dtype != site.dtype or y.dtype != site.dtype:
@@ -30,6 +39,37 @@ def _dot(site: Site, x: Value, y: Value) -> Value:
 
     if 0 in (*x.shape, *y.shape):
         raise Unraised("products of nothing")
+    if not bx and len(cx) == 1:
+        for n, (matrix, other, contracted, along) in enumerate(((x, y, cx[0], cy[0]), (y, x, cy[0], cx[0]))):
+            band = _band(matrix, contracted) if other.known is None else None
+            if band is not None:
+                return _banded(site, band, other, along, 0 if n == 0 else len(site.shape) - 1)
+    return site.define(element)
+
+
+def _band(matrix: Value, contracted: int) -> Band | None:
+    if matrix.known is None or matrix.ndim != 2:
+        return None
+    return band_of(along_rows(np.asarray(matrix.known), contracted))
+
+
+def _banded(site: Site, band: Band, x: Value, along: int, row: int) -> Value:
+    """Dimension ``along`` of ``x`` multiplied by a matrix with a band, whose rows are dimension ``row`` of the result."""
+    extent, count = x.shape[along], band.taps.shape[1]
+    weights = constant(band.taps, "band")
+
+    def element(*i: Any) -> Expr:
+        (tap,) = reduce_axes([count])
+        place = quotient(band.slope.numerator * as_expr(i[row]) + band.shift, band.slope.denominator) + tap
+        rest = iter((*i[:row], *i[row + 1 :]))
+        index = tuple(place if d == along else next(rest) for d in range(x.ndim))
+        product = call(ops.MULTIPLY, Read(weights, (as_expr(i[row]), tap)), x[index])
+        ends = band.starts[0], band.starts[-1] + count - 1
+        inside = call(ops.LESS_EQUAL, 0, place) if ends[0] < 0 else TRUE
+        if ends[1] >= extent:
+            inside = call(ops.AND, inside, call(ops.LESS, place, extent))
+        return reduced("sum", product, [tap], inside)
+
     return site.define(element)
 
 

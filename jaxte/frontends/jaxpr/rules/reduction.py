@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxte.frontends.jaxpr.parts import along_diagonal
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.value import Value, typed
 from jaxte.lang.dtypes import is_complex
@@ -47,7 +48,11 @@ def _reduce(site: Site, x: Value) -> Value:
         rest = iter(i)
         index = tuple(own[d] if d in own else next(rest) for d in range(x.ndim))
         trimmed = tuple(as_expr(0) if e == 1 else k for k, e in zip(index, x.shape, strict=True))
-        return reduced(name, typed(x[trimmed], site.dtype), [a for d, a in own.items() if x.shape[d] != 1])
+        over = [a for d, a in own.items() if x.shape[d] != 1]
+        what = typed(x[trimmed], site.dtype)
+        if name == "sum":
+            what, over = along_diagonal(what, over)
+        return reduced(name, what, over)
 
     if 0 in x.shape:
         raise Unraised("reductions over nothing")

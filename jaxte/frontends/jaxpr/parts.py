@@ -1,0 +1,163 @@
+"""Products of which only a part is read: a diagonal, a trace, the last row. Only that part is computed.
+
+JAX multiplies whole matrices for ``jnp.trace(a @ b)`` and ``(x @ w)[:, -1]``. In index notation the sum of the product is read at
+the positions that are asked for, ``sum over i, k of a[i, k] * b[k, i]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.jaxpr.positions import replaced
+from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.lang import operators as ops
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.walk import postorder
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.intervals import reach
+from jaxte.tensors.tensor import Compute, Tensor
+
+_LARGEST_SHARE = 0.25
+_VIEWS = ("transpose", "squeeze", "reshape", "copy")
+
+
+def is_read_in_part(step: Step) -> bool:
+    """Whether a quarter of what ``step`` makes is read at most."""
+    return _share(step.outputs[0]) <= _LARGEST_SHARE
+
+
+def _share(slot: Slot) -> float:
+    """How much of ``slot`` its readers read; all of it where nothing is known."""
+    readers = list(dict.fromkeys(slot.readers))
+    return sum(map(_share_of, readers)) if readers and slot.shape else 1.0
+
+
+def _share_of(reader: Step) -> float:
+    source, out = reader.inputs[0], reader.outputs[0]
+    if reader.name == "slice" or (reader.name == "gather" and reader.inputs[1].known is not None):
+        return prod(out.shape) / max(prod(source.shape), 1)
+    if reader.name in _VIEWS:
+        return _share(out)
+    if all(sums_diagonal(r) for r in out.readers) and out.readers:
+        return 1 / max(source.shape)
+    return 1.0
+
+
+def sums_diagonal(step: Step) -> bool:
+    """Whether ``step`` sums the elements at which two positions are equal, as ``jnp.trace`` does; all others were made 0."""
+    if step.name != "reduce_sum":
+        return False
+    chosen = step.inputs[0].origin
+    if chosen is None or chosen.name != "select_n" or len(chosen.inputs) != 3:
+        return False
+    which, zeros, _ = chosen.inputs
+    if which.known is None or zeros.known is None or np.any(zeros.known) or np.ndim(which.known) < 2:
+        return False
+    return bool(np.count_nonzero(which.known) * max(which.shape) <= which.known.size)
+
+
+def part_of_product(body: Expr, shape: Sequence[int]) -> Expr | None:
+    """A read of a product at a part of its positions, or a sum of such reads, as the product summed there; else None."""
+    if isinstance(body, Reduce):
+        return _summed_part(body, shape)
+    if not isinstance(body, Read) or not _is_product(body.tensor):
+        return None
+    if prod(shape) > _LARGEST_SHARE * prod(body.tensor.shape):
+        return None
+    return _at(body.tensor, body.indices)
+
+
+def _summed_part(body: Reduce, shape: Sequence[int]) -> Expr | None:
+    """A sum of elements of a product as one sum."""
+    extents = [_extent(a) for a in body.axes]
+    if body.reducer.name != "sum" or body.where is not TRUE or None in extents:
+        return None
+    (element,) = body.exprs
+    inner = part_of_product(element, [*shape, *(e for e in extents if e is not None)])
+    if not isinstance(inner, Reduce):
+        return None
+    return Reduce(body.reducer, inner.exprs, [*body.axes, *inner.axes], inner.where)
+
+
+def _at(tensor: Compute, indices: Sequence[Expr]) -> Expr:
+    """The element of a product at ``indices``, over axes of its own."""
+    body = replaced(tensor.body, dict(zip(tensor.axes, indices, strict=True)))
+    assert isinstance(body, Reduce)
+    taken = {n.name for i in indices for n in postorder(i) if isinstance(n, Axis)}
+    own = {a: Axis(_unlike(a.name, taken), 0, a.hi, reduction=True) for a in body.axes}
+    return Reduce(body.reducer, [replaced(e, own) for e in body.exprs], list(own.values()), body.where)
+
+
+def _unlike(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _is_product(tensor: Tensor) -> bool:
+    if not isinstance(tensor, Compute):
+        return False
+    body = tensor.body
+    return (
+        isinstance(body, Reduce)
+        and body.reducer.name == "sum"
+        and body.where is TRUE
+        and isinstance(body.exprs[0], Call)
+        and body.exprs[0].op is ops.MULTIPLY
+    )
+
+
+def is_diagonal(body: Expr) -> bool:
+    """Whether an array is a read where two positions are equal, and 0 elsewhere."""
+    match body:
+        case Call(op, (Call(equal, (a, b)), Read(), Const(0 | 0.0))) if (
+            op is ops.SELECT and equal is ops.EQUAL
+        ):
+            return all(isinstance(n, (Axis, Const, Call)) for n in postorder(a, b))
+    return False
+
+
+def along_diagonal(element: Expr, axes: Sequence[Axis]) -> tuple[Expr, list[Axis]]:
+    """What is summed over ``axes`` where two positions are equal, and 0 elsewhere, summed along that diagonal only."""
+    if not is_diagonal(element):
+        return element, list(axes)
+    (left, right), read = element.children[0].children, element.children[1]
+    form = linear(left) - linear(right)
+    for axis in axes:
+        line = _line(form, axis, axes)
+        if line is not None:
+            own, other, moved = line
+            found = replaced(
+                replaced(read, {axis: from_linear(own)}), {} if other is None else {other: moved[0]}
+            )
+            return found, [moved[1] if a is other else a for a in axes if a is not axis]
+    return element, list(axes)
+
+
+def _line(form: Linear, axis: Axis, axes: Sequence[Axis]) -> Any:
+    """``axis`` where ``form`` is 0, as a form of other axes; and one of these that is summed over, from where this is inside, as
+    what it becomes and its new axis. None where it cannot be solved for ``axis``.
+    """
+    sign, extent = form.coefficient(axis), _extent(axis)
+    if abs(sign) != 1 or extent is None or any(not isinstance(a, Axis) for a in form.terms):
+        return None
+    own = form.without(axis) * -sign
+    found = reach(own)
+    if found is not None and found[0] >= 0 and found[1] < extent:
+        return own, None, ()
+    match list(own.terms.items()):
+        case [(Axis() as other, 1)] if any(a is other for a in axes) and _extent(other) is not None:
+            low = max(0, -own.constant)
+            high = min(_extent(other) or 0, extent - own.constant)
+            if high > low:
+                inner = Axis(other.name, 0, high - low, reduction=True)
+                return own, other, (inner + low, inner)
+    return None
+
+
+def _extent(axis: Axis) -> int | None:
+    return axis.hi.value if isinstance(axis.hi, Const) and isinstance(axis.hi.value, int) else None
