@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
 from jaxte.lang.interning import Scalar, intern, nodes, plain_number, unpicklable
@@ -151,9 +153,20 @@ def _typed_number(value: Any) -> Const:
     """A scalar of NumPy or JAX. The 64-bit types are what NumPy makes of numbers of Python, and count as those."""
     name = dtypes.dtype_name(value.dtype)
     weak = name in ("int64", "float64", "complex128") or getattr(value, "weak_type", False)
+    number = number_of(value)
+    return Const(number) if weak else Const(number, name)
+
+
+def number_of(value: Any) -> Any:
+    """The number that an array of one element holds.
+
+    Raises:
+        DefinitionError: JAX traces it. Under ``jax.grad`` alone it has a value all the same, whose derivative would be lost.
+    """
     try:
-        return Const(value.item()) if weak else Const(value.item(), name)
-    except TypeError:  # JAX knows the value of a tracer only when the code runs
+        np.asarray(value)  # which tracers of every kind refuse
+        return value.item()
+    except TypeError:
         raise DefinitionError(
             f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
             "te.function as an argument, an array of shape (), and read it as s[()]"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.lang import expr
+from jaxte.lang.arithmetic import number_of
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import dtype_name, is_complex, is_inexact, is_integer
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
@@ -282,7 +283,7 @@ def const(value: Any, dtype: object = None) -> Const:
     """
     scalar = value
     if not isinstance(value, (bool, int, float, complex)) and getattr(value, "size", 0) == 1:
-        scalar = value.item()  # of an array
+        scalar = number_of(value)
     if not isinstance(scalar, (bool, int, float, complex)):
         raise DefinitionError(
             f"te.const takes a number, not {type(value).__name__} {value!r}; index it, or use te.cast"

@@ -104,13 +104,17 @@ def test_tracers_are_no_extents() -> None:
         jax.jit(lambda n: te.reduce_axis((0, n), "k"))(jnp.int32(3))
 
 
-def test_tracers_are_no_numbers() -> None:
-    @jax.jit
-    def scaled(v, s):
-        return te.function(lambda v: te.compute((8,), lambda i: v[i] * s, "y"))(v)
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad, jax.vmap])
+@pytest.mark.parametrize("number", [lambda s: s, te.const])
+def test_tracers_are_no_numbers(transform, number) -> None:
+    """Not under ``jax.grad`` either, where they have a value: its derivative would be lost."""
+
+    def scaled(s):
+        fn = te.function(lambda v: te.compute((8,), lambda i: v[i] * number(s), "y"))
+        return fn(np.ones(8, "float32")).sum()
 
     with pytest.raises(te.DefinitionError, match=r"has no value yet.*as an argument.*s\[\(\)\]"):
-        scaled(np.ones(8, "float32"), 2.0)
+        transform(scaled)(jnp.ones(2) if transform is jax.vmap else 2.0)
 
 
 def test_an_argmax_over_a_range_that_the_arrays_make_empty() -> None:

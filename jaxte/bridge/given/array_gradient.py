@@ -51,7 +51,7 @@ def array_gradient(
     Args:
         inputs: the tensors whose arrays the functions take; every input of the tensor has to be among them, or behind them.
         forward: with ``backward``, ``forward(*arrays) -> (value, residuals)`` as in ``jax.custom_vjp``: residuals, any pytree of
-            arrays, are kept for the backward pass, the value is not used. Alone, any function ``forward(*arrays) -> value``, with the
+            arrays, are kept for the backward pass; the value, which may be None, is not used. Alone, any function ``forward(*arrays) -> value``, with the
             rules that it has in JAX: a ``jax.custom_vjp`` or ``jax.custom_jvp``, for instance.
         backward: ``backward(residuals, cotangent) -> (cotangent of each input)``, None for an integer input or one without.
         jvp: ``jvp(primals, tangents) -> (value, tangent)`` for forward mode, as in ``jax.custom_jvp``.
@@ -152,6 +152,7 @@ class _Hook:
                 f"the forward function of the override of {self.label} returns {described(found)}; it has to return a pair "
                 "(value, residuals), as that of a jax.custom_vjp"
             )
+        self._check_value(tree_leaves(found[0]))
         leaves, tree = tree_flatten(found[1])
         if not leaves:
             return [], tree
@@ -163,6 +164,16 @@ class _Hook:
             in_forward_pass=True,
         )
         return call.tensors(inputs), tree
+
+    def _check_value(self, found: Sequence[Any]) -> None:
+        """The value is not used, but one of another shape says that the function is of something else."""
+        own = [t.shape for t in self.outputs]
+        if found and [value.shape for value in found] != own:
+            shapes = ", ".join(shape_text(value.shape) for value in found)
+            raise ShapeError(
+                f"the forward function of the override of {self.label} returns a value of shape {shapes}; it has to be "
+                f"{', '.join(map(shape_text, own))}, or None"
+            )
 
 
 def _transposed(rule: ArrayGradient, moving: Sequence[bool]) -> Callable[..., tuple[Any, ...]]:

@@ -254,3 +254,22 @@ def test_errors_say_what_is_wrong() -> None:
         te.scale_gradient(x, "2")
     with pytest.raises(te.ShapeError, match=r"one shape"):
         te.straight_through(x, te.placeholder((3,), name="Y"))
+
+
+def test_a_forward_function_of_something_else() -> None:
+    def made(value):
+        return te.function(
+            lambda x: te.compute(x.shape, lambda i: x[i] ** 2, "squares"),
+            override=lambda y, x: {
+                y: te.array_gradient(x, lambda x: (value(x), x), lambda x, ct: (2 * x * ct,))
+            },
+        )
+
+    x = jnp.arange(3.0)
+    for value in (lambda x: x**2, lambda x: None):
+        fn = made(value)
+        assert jax.vjp(fn, x)[1](jnp.ones(3))[0].tolist() == [0, 2, 4]
+    with pytest.raises(
+        te.ShapeError, match=r"forward function of the override of squares returns a value of shape \(2,\)"
+    ):
+        jax.grad(lambda x: made(lambda x: x[:2])(x).sum())(x)
