@@ -37,6 +37,7 @@ from tests.test_random_forms import check_forms
 SECONDS = 90  # of the processor's time: more is a defect too
 BATCH = 250  # programs of one process, which never gives back what XLA compiled
 QUICK_XLA = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+COUNTED = 4000  # of those that are not compiled
 STAGES: tuple[dict[str, Any], ...] = (
     {"stages": (1, 1), "kinds": "bodies"},
     {"stages": (1, 2)},
@@ -79,6 +80,16 @@ def forms(definition: Definition, seed: int) -> Details:
     return {}
 
 
+def law(definition: Definition, seed: int = 0, order: int = 1) -> Details:
+    """Derived and counted, not run: at most five times the points of the definition."""
+    p = at_random(definition, order)
+    if p is None:
+        return {"empty": True}
+    growth = excess(p.output, p.adjoints)
+    assert growth <= 1, f"{growth:.2f} times the bound of five times the points"
+    return {"largest": round(growth, 3)}
+
+
 def raised(f: RandomFunction, seed: int, order: int = 1) -> Details:
     return check_raised(f, order)
 
@@ -88,10 +99,12 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "second": (second, {"stages": (1, 1)}),
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
     "forms": (forms, {"stages": (1, 2)}),
+    "law": (law, lambda seed: drawn("first", seed)),
+    "law-twice": (partial(law, order=2), lambda seed: drawn("second", seed)),
     "raised": (raised, RandomFunction),
     "raised-twice": (partial(raised, order=2), partial(RandomFunction, steps=4)),
 }
-"""What is done with a definition or a JAX function, and how it is drawn."""
+"""What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""
 
 
 def drawn(kind: str, seed: int) -> Any:
@@ -163,7 +176,8 @@ class Run:
         """Those of ``seeds`` that have no result; with ``again``, those that failed, too."""
         done = {line["seed"] for line in self.lines() if not (again and "error" in line)}
         left = [seed for seed in seeds if seed not in done]
-        batches = [left[n : n + BATCH] for n in range(0, len(left), BATCH)]
+        size = COUNTED if self.kind.startswith("law") else BATCH
+        batches = [left[n : n + size] for n in range(0, len(left), size)]
         with (
             tqdm(total=len(seeds), initial=len(seeds) - len(left), unit="program") as bar,
             ThreadPoolExecutor(workers) as pool,
@@ -181,6 +195,8 @@ def summary(lines: Sequence[Details]) -> str:
     texts += [f"{notes[note]} {what}" for note, what in NOTES.items()]
     grown = sorted((line["growth"], line["seed"]) for line in lines if "growth" in line)
     texts.append(f"{len(grown)} with adjoints of more than five times the points: {grown[::-1][:20]}")
+    largest = sorted((line["largest"], line["seed"]) for line in lines if "largest" in line)[::-1][:5]
+    texts += [f"largest adjoints, of the bound: {largest}"] if largest else []
     slow = sorted((line.get("seconds", 0), line["seed"]) for line in lines)[::-1][:5]
     texts.append(f"{sum(line.get('seconds', 0) for line in lines):.0f} s, the longest {slow}")
     failed = [line for line in lines if "error" in line]

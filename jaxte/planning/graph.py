@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jaxte.lang.expr import Call, Expr, Read, Reduce, call
 from jaxte.lang.operators import AND, NOT, SELECT
@@ -12,12 +12,15 @@ from jaxte.planning.contraction import planned_sum
 from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.lines import with_lines
+from jaxte.planning.points import points
 from jaxte.planning.strides import with_frames
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+
+_MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of
 
 
 def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) -> Expr:
@@ -32,12 +35,24 @@ def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) 
     sums = _outermost(tensor.body)
     if not sums:
         return tensor.body
-    straight = with_copies(tensor.body, lambda read: True, {} if copies is None else copies)
+    exist = {} if copies is None else copies
+    own = dict(exist)
+    straight = with_copies(tensor.body, lambda read: True, own)
     if straight is not None:
         body = _planned(tensor, straight.body, _outermost(straight.body))
-        if body is not straight.body:
+        if body is not straight.body and _is_worth(tensor, body, exist.values()):
+            exist |= own
             return body
     return _planned(tensor, tensor.body, sums)
+
+
+def _is_worth(tensor: Compute, body: Expr, exist: Iterable[Tensor]) -> bool:
+    """Whether ``tensor`` takes about as many points as before with another ``body``, the copies that this reads included."""
+    known = {*tensor.inputs, *exist}
+    new = Compute(tensor.name, tensor.axes, body)
+    order = topological_order([new], lambda t: () if t in known else t.inputs)
+    found = sum(points(t) for t in order if isinstance(t, Compute) and t not in known)
+    return found <= _MOST_POINTS * points(tensor)
 
 
 def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:

@@ -20,6 +20,9 @@ from jaxte.sets.intervals import axis_bounds
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_GROWTH = 1.25  # elements of a copy for each point at which it is read
+_MOST_MEMORY = (
+    4  # and of all of it, slices that are not read included, for each element that is read or exists
+)
 
 
 class Extended(Compute):
@@ -72,7 +75,9 @@ def bends_of(read: Read) -> dict[int, Bend]:
         bend = bend_of(index, extent) if isinstance(extent, int) else None
         if bend is not None:
             found[axis] = bend
-    return found if found and _elements(read, found) <= _MOST_GROWTH * _points(read) else {}
+    points = _points(read)
+    few = bool(found) and _elements(read, found) <= _MOST_GROWTH * points
+    return found if few and _growth(read, found) <= _MOST_MEMORY * (1 + points / _known(read)) else {}
 
 
 def _elements(read: Read, bends: dict[int, Bend]) -> float:
@@ -82,6 +87,17 @@ def _elements(read: Read, bends: dict[int, Bend]) -> float:
         for axis, extent in enumerate(read.tensor.shape)
         if axis in bends or (isinstance(extent, int) and free_axes(read.indices[axis]))
     )
+
+
+def _growth(read: Read, bends: dict[int, Bend]) -> float:
+    """The elements of the copy for each of the tensor."""
+    extents = {axis: read.tensor.shape[axis] for axis in bends}
+    return prod(bends[axis].extent / max(n, 1) for axis, n in extents.items() if isinstance(n, int))
+
+
+def _known(read: Read) -> int:
+    """The elements of the tensor, as far as extents are known."""
+    return max(prod(n for n in read.tensor.shape if isinstance(n, int)), 1)
 
 
 def _points(read: Read) -> int:

@@ -11,7 +11,7 @@ from jaxte.autodiff.terms.data import Points
 from jaxte.autodiff.terms.repeated import own_axes
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards
-from jaxte.lang.expr import ZERO, Axis, Const, Expr, Reduce, cast, conjuncts
+from jaxte.lang.expr import ZERO, Axis, Const, Expr, cast, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.tensor import Compute, Tensor
@@ -21,8 +21,7 @@ def contributions_of_reduction(
     output: Compute, head: Tensor, prefix: Sequence[Axis], wanted: Callable[[Expr], bool]
 ) -> list[Contribution]:
     """What each ``wanted`` read in the body of ``output``, a reduction, receives of ``head``, the axes ``prefix`` in front of its own."""
-    assert isinstance(output.body, Reduce)
-    own = output.axes if output.body.reducer.name == "sum" else own_axes(output)
+    own = own_axes(output)
     if len(own) == len(output.axes):
         return reduction_contributions(output, seed_of(head, (*prefix, *output.axes), output), wanted)
     flow = _summed(head, prefix, output, own)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jaxte.autodiff.rules.head_sums import contributions_of_reduction
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
+from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
 from jaxte.autodiff.terms.shared import with_shared
@@ -22,6 +23,8 @@ from jaxte.tensors.copies import Extended, bends_of, with_copies
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
+
+Way = Callable[[Contribution, Sequence[Axis]], list[Expr]]
 
 _MOST_POINTS = 1.25  # points of a solved summand for each of the definition
 
@@ -81,20 +84,36 @@ def diff_building_block(
     if solved is None or head.ndim > output.ndim or not isinstance(output, Compute):
         return solved
     copied = _block_through_copies(output, input, head, solved)
-    return solved if copied is None else copied
+    best = solved if copied is None else copied
+    if own_points(output) is None or taken(best, output, head) <= allowed(output, input):
+        return best
+    added = _solved_block(output, input, head, missing_ok, cheaper, sharing=False)
+    assert added is not None
+    return min((best, solved, added), key=lambda part: taken(part, output, head))
 
 
-def _solved_block(output: Tensor, input: Tensor, head: Tensor, missing_ok: bool) -> Compute | None:
-    """The summand with every read solved for the points at which it hits an element."""
+def _solved_block(
+    output: Tensor,
+    input: Tensor,
+    head: Tensor,
+    missing_ok: bool,
+    way: Way = summands,
+    sharing: bool = True,
+) -> Compute | None:
+    """The summand with every read solved for the points at which it hits an element, or written in another ``way``.
+
+    Args:
+        sharing: whether what several reads receive in common is a tensor of its own.
+    """
     found = contributions_to(output, input, head, missing_ok)
     if found is None:
         return None
     prefix, parts = found
     assert isinstance(output, Compute)
     targets = target_axes(output, input, prefix)
-    if not prefix:
+    if sharing and not prefix:
         parts = with_shared(parts, output.axes, f"shared_{output.name}")
-    terms = [term for part in parts for term in summands(part, targets)]
+    terms = [term for part in parts for term in way(part, targets)]
     body = typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)
     return Adjoint(f"d{input.name}", (*prefix, *targets), body, [head], [origin])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.autodiff.sums.cheap import Positions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
@@ -218,7 +219,9 @@ def _scatter(
     dims = _result_dims(positions, placed, block) if free_axes(body) else []
     scale = array(axes, multiplied(outside.factors)) if outside.factors else None
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
-    reason = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
+    reason = (
+        f"the positions {' and '.join(f'{text(t.index)} == {t.axis.name}' for t in targets)} {_why(targets)}"
+    )
     shape = tuple(a.extent for a in placed)
     order = None if identical(placed, list(axes)) else tuple(place_of(a, placed) for a in axes)
     values = array(dims, body)
@@ -226,9 +229,15 @@ def _scatter(
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
-        f"{FORMS[node.reducer.name]}: the positions {reason} are data", _flags(axes, targets, varying), order,
+        f"{FORMS[node.reducer.name]}: {reason}", _flags(axes, targets, varying), order,
         METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
     )  # fmt: skip
+
+
+def _why(targets: Sequence[Target]) -> str:
+    """Why nothing is solved for the elements at the positions of ``targets``."""
+    known = all(isinstance(r.tensor, Positions) for t in targets for r in reads_of(t.index))
+    return "would take more points if they were solved for" if known else "are data"
 
 
 def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:

@@ -1,0 +1,103 @@
+"""The law of cheap gradients: what a reader passes on takes at most four times the points of the reader, which with the forward pass makes five.
+
+Solved for the element that is read, the sum of a contribution has one point for each point of the definition where indices are affine. Of quotients,
+remainders and ends at which indices are held, a box around the points that count may be larger, and so may the copies of a
+tensor that make such reads straight. Then contributions are added up where the definition has them, at positions that are a tensor,
+
+    y[i] = x[(3 * i + 2) // 4 % 5]:   dx[a] = sum over i where at_x[i] == a of H[i],   at_x[i] = (3 * i + 2) // 4 % 5
+
+the same form as that of positions that are data, which no solver can invert: a scatter-add, with as many points as the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from jaxte.autodiff.rules.prefixes import as_scan
+from jaxte.autodiff.terms.scalar import Contribution
+from jaxte.autodiff.terms.zeros import summands
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
+from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.planning.points import points
+from jaxte.planning.terms import extent
+from jaxte.sets.affine import normal
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements of both
+_SOLVED = 1.25  # points of a solved contribution for each of the definition that are not worth a scatter
+_WORTH = 2.0  # how many times the points of a scatter-add a solved contribution takes that is not taken
+
+
+class Positions(Compute):
+    """The positions along one axis at which a definition reads, as integers at its own points."""
+
+    __slots__ = ()
+
+
+def allowed(reader: Compute, tensor: Tensor) -> float:
+    """The points that ``reader`` may take to pass on what flows into it to ``tensor``."""
+    return LIMIT * (_points(reader) + _elements(reader) + _elements(tensor))
+
+
+def taken(part: Tensor, reader: Compute, head: Tensor) -> float:
+    """The points of all that ``part`` needs beside the reader, what that reads, and its head."""
+    known = {reader, head, *reader.inputs, *head.inputs}
+    order = topological_order([part], lambda tensor: () if tensor in known else tensor.inputs)
+    return sum(_points(t) for t in order if isinstance(t, Compute) and t not in known)
+
+
+def _points(tensor: Compute) -> float:
+    """The points of ``tensor``; a cumulative reduction is one pass."""
+    is_scan = isinstance(tensor.body, Reduce) and as_scan(tensor) is not None
+    return _elements(tensor) if is_scan else points(tensor)
+
+
+def cheaper(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
+    """The summands of ``part``: solved where that takes about as many points as the definition, else accumulated where that takes fewer by half."""
+    solved = summands(part, targets)
+    found = _of_terms(solved, targets)
+    if found <= _SOLVED * prod(map(extent, part.axes)):
+        return solved
+    added = summands(_at_positions(part), targets)
+    return added if _WORTH * _of_terms(added, targets) <= found else solved
+
+
+def _of_terms(terms: Sequence[Expr], targets: Sequence[Axis]) -> float:
+    return sum(points(Compute("part", targets, term)) for term in terms)
+
+
+def _is_affine(index: Expr) -> bool:
+    """Whether ``index`` is a sum of multiples of axes: solved for them, a sum has as many points as the definition, but for its edges."""
+    return not any(
+        isinstance(n, Call) and n.op not in (ADD, SUBTRACT, MULTIPLY, NEGATIVE) for n in postorder(index)
+    )
+
+
+def _at_positions(part: Contribution) -> Contribution:
+    """``part`` read at positions that are a tensor where they are not affine."""
+    assert isinstance(part.read, Read)
+    tensor, found = part.read.tensor, list[Expr]()
+    for number, index in enumerate(part.read.indices):
+        stays = _is_affine(index) or reads_of(index)
+        found.append(index if stays else _position(f"at_{tensor.name}_{number}", index))
+    return replace(part, read=Read(tensor, found))
+
+
+def _position(name: str, index: Expr) -> Read:
+    axes = tuple(free_axes(index))
+    own = tuple(Axis(a.name, 0, a.extent) for a in axes)
+    inside: dict[Expr, Expr] = {a: normal(new + a.lo) for a, new in zip(axes, own, strict=True)}
+    positions = Positions(name, own, cast(substitute(index, inside), "int32"))
+    return Read(positions, [normal(a - a.lo) for a in axes])
+
+
+def _elements(tensor: Tensor) -> int:
+    return prod(extent(Axis("i", ZERO, e)) for e in map(_end, tensor.shape))
+
+
+def _end(size: object) -> Expr:
+    return size if isinstance(size, Expr) else Const(size)  # type: ignore[arg-type]
