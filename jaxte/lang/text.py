@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
+from jaxte.lang.operators import MAXIMUM, NEGATIVE
 from jaxte.lang.walk import postorder
 
 # Binding strength of the infix operators, as in Python.
@@ -74,6 +75,8 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
             return node.name, _ATOM
         case Read(tensor, indices):
             return f"{tensor.name}[{', '.join(of(i)[0] for i in indices)}]", _ATOM
+        case Call(op, (a, Call(inner, (b,)))) if op is MAXIMUM and inner is NEGATIVE and a is b and node.weak:
+            return f"abs({of(a)[0]})", _ATOM  # as it was written: an index has no other maximum of itself
         case Call(op, args):
             return _call_piece(op.name, [of(a) for a in args])
         case Reduce():

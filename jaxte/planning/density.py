@@ -10,7 +10,8 @@ from functools import lru_cache
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lang.identity import among
+from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds
@@ -24,15 +25,28 @@ _STEPS = (0.6180339887, 0.7548776662, 0.8191725134, 0.8566748839, 0.8812714616)
 
 def share(conditions: Iterable[Expr]) -> float:
     """The part of the points at which all of ``conditions`` hold, as if they were independent of each other."""
-    return prod(map(_share, conditions))
+    return prod(_share((condition,)) for condition in conditions)
+
+
+def share_together(conditions: Iterable[Expr]) -> float:
+    """The same where those that are about the same axes hold at once: a range is two conditions."""
+    groups: list[tuple[Expr, ...]] = []
+    for condition in conditions:
+        near = [group for group in groups if any(depends_on(own, free_axes(condition)) for own in group)]
+        joined = (*(own for group in near for own in group), condition)
+        groups = [group for group in groups if not among(group, near)] + [joined]
+    return prod(map(_share, groups))
 
 
 @lru_cache(maxsize=4096)
-def _share(condition: Expr) -> float:
-    forms = nonnegative_forms(condition)
-    axes = tuple(free_axes(condition))
+def _share(conditions: tuple[Expr, ...]) -> float:
+    """Of the points of all axes that ``conditions`` are about; those that nothing is known of leave all."""
+    stated = [nonnegative_forms(c) if not reads_of(c) else [] for c in conditions]
+    known = [c for c, forms in zip(conditions, stated, strict=True) if forms]
+    forms = [form for own in stated for form in own]
+    axes = tuple(dict.fromkeys(axis for c in known for axis in free_axes(c)))
     bounds = axis_bounds(axes)
-    if not forms or reads_of(condition) or len(bounds) < len(axes) or len(axes) > len(_STEPS):
+    if not forms or len(bounds) < len(axes) or len(axes) > len(_STEPS):
         return 1.0
     held, points = _held(forms, _sample(axes, _SAMPLES))
     if held < _FEW and points == _SAMPLES:

@@ -22,6 +22,10 @@ from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Tensor
 
 _SCATTER = "scatter"
+_LONGEST_STEP, _FEWEST_STEPS = (
+    12,
+    3,
+)  # tensors of a step that is told once, and how often it has to stand there
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,11 @@ class Explanation:
         return found
 
     @property
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Per pass, what the computed tensors are called in the emitted code and in this report."""
+        return {part: tuple(map(_called, choices)) for part, choices in self.choices.items()}
+
+    @property
     def scatters(self) -> list[Choice]:
         """The tensors that were lowered to a scatter; empty certifies that there is none."""
         return [c for c in self._all() if _SCATTER in c.form]
@@ -153,14 +162,11 @@ class Explanation:
         lines = [f"{self.name}, forms for {self.platform}", *(f"  {line}" for line in self._verdicts())]
         for part, choices in self.choices.items():
             lines.append(f"  {part}")
-            width = max((len(c.tensor) for c in choices), default=0)
-            passes: list[TilePass] = []
-            for choice in choices:
-                lines += _choice_lines(choice, width, passes)
+            lines += _pass_of_choices(choices)
         lines += [
             f"  forms={{{name!r}: {self.asked[name]!r}}} not met: {why}" for name, why in self.unmet.items()
         ]
-        dense = [c.tensor for c in self._all() if c.verdict is not None and c.verdict.is_dense]
+        dense = [_called(c) for c in self._all() if c.verdict is not None and c.verdict.is_dense]
         if dense:
             lines += [f"  dense over positions that do not count: {name}" for name in dense]
         if self.scatters:
@@ -178,17 +184,58 @@ class Explanation:
         return {c.tensor: c.verdict for c in self._all() if c.verdict is not None}
 
     def _verdicts(self) -> list[str]:
-        """A line for each tensor that does more than it has to; one for all where none does."""
-        bad = [v for v in self.verdicts.values() if v.is_dense or v.is_large]
-        if not bad:
-            return ["every tensor computes and holds what its definition asks for, or a few times as much"]
-        return [f"{v.tensor}: {v}" for v in bad]
+        """A line for each tensor that does more than it has to, and one for all others."""
+        known = [(_called(c), c.verdict) for c in self._all() if c.verdict is not None]
+        bad = [f"{name}: {v}" for name, v in known if v.is_dense or v.is_large]
+        flops, asked = (sum(getattr(v, what) for _, v in known) for what in ("flops", "asked"))
+        whose = "every other tensor" if bad else "every tensor"
+        told = f"{whose} computes and holds what its definition asks for, or a few times as much"
+        return [*bad, told, f"{flops:,} flops in all, beside {asked:,} of the definitions"]
 
     __repr__ = __str__
 
 
-def _choice_lines(choice: Choice, width: int, passes: list[TilePass]) -> list[str]:
-    """The lines of a tensor; ``passes`` are those that were told before, at another tensor that they make."""
+def _called(choice: Choice) -> str:
+    """The name of a tensor in the emitted code, or its own where it is no variable there."""
+    return choice.target or choice.tensor
+
+
+def _pass_of_choices(choices: Sequence[Choice]) -> list[str]:
+    """The lines of all tensors of a pass; steps that are told alike are told once, with how many there are."""
+    passes: list[TilePass] = []
+    told = [_choice_lines(choice, passes) for choice in choices]
+    labels: list[str] = []
+    shown: list[list[str]] = []
+    at = 0
+    while at < len(told):
+        length, times = _repetition(told, at)
+        for n in range(at, at + length):
+            names = [_called(choices[m]) for m in range(n, n + length * times, length)]
+            labels.append(names[0] if times == 1 else f"{names[0]} ... {names[-1]}")
+            first, *rest = told[n]
+            shown.append([first if times == 1 else f"{first}  x {times}", *rest])
+        at += length * times
+    width = max(map(len, labels), default=0)
+    lines = []
+    for label, (first, *rest) in zip(labels, shown, strict=True):
+        lines.append(f"    {label:<{width}}  {first}")
+        lines += [f"    {'':<{width}}    {line}" for line in rest]
+    return lines
+
+
+def _repetition(told: Sequence[object], at: int) -> tuple[int, int]:
+    """How many entries from ``at`` on are a step that follows itself, and how many times it stands there."""
+    for length in range(1, min(_LONGEST_STEP, len(told) - at) + 1):
+        step, times = told[at : at + length], 1
+        while told[at + length * times : at + length * (times + 1)] == step:
+            times += 1
+        if times >= _FEWEST_STEPS:
+            return length, times
+    return 1, 1
+
+
+def _choice_lines(choice: Choice, passes: list[TilePass]) -> list[str]:
+    """What is told of a tensor; ``passes`` are those that were told before, at another tensor that they make."""
     reason = f" ({choice.reason})" if choice.reason else ""
     told = []
     own = choice.tiles() if choice.tiles is not None else None
@@ -199,8 +246,7 @@ def _choice_lines(choice: Choice, width: int, passes: list[TilePass]) -> list[st
     told += [f"{one}{_offered(offers)}" for offers in _by_reduction(choice.estimates)]
     told += [f"rewritten: {', '.join(choice.rewrites)}"] if choice.rewrites else []
     told += [f"not {form}: {why}" for form, why in choice.refused]
-    first = f"    {choice.tensor:<{width}}  {choice.form}{reason}"
-    return [first, *(f"    {'':<{width}}    {line}" for line in told)]
+    return [f"{choice.form}{reason}", *told]
 
 
 def _pass_lines(own: TilePass) -> list[str]:

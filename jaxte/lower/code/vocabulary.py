@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from jaxte.lang.dtypes import Kind
@@ -161,19 +162,30 @@ class Verdict:
 
     Attributes:
         tensor: its name.
-        computed: points of the largest loop that is emitted for it.
+        over: extents of the largest loop that is emitted for it.
         counting: points of its definition at which conditions hold.
+        flops: operations on elements that are emitted for it.
+        asked: operations of its definition at the points that count.
         held: bytes of the largest array on the way to it.
         needed: bytes of what it reads and of itself.
         cause: the condition, or the read, that points are left out by; empty where there is none.
+        remedy: another way to write that; empty where none is known.
     """
 
     tensor: str
-    computed: int
+    over: tuple[int, ...]
     counting: int
+    flops: int
+    asked: int
     held: int
     needed: int
     cause: str = ""
+    remedy: str = ""
+
+    @property
+    def computed(self) -> int:
+        """Points of the largest loop."""
+        return prod(self.over)
 
     @property
     def is_dense(self) -> bool:
@@ -186,17 +198,20 @@ class Verdict:
         return self.held > LARGE or (self.held > TOO_MANY_TIMES * self.needed and self.held > SMALL)
 
     def __str__(self) -> str:
-        dense = (
-            f"dense, {self.computed / self.counting:.0f} times the points that count: "
-            if self.is_dense
-            else ""
-        )
-        where = f"; {self.cause}" if self.is_dense and self.cause else ""
+        over = " x ".join(f"{extent:,}" for extent in self.over if extent > 1)
+        times = f"{self.computed / self.counting:.0f} times the points that count"
+        dense = f"dense over {over}, {times}: " if self.is_dense else ""
         large = " held, out of proportion," if self.is_large else " held"
-        return (
-            f"{dense}{self.computed:,} points in the largest loop, {self.counting:,} count; {self.held:,} bytes{large} "
-            f"beside {self.needed:,} read and made{where}"
-        )
+        told = [
+            f"{dense}{self.computed:,} points in the largest loop, {self.counting:,} count",
+            f"{self.flops:,} flops beside {self.asked:,} of the definition",
+            f"{self.held:,} bytes{large} beside {self.needed:,} read and made",
+        ]
+        if self.is_dense and self.cause:
+            told.append(self.cause)
+        if (self.is_dense or self.is_large) and self.remedy:
+            told.append(f"what would help: {self.remedy}")
+        return "; ".join(told)
 
 
 MANY_TIMES = 8
@@ -219,6 +234,7 @@ class Choice:
         tiles: gives what the pass costs that makes the tensor; None where it is computed in whole.
         rewrites: names of the rewrites that changed its body, in the order in which they did.
         verdict: what it computes and holds beside what it has to; None where it is made in tiles, or by a function.
+        target: what it is called in the emitted code; empty where it is no variable there.
     """
 
     tensor: str
@@ -229,6 +245,7 @@ class Choice:
     tiles: Callable[[], TilePass] | None = None
     rewrites: tuple[str, ...] = ()
     verdict: Verdict | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)

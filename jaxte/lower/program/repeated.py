@@ -86,7 +86,7 @@ class Repeated:
 
 
 def _by_itself(body: Body, tensor: Compute, own: Assignment) -> Lowered:
-    choice = body.report.choice(tensor.name)
+    choice = replace(body.report.choice(tensor.name), target=own.target)
     if not own.in_tiles:
         choice = replace(choice, verdict=verdict_of(tensor, body.statements, choice.estimates))
     return Lowered(body.statements, body.sliced, choice)
@@ -232,10 +232,11 @@ class _Replay:
         """What is said of the other tensor, about this one; None where its text has names in it."""
         one, other = self._record.tensor, self._tensor
         names = [(a.name, b.name) for a, b in zip((one, *one.inputs), (other, *other.inputs), strict=True)]
+        target = self._table[choice.target]
         if all(a == b for a, b in names):
-            return choice
+            return replace(choice, target=target)
         told = " ".join([choice.reason, *(text for pair in choice.refused for text in pair)])
         if any(a in told for a, b in names if a != b):
             return None
         verdict = choice.verdict and verdict_of(other, statements, choice.estimates)
-        return replace(choice, tensor=other.name, verdict=verdict)
+        return replace(choice, tensor=other.name, target=target, verdict=verdict)

@@ -7,27 +7,28 @@ points that count are those of the definition at which its conditions hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import TooLargeError
-from jaxte.lang.expr import Read, Reduce, as_expr, conjuncts
-from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of
-from jaxte.lower.arrays.counts import elements, held_bytes, points
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, as_expr, conjuncts
+from jaxte.lang.walk import free_axes, postorder
+from jaxte.lower.arrays.counts import at_least, elements, held_bytes
+from jaxte.lower.arrays.counts import flops as node_flops
 from jaxte.lower.arrays.data import Gather
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.reductions import Combined, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
+from jaxte.lower.program.remedies import IN_TILES, cause_and_remedy
 from jaxte.meaning.cost import told_by_data
-from jaxte.planning.density import share
+from jaxte.planning.density import share_together
 from jaxte.planning.terms import extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 MOST_BYTES = 10**11  # no machine is asked for more
-_LOOPS = (Apply, Gather, Einsum, Reduced, Combined)
 
 
 def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: Iterable[Estimate]) -> Verdict:
@@ -37,7 +38,7 @@ def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: I
         TooLargeError: an array of more than 100 GB.
     """
     nodes = list(nodes_below(*(s.source for s in statements if isinstance(s, Statement))))
-    computed = max(map(_computed, nodes), default=0)
+    over = max(map(_loop, nodes), key=prod, default=())
     own = _bytes(tensor)
     held = max((_known(held_bytes, node) for node in nodes), default=0)
     held = max(held, *(int(e.temporaries) for e in estimates if e.chosen), 0)
@@ -47,20 +48,44 @@ def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: I
             f"{tensor.name} needs an array of {max(own, held):,} bytes, where {needed:,} are read and made; give it fewer axes at a "
             "time, as a tensor of its own for each, or a budget: te.function(..., max_memory=2**30) computes in tiles what can be"
         )
-    return Verdict(tensor.name, computed, max(_counting(tensor), 1), held, needed, _cause(tensor))
+    counting, asked = _counting(tensor)
+    flops = sum(_known(node_flops, node) for node in nodes)
+    verdict = Verdict(tensor.name, over, max(counting, 1), flops, asked, held, needed)
+    if not (verdict.is_dense or verdict.is_large):
+        return verdict
+    cause, remedy = cause_and_remedy(tensor)
+    return replace(verdict, cause=cause, remedy=remedy if verdict.is_dense else IN_TILES)
 
 
-def _computed(node: Node) -> int:
-    """The points of the loop that ``node`` is, if it is one: a product of several is taken apart by ``jnp.einsum``."""
-    if not isinstance(node, _LOOPS) or (isinstance(node, Einsum) and len(node.factors) > 2):
-        return 0
-    return _known(points, node)
+def _loop(node: Node) -> tuple[int, ...]:
+    """The extents of the loop that ``node`` is, if it is one: a product of several is taken apart by ``jnp.einsum``."""
+    match node:
+        case Einsum(spec, factors):
+            letters = spec.partition("->")[0].split(",")
+            pairs = (zip(own, f.shape, strict=True) for own, f in zip(letters, factors, strict=True))
+            extents: Iterable[Expr] = dict(pair for own in pairs for pair in own).values()
+            return () if len(factors) > 2 else tuple(map(at_least, extents))
+        case Reduced(array=array):
+            return tuple(map(at_least, _shape(array)))
+        case Combined(arrays=arrays):
+            return tuple(map(at_least, _shape(arrays[0])))
+        case Apply() | Gather():
+            return tuple(map(at_least, _shape(node)))
+    return ()
 
 
-def _known(count: Callable[[Node], int], node: Node) -> int:
+def _shape(node: Node) -> Sequence[Expr]:
+    """The shape of ``node``; none where it is part of a loop's text, whose shape is not known here."""
+    try:
+        return node.shape
+    except ArrayError:
+        return ()
+
+
+def _known(count: Callable[[Node], float], node: Node) -> int:
     """A count of ``node``; 0 where it is part of a loop's text, whose shape is not known here."""
     try:
-        return count(node)
+        return int(count(node))
     except ArrayError:
         return 0
 
@@ -69,27 +94,22 @@ def _bytes(tensor: Tensor) -> int:
     return elements(map(as_expr, tensor.shape)) * dtypes.width(tensor.dtype)
 
 
-def _counting(tensor: Compute) -> int:
-    """The points of the definition at which conditions hold; nested sums are counted with the one around them."""
-    elements = prod(map(extent, tensor.axes))
-    total = elements
-    for node in postorder(tensor.body):
+def _counting(tensor: Compute) -> tuple[int, int]:
+    """The points of the definition at which conditions hold, and its operations there; nested sums are counted with the one around them."""
+    total = prod(map(extent, tensor.axes))
+    own = set(tensor.axes)
+    shares: dict[Axis, float] = {}  # the part of the points of a reduction that count, by each of its axes
+    operations = 0.0
+    for node in reversed(postorder(tensor.body)):
+        inside = prod({shares[a]: None for a in free_axes(node) if a in shares})
         if isinstance(node, Reduce):
-            outer = [a for a in free_axes(node) if a in set(tensor.axes)]
-            box = prod(map(extent, (*outer, *node.axes)))
+            outer = [a for a in free_axes(node) if a in own]
             told = prod(map(extent, told_by_data(node, tensor.axes)))
-            total += int(box / max(told, 1) * share(conjuncts(node.where)))
-    return total
-
-
-def _cause(tensor: Compute) -> str:
-    """The condition or the read that makes points which do not count."""
-    for node in postorder(tensor.body):
-        if isinstance(node, Reduce):
-            for condition in conjuncts(node.where):
-                if reads_of(condition) or len(free_axes(condition)) > 1:
-                    return f"where {text(condition)}"
-    for node in postorder(tensor.body):
-        if isinstance(node, Read) and any("%" in text(i) or "//" in text(i) for i in node.indices):
-            return text(node)
-    return ""
+            part = share_together(conjuncts(node.where)) / max(told, 1)
+            points = prod(map(extent, (*outer, *node.axes))) * part
+            shares |= dict.fromkeys(node.axes, part)
+            total += int(points)
+            operations += points
+        elif isinstance(node, Call) and not node.weak:
+            operations += prod(map(extent, free_axes(node))) * inside
+    return total, max(int(operations), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -40,7 +41,9 @@ def test_a_dense_form_is_warned_of_once() -> None:
     program = lower("forward", inputs, [y])
     (choice,) = program.choices
     assert choice.verdict is not None and choice.verdict.is_dense
-    with pytest.warns(te.PerformanceWarning, match=r"band .* is dense, \d+ times the points that count"):
+    with pytest.warns(
+        te.PerformanceWarning, match=r"band .* is dense over 1,200 x 1,200, \d+ times the points"
+    ):
         told("f", program)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -56,6 +59,82 @@ def test_the_report_opens_with_it() -> None:
     text = str(report)
     assert "band: dense" in text.splitlines()[1] and "% 1300" in text.splitlines()[1]
     assert "no scatter" not in text and report.verdicts["band"].counting < 10 * 1300
+
+
+def dense(where: Callable[..., te.Expr], reduced: str, extents: dict[str, int]) -> str:
+    """The verdict on a reduction over 1200 x 1200 under a condition that no form takes apart."""
+    n = 1200
+    x = te.placeholder((n, n), name="x")
+    axes = [te.reduce_axis((0, e), a) for a, e in extents.items()]
+    reduce = getattr(te, reduced)
+    y = te.compute(
+        (n,), lambda i: reduce(te.exp(x[i, axes[0]] + len(axes)), axis=axes, where=where(i, *axes)), "y"
+    )
+    (choice,) = lower("forward", [x], [y]).choices
+    assert choice.verdict is not None and choice.verdict.is_dense
+    return str(choice.verdict)
+
+
+DENSE: dict[str, tuple[Callable[..., te.Expr], str, dict[str, int], str, str]] = {
+    "near": (
+        *(lambda i, j: te.abs((i * 7) % 1200 - j) < 2, "sum", {"j": 1200}),
+        *("where abs(i * 7 % 1200 - j) < 2", "j = i * 7 % 1200 + d"),
+    ),
+    "comb": (
+        *(lambda i, j: (i - j) % 64 == 0, "sum", {"j": 1200}),
+        *("where (i - j) % 64 == 0", "j = i % 64 + 64 * q: a reduction over q"),
+    ),
+    "window": (
+        *(lambda i, j: ((3 * i) % 1200 <= j) & (j < (3 * i) % 1200 + 4), "max", {"j": 1200}),
+        *("where 3 * i % 1200 <= j", "j = 3 * i % 1200 + d"),
+    ),
+    "block": (
+        *(lambda i, j: j // 8 == (i * 5) % 150, "prod", {"j": 1200}),
+        *("where j // 8 == i * 5 % 150", "j = 8 * (i * 5 % 150) + r: a reduction over r below 8"),
+    ),
+    "held": (
+        *(lambda i, j: te.minimum(i, 600) == j, "max", {"j": 1200}),
+        *("where minimum(i, 600) == j", "reads at minimum(i, 600) in place of j"),
+    ),
+    "slanted": (
+        *(lambda i, j: te.abs(2 * i - 3 * j) < 6, "max", {"j": 1200}),
+        *("where abs(2 * i - 3 * j) < 6", "j = (2 * i) // 3 + d"),
+    ),
+    "two axes": (
+        *(lambda i, j, k: (i + 5 * j) % 1200 == k, "sum", {"j": 1200, "k": 4}),
+        *("where (i + 5 * j) % 1200 == k", "reads at (i + 5 * j) % 1200 in place of k"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_what_is_dense_names_the_condition_and_another_spelling(name: str) -> None:
+    where, reduced, extents, cause, remedy = DENSE[name]
+    told_of = dense(where, reduced, extents)
+    assert told_of.startswith("dense over 1,200 x 1,200") and " flops beside " in told_of
+    assert f"; {cause}; what would help: {remedy}" in told_of
+
+
+def test_the_other_spelling_helps() -> None:
+    x, q = te.placeholder((1200, 1200), name="x"), te.reduce_axis((0, 19), "q")
+    at = lambda i: i % 64 + 64 * q  # noqa: E731
+    y = te.compute((1200,), lambda i: te.sum(te.exp(x[i, at(i)]), axis=q, where=at(i) < 1200), "y")
+    (choice,) = lower("forward", [x], [y]).choices
+    assert choice.verdict is not None and choice.verdict.computed < 30_000
+
+
+def test_names_are_those_of_the_source_and_steps_are_told_once() -> None:
+    n = 16
+    x = u = te.placeholder((n, n), name="u")
+    for _ in range(5):
+        u = te.compute((n, n), lambda i, j, u=u: u[i, j] + te.sin(u[(i + 1) % n, j]), "u")
+    fn = te.function([x], u)
+    report = fn.explain(jax.ShapeDtypeStruct((n, n), F32))
+    (line,) = (line for line in str(report).splitlines() if "u_1 ... u_5" in line)
+    assert line.endswith("  x 5")
+    source = fn.source(jax.ShapeDtypeStruct((n, n), F32))
+    for part in ("forward", "backward"):
+        assert report.targets[part] and all(f"    {name} = " in source for name in report.targets[part])
 
 
 def test_small_and_ordinary_definitions_are_not_told_of() -> None:
