@@ -72,6 +72,7 @@ LAYERS = (
     "meaning.interpret",
     "meaning.cost",
     "meaning",
+    "lower.limits",  # numbers
     "lower.match.product",  # what a product is made of is asked by plans and by forms alike
     "planning.density",
     "planning.terms",
@@ -127,7 +128,6 @@ LAYERS = (
     "autodiff.results.verify",
     "autodiff.results",
     "autodiff",
-    "lower.limits",
     "lower.arrays.*",
     "lower.printing.*",
     "lower.code.*",

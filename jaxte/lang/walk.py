@@ -16,6 +16,19 @@ def postorder(*roots: Expr) -> list[Expr]:
     return _postorder_below(roots, {})
 
 
+def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:
+    """The nodes below ``root`` once, parents before children, without what those of the kinds ``inner`` are made of."""
+    found: dict[Expr, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            if not isinstance(node, inner):
+                stack.extend(node.children)
+    return list(found)
+
+
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:
     """``rule(node, results of its children)`` from the leaves to ``root``; its result there."""
     memo: dict[Expr, Any] = {}

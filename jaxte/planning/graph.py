@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from jaxte.lang.expr import Call, Expr, Read, Reduce, call
 from jaxte.lang.operators import AND, NOT, SELECT
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
 from jaxte.planning.contraction import planned_sum
 from jaxte.planning.digits import with_whole_axes
@@ -127,9 +127,8 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def _reading(body: Expr, new: dict[Tensor, Tensor]) -> Expr:
     """``body`` with the new tensors in place of the old ones."""
-    table: dict[Expr, Expr] = {}
-    for read in reads_of(body):
-        indices = [substitute(index, table) for index in read.indices]
-        if read.tensor in new or any(i is not j for i, j in zip(indices, read.indices, strict=True)):
-            table[read] = Read(new.get(read.tensor, read.tensor), indices)
-    return substitute(body, table)
+
+    def rule(node: Expr) -> Expr:
+        return Read(new[node.tensor], node.indices) if isinstance(node, Read) and node.tensor in new else node
+
+    return rewrite(body, rule)

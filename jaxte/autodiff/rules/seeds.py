@@ -12,7 +12,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
 from jaxte.lang.scalar_table import TABLE, may_blow_up
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned_body
 from jaxte.sets.isl_text import is_decidable
@@ -164,26 +164,10 @@ def _may_blow_up(reader: Tensor) -> bool:
         return True
     if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
         return True
-    return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in _value_nodes(reader.body))
+    return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in nodes_outside(reader.body, (Read,)))
 
 
 def _slope_may_blow_up(node: Call) -> bool:
     if node.op in (DIVIDE, POWER) and isinstance(node.args[1], Const):
         return may_blow_up(node)
     return TABLE[node.op.name].finite != "all"
-
-
-def _value_nodes(body: Expr) -> list[Expr]:
-    """The nodes of ``body`` that are not part of an index."""
-    found: list[Expr] = []
-    seen: set[Expr] = set()
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        found.append(node)
-        if not isinstance(node, Read):
-            stack.extend(node.children)
-    return found

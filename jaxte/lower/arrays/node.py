@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer, as_expr
-from jaxte.lang.identity import identical
 from jaxte.sets.affine import from_linear, linear, normal
 
 Shape = tuple[Expr, ...]
@@ -232,7 +231,3 @@ def broadcast_shape(shapes: Sequence[Sequence[Expr]]) -> Shape:
             elif extent is not ONE and not same(extent, result[n]):
                 raise ArrayError(f"arrays of shapes {list(map(list, shapes))} do not fit")
     return tuple(result)
-
-
-def is_among(node: object, items: Sequence[object]) -> bool:
-    return any(identical(node, item) for item in items)

@@ -24,7 +24,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     """The work of ``node`` at each point of ``axes``, without any form of its own."""
     everywhere = points(axes) * points(node.axes)
     width = dtypes.width(node.dtype)
-    shifted = shifted_axes(axes, node)
+    shifted = shifted_axes(node)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
     if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
@@ -112,7 +112,7 @@ def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> i
     return min((extent for extent in (contracted, *own) if extent > 1), default=NARROW)
 
 
-def shifted_axes(axes: Sequence[Axis], node: Reduce) -> tuple[Axis, ...]:
+def shifted_axes(node: Reduce) -> tuple[Axis, ...]:
     """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
     found: dict[Axis, None] = {}
     reduced = frozenset(node.axes)

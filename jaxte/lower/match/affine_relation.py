@@ -19,10 +19,10 @@ from fractions import Fraction
 from functools import lru_cache
 from math import gcd, inf
 
-from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
+from jaxte.lang.expr import Axis, Call, Expr, Var, as_expr
 from jaxte.lang.identity import identical
 from jaxte.lang.text import text
-from jaxte.lang.walk import depends_on, postorder, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import Linear, from_linear, linear, normal
@@ -215,6 +215,7 @@ def solved(form: Form, z: Axis, value: Expr) -> Expr:
     return normal(rest) if abs(factor) == 1 else normal(rest) // abs(factor)
 
 
-def constant(expr: Expr) -> int | None:
-    """The number that ``expr`` is, or None if it is made of sizes."""
-    return int(expr) if isinstance(expr, Const) else None
+def is_implied(guard: Expr) -> bool:
+    """Whether a condition that ties several axes holds on all of their ranges."""
+    axes = tuple(free_axes(guard))
+    return len(axes) > 2 and IntegerSet(axes).implies(guard)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import gcd
 
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Var, as_expr
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 
 Key = frozenset[tuple[Expr, int]]
@@ -150,6 +150,17 @@ def _rewritten(index: Expr, by_key: Mapping[Key, Expr], known: Mapping[Expr, Exp
             if key in by_key:
                 return normal(factor * by_key[key] + from_linear(use.offset))
     return substitute(index, known)
+
+
+def with_normal_indices(expr: Expr) -> Expr:
+    """``expr`` with every index that is affine in normal form."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        return Read(node.tensor, [normal(i) if is_index(i) else i for i in node.indices])
+
+    return rewrite(expr, rule)
 
 
 def components(groups: Iterable[Sequence[Axis]]) -> list[tuple[Axis, ...]]:

@@ -6,8 +6,11 @@ leave the product, and what remains is a list of factors, some of them divided b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
@@ -15,9 +18,8 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import depends_on, free_axes
+from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.isl_text import is_decidable
-
-_MOST_FACTORS = 64  # further ones stay together: shared subexpressions would make them exponentially many
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Product:
     factors: tuple[Factor, ...]
     guards: tuple[Expr, ...]
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it counts at some points only, told by positions or by data."""
+        return bool(self.guards) or any(f.guard for f in self.factors)
+
 
 def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False) -> Product:
     """``body`` under ``conditions`` as a product. Conditions on data become factors.
@@ -50,7 +57,7 @@ def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False)
     stack = [(body, False)]
     while stack:
         node, inverse = stack.pop()
-        if len(found) + len(stack) > _MOST_FACTORS:
+        if len(found) + len(stack) > MOST_COPIES:  # shared subexpressions would make them exponentially many
             found.append(Factor(node, inverse))
             continue
         match node:
@@ -116,6 +123,23 @@ def summand(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
     outer, inner = taken_outside(product.factors, node.axes)
     values = [f for f in inner if not f.guard]
     return multiplied(values), [*product.guards, *(f.expr for f in inner if f.guard)], outer
+
+
+def in_common(products: Sequence[Sequence[Factor]]) -> list[Factor]:
+    """The factors that all of ``products`` have, each as often as all have it."""
+    return list(reduce(and_, map(Counter, products)).elements())
+
+
+def without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]:
+    """``factors`` without one of each of ``shared``."""
+    left = Counter(shared)
+    kept: list[Factor] = []
+    for factor in factors:
+        if left[factor]:
+            left[factor] -= 1
+        else:
+            kept.append(factor)
+    return kept
 
 
 def may_be_infinite(factor: Factor) -> bool:

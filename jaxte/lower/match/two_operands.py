@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
-from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms
+from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import Linear, normal
 from jaxte.tensors.reductions import builtin_reducer
@@ -142,7 +142,7 @@ def lay_out(
     axes = tuple(axis for name in order for axis in merged[name])
     fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)
     table = {old: normal(new + old.lo) for old, new in zip(axes, fresh, strict=True)}
-    result = Array(fresh, normalised(substitute(body, table)))
+    result = Array(fresh, with_normal_indices(substitute(body, table)))
     if all(len(merged[name]) == 1 for name in order):
         return Layout(result, tuple(order), None)
     return Layout(result, tuple(order), tuple(size_of(merged[name]) for name in order))
@@ -185,16 +185,6 @@ def _fuse(body: Expr, axes: tuple[Axis, ...]) -> tuple[Expr, tuple[Axis, ...]]:
                 return body, axes
     fused = rewrite_forms(body, [(position, whole)])
     return (body, axes) if any(a in free_axes(fused) for a in axes) else (fused, (whole,))
-
-
-def normalised(body: Expr) -> Expr:
-    """``body`` with every affine index in normal form."""
-    table: dict[Expr, Expr] = {}
-    for node in postorder(body):
-        if isinstance(node, Read):
-            inner = [i if reads_of(i) else normal(i) for i in node.indices]
-            table[node] = Read(node.tensor, [substitute(i, table) for i in inner])
-    return substitute(body, table)
 
 
 def split_axis(axis: Axis, exprs: Sequence[Expr]) -> tuple[dict[Expr, Expr], tuple[Axis, Axis]] | None:

@@ -43,11 +43,6 @@ def needed_values(reducer: Reducer, position: int, carried: Sequence[Symbol]) ->
     return found
 
 
-def combined_values(reducer: Reducer, values: Sequence[int], names: dict[Symbol, str]) -> list[str]:
-    """The texts of ``values`` of the combiner, its symbols called ``names``."""
-    return [_written(reducer.results[value], names) for value in values]
-
-
 def combined(reducer: Reducer, parts: Sequence[str]) -> str:
     """``parts``, texts that bind like calls, combined by a reducer of one value."""
     if reducer.name in _SIGNS:
@@ -87,12 +82,3 @@ def _number(value: Scalar, dtype: str) -> Written:
     if isinstance(own, Typed):
         return f"{dtype_text(dtype)}({number_text(value)[0]})", CALL
     return number_text(value)
-
-
-def constant_text(constant: Const) -> str:
-    return _number(constant.value, constant.dtype)[0]
-
-
-def identity_text(reducer: Reducer, position: int = 0) -> str:
-    """What changes nothing, as a Python number."""
-    return _written(reducer.identity[position], {})

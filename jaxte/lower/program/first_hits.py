@@ -15,8 +15,8 @@ runs over. So there, and on other platforms, where it was not measured, the winn
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.expr import (
@@ -34,7 +34,7 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import Members
 from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, MOD, NOT, OR, SELECT
-from jaxte.lang.walk import depends_on, postorder, substitute
+from jaxte.lang.walk import depends_on, nodes_outside, postorder, substitute
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.forms.window.unrolled import numbered_conditions
@@ -56,12 +56,7 @@ def without_winners(planned: Tiling, results: Members[Tensor], policy: Policy) -
             body = _with_comparisons(tensor, winners, policy)
             if body is not tensor.body:
                 found[tensor] = Compute(tensor.name, tensor.axes, body)
-    if not found:
-        return planned
-    order = [found.get(t, t) if isinstance(t, Compute) else t for t in planned.order]
-    read = {source for item in order for source in item.inputs}
-    kept = tuple(t for t in order if t not in winners or t in read or t in results)
-    return replace(planned, order=kept, stand_ins={**planned.stand_ins, **found})
+    return planned.with_definitions(found, winners, results)
 
 
 def _is_winner(tensor: Compute) -> bool:
@@ -78,24 +73,13 @@ def _is_wanted(tensor: Compute, policy: Policy) -> bool:
 def _with_comparisons(tensor: Compute, winners: Members[Tensor], policy: Policy) -> Expr:
     """The body of ``tensor`` with choices by a winner as choices by remainders, where that is worth it."""
     table: dict[Expr, Expr] = {}
-    for node in _outside_of_reductions(tensor.body):
+    for node in nodes_outside(tensor.body, (Read, Reduce)):
         match node:
             case Call(op, (condition, taken, other)) if op is SELECT:
                 choice = _choice(condition, taken, other, winners)
                 if choice is not None and _is_worth_it(choice, tensor, policy):
                     table[node] = choice.by_remainders()
     return substitute(tensor.body, table)
-
-
-def _outside_of_reductions(body: Expr) -> Iterator[Expr]:
-    seen: set[Expr] = set()
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if node not in seen and not isinstance(node, (Reduce, Read)):
-            seen.add(node)
-            yield node
-            stack.extend(node.children)
 
 
 def _is_worth_it(choice: _Choice, tensor: Compute, policy: Policy) -> bool:

@@ -9,12 +9,12 @@ for each of them, where the tensor stands behind a barrier or is read at several
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import lru_cache
 
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.walk import free_axes, postorder, substitute
-from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.tiling import Tiling
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST = 4  # operations from which on a tensor is rather read than computed again
@@ -23,23 +23,14 @@ _LEAST = 4  # operations from which on a tensor is rather read than computed aga
 def with_known_values(planned: Tiling) -> Tiling:
     """``planned`` with such reductions reading the tensors that come before them."""
     known: dict[Expr, Compute] = {}
-    original: dict[Tensor, Tensor] = {own: tensor for tensor, own in planned.stand_ins.items()}
-    order: list[Tensor | Tiles] = []
-    new: dict[Tensor, Compute] = {}
-    for item in planned.order:
-        if not isinstance(item, Compute):
-            order.append(item)
-            continue
-        body = _reading(item, known)
-        if body is not item.body:
-            renewed = item.renewed(body)
-            new[original.get(item, item)] = renewed
-            order.append(renewed)
-            continue
-        order.append(item)
-        if _is_worth_reading(item):
-            known.setdefault(_numbered(item.body), item)
-    return replace(planned, order=tuple(order), stand_ins={**planned.stand_ins, **new}) if new else planned
+
+    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
+        body = _reading(tensor, known)
+        if body is tensor.body and _is_worth_reading(tensor):
+            known.setdefault(_numbered(body), tensor)
+        return (), body
+
+    return planned.with_bodies(rule)
 
 
 def _is_worth_reading(tensor: Compute) -> bool:

@@ -93,18 +93,9 @@ def _backward_part(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """The tensors of ``forward`` that the computation of ``adjoints`` reads, and the tensors that are its own."""
     known = set(forward)
-    entered: set[Tensor] = set()
-    own: list[Tensor] = []
-    stack = list(adjoints)
-    while stack:
-        tensor = stack.pop()
-        if tensor in entered:
-            continue
-        entered.add(tensor)
-        if tensor not in known:
-            own.append(tensor)
-            stack.extend(tensor.inputs)
-    return [t for t in forward if t in entered], own
+    order = topological_order(adjoints, lambda tensor: () if tensor in known else tensor.inputs)
+    read = known.intersection(order)
+    return [t for t in forward if t in read], [t for t in order if t not in known]
 
 
 def _made_again(

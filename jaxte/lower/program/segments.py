@@ -10,7 +10,6 @@ once for each segment that it is in, and none is read to be masked. The adjoint 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, conjunction, conjuncts
 from jaxte.lang.identity import among
@@ -19,7 +18,7 @@ from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.cost.work import points
 from jaxte.lower.rewrites.at_positions import conditions_outside, over_positions
 from jaxte.lower.rewrites.moving_bounds import GAIN, groups_of, in_pieces
-from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -28,22 +27,15 @@ _ROUNDED = ("float16", "bfloat16")
 
 def with_segments(planned: Tiling) -> Tiling:
     """``planned`` with such sums taken apart; their inner sums come before them."""
-    original: dict[Tensor, Tensor] = {own: tensor for tensor, own in planned.stand_ins.items()}
-    order: list[Tensor | Tiles] = []
-    new: dict[Tensor, Compute] = {}
-    for item in planned.order:
-        if not isinstance(item, Compute) or not _has_reductions(item.body):
-            order.append(item)
-            continue
+
+    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
         inner: list[Compute] = []
-        body = _taken_apart(item.name, item.body, inner)
-        if body is item.body:
-            order.append(item)
-            continue
-        renewed = item.renewed(body)
-        order += [*inner, renewed]
-        new[original.get(item, item)] = renewed
-    return replace(planned, order=tuple(order), stand_ins={**planned.stand_ins, **new}) if new else planned
+        if not _has_reductions(tensor.body):
+            return inner, tensor.body
+        body = _taken_apart(tensor.name, tensor.body, inner)
+        return inner, body
+
+    return planned.with_bodies(rule)
 
 
 def _has_reductions(body: Expr) -> bool:

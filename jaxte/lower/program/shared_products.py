@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
@@ -65,31 +65,19 @@ def with_shared_products(planned: Tiling, results: Members[Tensor], policy: Poli
         if len({own.tensor for own in members}) > 1:
             for own in members:
                 body = (multiplied(own.factors),)
-                new = Reduce(own.node.reducer, body, own.node.axes, own.node.where, own.node.position)
-                tables.setdefault(own.tensor, {})[own.node] = new
-    return _renewed(planned, tables, frozenset(results))
-
-
-def _renewed(planned: Tiling, tables: dict[Compute, dict[Expr, Expr]], results: Members[Tensor]) -> Tiling:
-    """``planned`` with nodes replaced, and without the products that nothing reads then."""
-    if not tables:
-        return planned
-    found: dict[Tensor, Compute] = {}
-    for tensor, table in tables.items():
-        found[tensor] = tensor.renewed(substitute(tensor.body, table))
-    order = [found.get(t, t) if isinstance(t, Compute) else t for t in planned.order]
-    read = {source for item in order for source in item.inputs}
-    unread = {t for own in tables for t in own.inputs if isinstance(t, Compute) and t not in read}
-    kept = tuple(t for t in order if t not in unread or t in results)
-    return replace(planned, order=kept, stand_ins={**planned.stand_ins, **found})
+                node = Reduce(own.node.reducer, body, own.node.axes, own.node.where, own.node.position)
+                tables.setdefault(own.tensor, {})[own.node] = node
+    new: dict[Tensor, Compute] = {t: t.renewed(substitute(t.body, table)) for t, table in tables.items()}
+    unread = [t for own in tables for t in own.inputs if isinstance(t, Compute)]
+    return planned.with_definitions(new, unread, results)
 
 
 def _is_scaled(tensor: Compute) -> bool:
     """Whether a tensor is a product with a factor over some of its axes only, all of it elementwise."""
     product = product_of(tensor.body)
-    if tensor.dtype not in _DTYPES or product.guards or len(product.factors) < 2:
+    if tensor.dtype not in _DTYPES or product.is_conditional or len(product.factors) < 2:
         return False
-    if any(f.guard or any(isinstance(n, Reduce) for n in postorder(f.expr)) for f in product.factors):
+    if any(isinstance(n, Reduce) for f in product.factors for n in postorder(f.expr)):
         return False
     long = _long(tensor.axes)
     over = [long.intersection(free_axes(f.expr)) for f in product.factors]
@@ -113,7 +101,7 @@ def _sums(tensor: Compute) -> list[Reduce]:
 def _taken_apart(tensor: Compute, node: Reduce, computed: Members[Any]) -> _Sum | None:
     """A sum over some of the axes of what it reads, with its factors; None where it has no vector among them."""
     product = product_of(node.exprs[0])
-    if product.guards or any(f.guard for f in product.factors):
+    if product.is_conditional:
         return None
     factors = tuple(part for f in product.factors for part in _factors(f, computed))
     axes = _long([*node.axes, *tensor.axes])

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
+from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.match.product import multiplied, product_of
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, is_index, linear
 from jaxte.sets.conditions import tidy
 from jaxte.sets.intervals import known, reach
 
@@ -42,7 +43,7 @@ def over_positions(node: Reduce) -> Reduce | None:
         conditions += [position >= from_linear(start) + low, position < from_linear(start) + high]
     if not table:
         return None
-    exprs = [rewrite(substitute(e, table), _normalised) for e in node.exprs]
+    exprs = [with_normal_indices(substitute(e, table)) for e in node.exprs]
     where = [tidy(substitute(c, table)) for c in conjuncts(node.where) if c is not TRUE]
     return Reduce(node.reducer, exprs, axes, conjunction([*conditions, *where]))
 
@@ -66,9 +67,3 @@ def _start(node: Reduce, axis: Axis) -> Linear | None:
     return (
         None if axis in free_axes(bare) or axis in free_axes(moved) or len(free_axes(moved)) != 1 else found
     )
-
-
-def _normalised(node: Expr) -> Expr:
-    if not isinstance(node, Read):
-        return node
-    return Read(node.tensor, [normal(i) if is_index(i) else i for i in node.indices])

@@ -7,11 +7,11 @@ elements in place of rows. Inputs and outputs stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
@@ -73,13 +73,13 @@ def _whole(read: Read) -> tuple[Axis, ...]:
     return tuple(read.indices[n] for n in whole) if between else ()  # type: ignore[misc]
 
 
-def _rewritten(body: Expr, places: dict[Tensor, list[int]], new: dict[Tensor, Tensor]) -> Expr:
+def _rewritten(body: Expr, places: Mapping[Tensor, Sequence[int]], new: Mapping[Tensor, Tensor]) -> Expr:
     """``body`` with the new tensors in place of the old ones."""
-    table: dict[Expr, Expr] = {}
-    for read in reads_of(body):
-        indices = [substitute(index, table) for index in read.indices]
-        if read.tensor in places:
-            indices = [indices[n] for n in places[read.tensor]]
-        if read.tensor in new or any(i is not j for i, j in zip(indices, read.indices, strict=True)):
-            table[read] = Read(new.get(read.tensor, read.tensor), indices)
-    return substitute(body, table)
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Read) or node.tensor not in new:
+            return node
+        order = places.get(node.tensor, range(len(node.indices)))
+        return Read(new[node.tensor], [node.indices[n] for n in order])
+
+    return rewrite(body, rule)

@@ -10,7 +10,6 @@ than products to make: the adjoint of ``x.T @ x`` is ``(H + H.T) @ x``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,9 +20,8 @@ from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_COPIES
-from jaxte.lower.match.product import Factor, Product, is_zero, multiplied, product_of
+from jaxte.lower.match.product import Factor, Product, in_common, is_zero, multiplied, product_of, without
 from jaxte.lower.match.sums import Signed, added, signed_terms
-from jaxte.lower.rewrites.hoist_common_factors import without
 
 _WORTH_ADDING = 8  # products in which each element of what is added stands
 
@@ -91,12 +89,10 @@ def _joined(members: Sequence[_Sum]) -> Expr | None:
     for own in members:
         body = substitute(own.node.exprs[0], dict(zip(own.node.axes, first.axes, strict=True)))
         products += [(product_of(term), own.sign * sign) for term, sign in signed_terms(body)]
-    if not 1 < len(products) <= MOST_COPIES or any(_is_conditional(p) for p, _ in products):
+    if not 1 < len(products) <= MOST_COPIES or any(p.is_conditional for p, _ in products):
         return None
-    common = Counter(f for f in products[0][0].factors if not f.inverse and not isinstance(f.expr, Const))
-    for product, _ in products[1:]:
-        common &= Counter(product.factors)
-    shared = list(common.elements())
+    common = in_common([p.factors for p, _ in products])
+    shared = [f for f in common if not f.inverse and not isinstance(f.expr, Const)]
     if not _is_matrix_product(shared, products, first):
         shared = [f for f in shared if expensive_calls([f.expr])]
     if not shared:
@@ -125,10 +121,6 @@ def _is_matrix_product(
     summed = [a for a in node.axes if a in over and a in rests[0]]
     apart = points(over - rests[0]) >= _WORTH_ADDING and points(rests[0] - over) > 1
     return bool(summed) and apart and all(own == rests[0] for own in rests)
-
-
-def _is_conditional(product: Product) -> bool:
-    return bool(product.guards) or any(f.guard for f in product.factors)
 
 
 def _with_number(factors: Sequence[Factor], sign: int) -> tuple[Expr, int]:

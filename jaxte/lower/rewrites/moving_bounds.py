@@ -13,14 +13,13 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import FEW
+from jaxte.lower.limits import FEW, LONGEST_UNROLLED
 from jaxte.lower.rewrites.unroll import written_out
 from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
 
 GAIN = 2  # how many times fewer points make a tensor of its own worth it
 _LEAST_GAIN = 2.5  # the same for pieces: a triangle, with all of its rows, is none
-_MOST_PIECES = 32
 _MOST_PAIRS = 2**20  # of positions that are compared with bounds
 
 
@@ -51,7 +50,7 @@ def in_pieces(node: Reduce) -> Expr | None:
         return None  # a window, whose bounds are where it leaves its tensor
     if (
         prod(m.share for m in found) * _LEAST_GAIN > 1
-        or not 1 < prod(len(m.runs) for m in found) <= _MOST_PIECES
+        or not 1 < prod(len(m.runs) for m in found) <= LONGEST_UNROLLED
     ):
         return None
     pieces = _pieces(Reduce(node.reducer, node.exprs, node.axes, TRUE), found)

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.cost.default_work import is_contraction
-from jaxte.lower.limits import FEW
-from jaxte.lower.rewrites.unroll import chosen, written_out
+from jaxte.lower.rewrites.unroll import chosen, is_short, written_out
 from jaxte.sets.affine import is_index
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
@@ -32,13 +31,9 @@ def short_axes_apart(root: Expr, axes: Sequence[Axis]) -> Expr:
     if any(isinstance(node, Reduce) for node in postorder(body)):
         return body  # a reduction for each position may be more than one over all of them, as groups of a convolution are
     for axis in axes:
-        if _is_short(axis) and len(_orders(body, axis)) > 1:
+        if is_short(axis) and len(_orders(body, axis)) > 1:
             return _stacked(body, axis)
     return body
-
-
-def _is_short(axis: Axis) -> bool:
-    return axis.lo is ZERO and isinstance(axis.hi, Const) and 1 < int(axis.hi) <= FEW
 
 
 def _added(node: Expr) -> Expr:
@@ -48,7 +43,7 @@ def _added(node: Expr) -> Expr:
     (expr,) = node.exprs
     if expr.dtype != node.dtype or expr.weak or is_contraction(node):
         return node
-    axis = next((a for a in node.axes if _is_short(a) and _is_apart(expr, a)), None)
+    axis = next((a for a in node.axes if is_short(a) and _is_apart(expr, a)), None)
     return node if axis is None else written_out(node, (axis,))
 
 

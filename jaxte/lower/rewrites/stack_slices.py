@@ -66,7 +66,7 @@ def _term(part: Expr, tensor: Tensor, dim: int) -> _Term | None:
     own = [
         f for f in product.factors if isinstance(f.expr, Read) and f.expr.tensor is tensor and not f.inverse
     ]
-    if product.guards or len(own) != 1 or any(f.guard for f in product.factors):
+    if len(own) != 1 or product.is_conditional:
         return None
     read = own[0].expr
     assert isinstance(read, Read)

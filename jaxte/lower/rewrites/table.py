@@ -8,9 +8,7 @@ from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
-from jaxte.lower.rewrites.hoist_common_factors import with_common_factors
-from jaxte.lower.rewrites.hoist_select import with_choice_outside
-from jaxte.lower.rewrites.hoist_weights import with_weights_outside
+from jaxte.lower.rewrites.hoist import with_choice_outside, with_weights_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.lower.rewrites.quarter_powers import root_power
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
@@ -29,12 +27,9 @@ def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:
     return apply
 
 
-def _of_reductions(rule: Callable[[Reduce], Expr | None]) -> Callable[[Expr, Place], Expr]:
-    def apply(node: Expr, place: Place) -> Expr:
-        found = rule(node) if isinstance(node, Reduce) else None
-        return node if found is None else found
-
-    return apply
+def _choice(node: Expr, place: Place) -> Expr:
+    found = with_choice_outside(node) if isinstance(node, Reduce) else None
+    return node if found is None else found
 
 
 def _root(node: Expr, place: Place) -> Expr:
@@ -77,13 +72,8 @@ SHARED_CALLS = Rewrite(
 )
 CHOICE_OUTSIDE = Rewrite(
     "choice outside",
-    _of_reductions(with_choice_outside),
+    _choice,
     "a choice that no reduced axis decides leaves the sum, so that what remains is a product",
-)
-COMMON_FACTORS = Rewrite(
-    "common factors",
-    _of_reductions(with_common_factors),
-    "factors that all terms of a sum have are multiplied once",
 )
 ROOTS = Rewrite(
     "roots for powers",
@@ -95,5 +85,5 @@ ROOTS = Rewrite(
 BEFORE_PADDING = (UNIT_AXES, SHORT_AXES, STACKED_TERMS, WEIGHTS_OUTSIDE)
 AFTER_PADDING = (DISJOINT_TERMS, SHARED_CALLS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
-NODES = (CHOICE_OUTSIDE, COMMON_FACTORS, ROOTS)
+NODES = (CHOICE_OUTSIDE, ROOTS)
 REWRITES = (*BODIES, *NODES)

@@ -6,11 +6,11 @@ dimension of extent 1 is a read at the axis in the same place, so that the array
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import identical
-from jaxte.lang.walk import substitute
+from jaxte.lang.walk import nodes_outside, substitute
 
 
 def at_unit_axes(body: Expr, axes: Sequence[Axis]) -> Expr:
@@ -19,25 +19,12 @@ def at_unit_axes(body: Expr, axes: Sequence[Axis]) -> Expr:
     if not units:
         return body
     table: dict[Expr, Expr] = {}
-    for node in _elementwise(body):
+    for node in nodes_outside(body, (Read, Reduce)):
         if isinstance(node, Reduce):
             table[node] = substitute(node, units)
         elif isinstance(node, Read) and len(node.indices) == len(axes):
             table[node] = _kept(node, axes)
     return substitute(body, table)
-
-
-def _elementwise(body: Expr) -> Iterator[Expr]:
-    """The outermost reductions of ``body`` and what stands outside of them, less the positions of reads."""
-    seen: set[Expr] = set()
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            yield node
-            if not isinstance(node, (Read, Reduce)):
-                stack.extend(node.children)
 
 
 def _kept(read: Read, axes: Sequence[Axis]) -> Expr:

@@ -10,13 +10,18 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, SELECT
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.limits import FEW
 from jaxte.sets.intervals import known
+
+
+def is_short(axis: Axis, most: int = FEW) -> bool:
+    """Whether an axis from 0 has several positions, at ``most`` so many: those that are written out wherever that saves a loop or a copy."""
+    return axis.lo is ZERO and 1 < (known(axis.hi) or 0) <= most
 
 
 def few_positions(
@@ -30,17 +35,10 @@ def few_positions(
         dims_of: the dimensions that an expression depends on.
     """
     every = set(dims_of(expr))
-    short = [d for d in reduced if d in every and 1 < (known(d.hi) or 0) <= FEW]
+    short = [d for d in reduced if d in every and is_short(d)]
     if not short or isinstance(expr, (Read, Const)):
         return None
     return None if any(set(dims_of(read)) == every for read in reads_of(expr)) else short[0]
-
-
-def is_written_out(node: Reduce) -> bool:
-    """Whether nothing is left of ``node`` to reduce when it is written out."""
-    if node.reducer.name not in OPS or node.reducer.name == "sum" or len(node.axes) > 1:
-        return False
-    return few_positions(node.exprs[0], node.axes, free_axes) is not None
 
 
 def term_at(node: Reduce, table: Mapping[Expr, Expr]) -> Expr:

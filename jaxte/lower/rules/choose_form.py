@@ -16,7 +16,6 @@ from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import general_work
 from jaxte.lower.cost.signature import signature
-from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.rules.form_table import FAMILIES, Family
 from jaxte.lower.views.scope import Scope
 
@@ -40,8 +39,6 @@ def _wanted(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr]) -> Wan
     current = substitute(node, dict(scope.table))
     if not isinstance(current, Reduce):
         return None
-    current = body.rewrite(current, [COMMON_FACTORS], scope)
-    assert isinstance(current, Reduce)
     guards = tuple(substitute(g, dict(scope.table)) for g in guards)
     free = free_axes(current) | {a: None for g in guards for a in free_axes(g)}
     return Wanted(current, tuple(d for d in scope.order if d in free), guards, scope)

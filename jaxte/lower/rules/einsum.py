@@ -22,15 +22,16 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import extent_of
-from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
+from jaxte.lower.limits import FEW, LONG_SUM, MOST_COPIES
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
+from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.flatten_dot import with_flat_vector
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.intervals import dims_of, known
+from jaxte.sets.intervals import dims_of
 
 _ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
 _LONGEST_LINE = 110
@@ -48,7 +49,7 @@ class Job:
     guards: tuple[Expr, ...]
     reduced: tuple[Axis, ...]
     zero: Const
-    budget: int = MOST_UNROLLED
+    budget: int = MOST_COPIES
     masked: bool = False
 
     @property
@@ -97,7 +98,7 @@ def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
 def _short(job: Job, scope: Scope) -> Axis | None:
     """A reduced dimension of few points beside a long one that is kept: a loop over it would be the inner one."""
     kept = [extent_of(d.hi) for d in scope.order if not among(d, job.reduced)]
-    short = [d for d in job.reduced if (known(d.hi) or FEW + 1) <= FEW < max(kept, default=0)]
+    short = [d for d in job.reduced if is_short(d) and max(kept, default=0) > FEW]
     return short[0] if short else None
 
 
@@ -114,7 +115,7 @@ def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axi
     for own, members in zip(dims, groups, strict=True):
         if own == every and not _is_plain(members):
             alone = [d for d in own if not among(d, job.reduced) and sum(d in other for other in dims) == 1]
-            few = [d for d in scope.order if among(d, alone) and 1 < (known(d.hi) or 0) <= FEW]
+            few = [d for d in scope.order if among(d, alone) and is_short(d)]
             if few and any(other == own - {few[0]} for other in dims):
                 return few[0]
     return None

@@ -28,10 +28,10 @@ from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
-from jaxte.lower.views.condition_box import box_of, condition_dims, is_empty, split_conditions, usable
+from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import from_linear, is_index, linear, normal
+from jaxte.sets.affine import is_index, linear, normal
 from jaxte.sets.intervals import constant, known, nonnegative
 from jaxte.tensors.reductions import position_of
 
@@ -84,16 +84,10 @@ def _simple(
     left = split_conditions(conjunction(list(parts)), scope)
     if left is None:
         return (yield identity, scope)
-    for part in left:
-        box = box_of(part, scope)
-        if box is None or not among(box.dim, dims) or not usable(box):
-            continue
-        if is_empty(box):
+    if (shorter := cut(left, dims, scope)) is not None:
+        if shorter.dims is None:
             return (yield identity, scope)
-        inner, short = scope.restrict(box.dim, from_linear(box.start), box.step, box.count)
-        reduced = tuple(short if d is box.dim else d for d in dims)
-        rest = [p for p in left if p is not part]
-        return (yield from _simple(body, node, expr, rest, inner, reduced))
+        return (yield from _simple(body, node, expr, shorter.conditions, shorter.scope, shorter.dims))
     outer = [
         p
         for p in left

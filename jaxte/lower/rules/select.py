@@ -28,9 +28,9 @@ from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.views.condition_box import (
     Box,
     box_of,
+    forms_of_condition,
     intersect,
     is_empty,
-    nonnegative_forms,
     split_conditions,
     usable,
 )
@@ -92,13 +92,13 @@ def _passed(node: Expr, scope: Scope) -> Task:
 
 
 def _where(body: Body, parts: Sequence[Expr], taken: Expr, other: Expr, node: Expr, scope: Scope) -> Task:
-    mask = yield from mask_value(body, parts, scope)
+    mask = yield from mask_value(parts, scope)
     first = yield taken, scope
     second = yield other, scope
     return body.combine(SELECT, [mask, first, second], node.kind, scope)
 
 
-def mask_value(body: Body, parts: Sequence[Expr], scope: Scope) -> Task:
+def mask_value(parts: Sequence[Expr], scope: Scope) -> Task:
     """The conjunction of ``parts`` as an array of booleans."""
     return (yield conjunction(list(parts)), scope)
 
@@ -130,8 +130,8 @@ def _is_finite(value: object) -> bool:
 
 def keeps_in_range(condition: Expr, read: Read, scope: Scope) -> bool:
     """Whether ``read`` is out of range, and thus zero, wherever ``condition`` does not hold."""
-    forms = nonnegative_forms(condition, scope)
-    if forms is None or any(reads_of(i) for i in read.indices):
+    forms = forms_of_condition(condition, scope)
+    if not forms or any(reads_of(i) for i in read.indices):
         return False
     limits: list[Linear] = []
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):
@@ -160,7 +160,7 @@ def guarded(body: Body, parts: Sequence[Expr], other: Const, scope: Scope, make:
         inner, part = inner.restrict(box.dim, from_linear(box.start), box.step, box.count)
         new.append((box, part, condition))
     if masks:
-        mask = yield from mask_value(body, masks, inner)
+        mask = yield from mask_value(masks, inner)
         value = yield from make(inner)
         fill = yield other, inner
         value = body.combine(SELECT, [mask, value, fill], (value.dtype, False), inner)
@@ -199,7 +199,7 @@ def _spread(
         value = _padded(body, value, placed, other)
     if not missing:
         return value
-    mask = yield from mask_value(body, missing, scope)
+    mask = yield from mask_value(missing, scope)
     if mask.literal:
         return value
     fill = yield other, scope
@@ -217,12 +217,12 @@ def _padded(body: Body, value: Value, placed: dict[Axis, Box], other: Const) -> 
     spread: list[tuple[Expr, Expr, int]] = []
     for dim in value.dims:
         box = placed.get(dim)
-        spread.append((*_widths(box, dim), box.step - 1 if box else 0))
+        spread.append((*_widths(box), box.step - 1 if box else 0))
     node = Spread(value.code, Typed(Number(other.value), value.dtype), tuple(spread))
     return Value(node, dims, value.kind)
 
 
-def _widths(box: Box | None, part: Axis | None = None) -> tuple[Expr, Expr]:
+def _widths(box: Box | None) -> tuple[Expr, Expr]:
     """The elements missing before and after the slice ``box`` of its dimension."""
     if box is None:
         return ZERO, ZERO

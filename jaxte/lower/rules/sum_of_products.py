@@ -21,15 +21,16 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.match.product import Factor, product_of
 from jaxte.lower.match.sums import signed_terms
+from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
-from jaxte.lower.views.condition_box import box_of, is_empty, split_conditions, usable
+from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, joined
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.intervals import dims_of, known
 
 # how many times as short a dimension of the result is that is written out in place of a reduced one
@@ -83,16 +84,11 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
         inner = scope.replace(single, as_expr(0), [], deeper=0)
         return (yield from _conditions(body, replace(job, reduced=reduced), inner))
     guards = [g for g in guards if not _is_met_by_zeros(body, g, job, scope)]
-    for guard in guards:
-        box = box_of(guard, scope)
-        if box is None or not among(box.dim, job.reduced) or not usable(box):
-            continue
-        if is_empty(box):
+    if (shorter := cut(guards, job.reduced, scope)) is not None:
+        if shorter.dims is None:
             return (yield job.zero, scope)
-        inner, part = scope.restrict(box.dim, from_linear(box.start), box.step, box.count)
-        reduced = tuple(part if d is box.dim else d for d in job.reduced)
-        rest = tuple(g for g in guards if g is not guard)
-        return (yield from _conditions(body, replace(job, guards=rest, reduced=reduced), inner))
+        smaller = replace(job, guards=shorter.conditions, reduced=shorter.dims)
+        return (yield from _conditions(body, smaller, shorter.scope))
     outer = [g for g in guards if not any(among(d, job.reduced) for d in guard_dims(g, scope))]
     inside = replace(job, guards=tuple(g for g in guards if not among(g, outer)))
     if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
@@ -106,7 +102,7 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
 
 def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
     """The sum at every point, and zero chosen where ``guards`` do not hold."""
-    mask = body.named((yield from mask_value(body, guards, scope)))
+    mask = body.named((yield from mask_value(guards, scope)))
     value, zero = (yield from _conditions(body, job, scope)), (yield job.zero, scope)
     return (
         value
@@ -155,41 +151,36 @@ def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
             if job.reduced and any(_reads_whole(f, key[0], scope) for f in others):
                 return key
     for factor in job.factors:
-        for read in reads_of(factor.expr):
-            for index in read.indices:
-                if reads_of(index):
-                    continue
-                form = scope.index(index)
-                if len(dims_of(form)) < 2:
-                    continue
-                for node in postorder(form):
-                    found = _division(node, job)
-                    if found is not None:
-                        return found
+        for form in _positions(factor, scope):
+            divisions = (_division(node, job) for node in postorder(form) if len(dims_of(form)) > 1)
+            if (found := next(filter(None, divisions), None)) is not None:
+                return found
     return None
+
+
+def _positions(factor: Factor, scope: Scope) -> list[Expr]:
+    """The indices in ``factor`` that are no data, over the dimensions of ``scope``."""
+    return [scope.index(i) for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
 
 
 def _digits_read(factor: Factor, job: Job, scope: Scope) -> dict[tuple[Axis, int, int], str]:
     """For each output dimension that one factor reads divided, whether only its quotient or its remainder is read."""
     found: dict[tuple[Axis, int, int], set[str]] = {}
     others: set[Axis] = set()
-    for read in reads_of(factor.expr):
-        for index in read.indices:
-            if reads_of(index):
-                return {}
-            form = scope.index(index)
-            for node in postorder(form):
-                key = _division(node, job)
-                if key is not None and isinstance(node, Call):
-                    found.setdefault(key, set()).add(node.op.name)
-            others |= {a for a in linear(form).terms if isinstance(a, Axis)}
+    if any(reads_of(index) for read in reads_of(factor.expr) for index in read.indices):
+        return {}
+    for form in _positions(factor, scope):
+        for node in postorder(form):
+            key = _division(node, job)
+            if key is not None and isinstance(node, Call):
+                found.setdefault(key, set()).add(node.op.name)
+        others |= {a for a in linear(form).terms if isinstance(a, Axis)}
     return {k: next(iter(ops)) for k, ops in found.items() if len(ops) == 1 and k[0] not in others}
 
 
 def _reads_whole(factor: Factor, dim: Axis, scope: Scope) -> bool:
     """Whether ``dim`` stands undivided in an index of ``factor``."""
-    indices = [i for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
-    return any(dim in linear(scope.index(index)).terms for index in indices)
+    return any(dim in linear(form).terms for form in _positions(factor, scope))
 
 
 def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
@@ -248,9 +239,8 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     if every not in dims:
         return None
     for dim in job.reduced:
-        count = known(dim.hi)
         shared = any(dim in own and own != every for own in dims)
-        if shared and count is not None and 1 < count <= min(FEW, job.budget):
+        if shared and is_short(dim, min(FEW, job.budget)):
             return dim
     return None
 

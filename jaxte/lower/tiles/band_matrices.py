@@ -25,6 +25,7 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite,
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.forms.band.write_blocks import blocks_of
+from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.match.product import product_of
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
@@ -159,7 +160,7 @@ class _Matrices:
         else:
             raise _NoMatrix
         table = {} if new is None else {diagonal: column - row}
-        expr, where = (rewrite(substitute(e, table), _simple) for e in (node.exprs[0], node.where))
+        expr, where = (with_normal_indices(substitute(e, table)) for e in (node.exprs[0], node.where))
         inside = _inside(row, column, band.window)
         if node.reducer.name == "sum" and self._is_zero_outside(expr, (row, column)):
             where = conjunction([c for c in conjuncts(where) if not _follows(c, inside)])
@@ -185,7 +186,7 @@ class _Matrices:
 
     def _read(self, node: Expr) -> Expr:
         """A read of a band as one of the matrix; other tensors are read at rows or at columns."""
-        node = _simple(node)
+        node = with_normal_indices(node)
         if not isinstance(node, Read):
             return node
         indices, own = list(node.indices), self.known.get(node.tensor)
@@ -194,13 +195,6 @@ class _Matrices:
         if any(is_index(i) and len(free_axes(i)) > 1 for i in indices):
             raise _NoMatrix
         return Read(node.tensor if own is None else own.tensor, indices)
-
-
-def _simple(node: Expr) -> Expr:
-    """A read at ``i`` where it was at ``j - (j - i)``."""
-    if not isinstance(node, Read):
-        return node
-    return Read(node.tensor, [normal(i) if is_index(i) else i for i in node.indices])
 
 
 def _scores(tensor: Compute) -> _Matrix | None:

@@ -17,7 +17,6 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.limits import MEMORY_WORTH, RATIO
 from jaxte.lower.match.product import product_of, split_outer
-from jaxte.lower.rewrites.unroll import is_written_out
 from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
@@ -75,13 +74,6 @@ def _used_twice(node: Reduce) -> list[Expr]:
         for child in below.children:
             uses[child] = uses.get(child, 0) + 1
     return [e for e, count in uses.items() if count > 1 and isinstance(e, Call) and not e.weak]
-
-
-def reduced_bytes(body: Expr) -> int:
-    """The largest array that ``body`` reduces, whether it exists or is fused."""
-    nodes = [n for n in postorder(body) if isinstance(n, Reduce) and not is_written_out(n)]
-    sizes = [_bytes_over({**free_axes(n), **dict.fromkeys(n.axes)}, n.dtype) for n in nodes]
-    return max(sizes, default=0)
 
 
 def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:

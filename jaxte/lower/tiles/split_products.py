@@ -76,7 +76,7 @@ def split_products(
 def _split(tensor: Compute) -> _Split | None:
     """``tensor`` as a product; None where all factors are over all of its axes, or only numbers are not."""
     product = product_of(tensor.body)
-    if product.guards or any(f.guard for f in product.factors):
+    if product.is_conditional:
         return None
     axes = {a for a in tensor.axes if _is_long(a)}
     over = [axes.intersection(free_axes(f.expr)) for f in product.factors]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
+from jaxte.lang.expr import Expr
 from jaxte.lang.identity import Members
 from jaxte.lang.walk import reads_of
 from jaxte.lower.tiles.blocks import Blocks
@@ -59,6 +60,33 @@ class Tiling:
     stand_ins: dict[Tensor, Compute]
     refused: dict[Tensor, str]
     renewed: dict[Tensor, Tensor] = field(default_factory=dict)
+
+    def with_bodies(self, rule: Callable[[Compute], tuple[Sequence[Tensor], Expr]]) -> Tiling:
+        """The same with the body that ``rule`` gives for each tensor, and the tensors that this reads before it."""
+        original: dict[Tensor, Tensor] = {own: tensor for tensor, own in self.stand_ins.items()}
+        order: list[Tensor | Tiles] = []
+        new: dict[Tensor, Compute] = {}
+        for item in self.order:
+            if isinstance(item, Compute):
+                before, body = rule(item)
+                if body is not item.body:
+                    own = new[original.get(item, item)] = item.renewed(body)
+                    order += [*before, own]
+                    continue
+            order.append(item)
+        return replace(self, order=tuple(order), stand_ins={**self.stand_ins, **new}) if new else self
+
+    def with_definitions(
+        self, found: Mapping[Tensor, Compute], unread: Iterable[Tensor], results: Members[Tensor]
+    ) -> Tiling:
+        """The same with other definitions, and without those of ``unread`` that are no results and that nothing reads then."""
+        if not found:
+            return self
+        order = [found.get(t, t) if isinstance(t, Compute) else t for t in self.order]
+        read = {source for item in order for source in item.inputs}
+        gone = {t for t in unread if t not in read and t not in results}
+        kept = tuple(t for t in order if t not in gone)
+        return replace(self, order=kept, stand_ins={**self.stand_ins, **found})
 
 
 def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:

@@ -202,16 +202,18 @@ def _row_length(least: Expr) -> Expr:
     return least if number is None else as_expr(1 << (number - 1).bit_length())
 
 
-def lift(step: Step, before: int, after: int, leading: tuple[Expr, ...] = ()) -> Step:
-    """``step`` on an array that has further dimensions before (of extents ``leading``) and after."""
+def lift(
+    step: Step, before: int, after: int, leading: Sequence[Expr] = (), trailing: Sequence[Expr] = ()
+) -> Step:
+    """``step`` on an array that has further dimensions before and after, a reshape those of extents ``leading`` and ``trailing``."""
     match step:
         case Index(entries):
             return Index((ALL,) * before + entries + (ALL,) * after)
         case Pad(widths, mode):
             return Pad(((ZERO, ZERO),) * before + widths + ((ZERO, ZERO),) * after, mode)
         case Reshape(shape):
-            assert after == 0
-            return Reshape((*leading, *shape))
+            assert (before, after) == (len(leading), len(trailing))
+            return Reshape((*leading, *shape, *trailing))
         case Transpose(order):
             kept = tuple(range(before))
             return Transpose((*kept, *(before + n for n in order)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjuncts
+from jaxte.lang.identity import among
 from jaxte.lang.operators import (
     COMPARISONS,
     EQUAL,
@@ -21,6 +23,7 @@ from jaxte.lang.operators import (
 )
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, is_index, linear
+from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
 
 _NEGATED = {
@@ -113,24 +116,10 @@ def condition_dims(condition: Expr, scope: Scope) -> list[Axis]:
     return [] if sides is None else list(dict.fromkeys(dims_of(sides[0]) + dims_of(sides[1])))
 
 
-def nonnegative_forms(condition: Expr, scope: Scope) -> list[Linear] | None:
-    """Forms whose being at least 0 is the condition; None for conditions of another kind."""
+def forms_of_condition(condition: Expr, scope: Scope) -> list[Linear]:
+    """Forms over ``scope`` whose being at least 0 is the condition; none for conditions of another kind."""
     sides = _sides(condition, scope)
-    if sides is None:
-        return None
-    difference = linear(sides[0]) - linear(sides[1])
-    match condition.op.name:  # type: ignore[attr-defined]
-        case "greater_equal":
-            return [difference]
-        case "greater":
-            return [difference - constant(1)]
-        case "less_equal":
-            return [difference * -1]
-        case "less":
-            return [difference * -1 - constant(1)]
-        case "equal":
-            return [difference, difference * -1]
-    return None
+    return [] if sides is None else [*nonnegative_forms(call(condition.op, *sides))]  # type: ignore[attr-defined]
 
 
 def box_of(condition: Expr, scope: Scope) -> Box | None:
@@ -142,11 +131,11 @@ def box_of(condition: Expr, scope: Scope) -> Box | None:
     dims = [a for a in difference.terms if dims_of(a)]
     if len(dims) != 1:
         return None
-    forms = nonnegative_forms(condition, scope)
+    forms = forms_of_condition(condition, scope)
     if not isinstance(dims[0], Axis):
-        found = _quotients(dims[0], forms) if forms is not None else None
+        found = _quotients(dims[0], forms) if forms else None
         return found or _congruence(condition, dims[0], difference)
-    return None if forms is None else _interval(dims[0], forms)
+    return _interval(dims[0], forms) if forms else None
 
 
 def _quotients(atom: Expr, forms: list[Linear]) -> Box | None:
@@ -244,3 +233,26 @@ def usable(box: Box) -> bool:
     return count is not None or (
         nonnegative(box.start) and nonnegative(box.stop - box.start) and at_most(box.stop, box.dim.hi)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is left of dimensions and conditions where one of these holds; no dimensions where that is nowhere."""
+
+    scope: Scope
+    dims: tuple[Axis, ...] | None
+    conditions: tuple[Expr, ...]
+
+
+def cut(conditions: Sequence[Expr], dims: Sequence[Axis], scope: Scope) -> Cut | None:
+    """The first of ``conditions`` that is a slice of one of ``dims``, carried out; None where none is."""
+    for condition in conditions:
+        box = box_of(condition, scope)
+        if box is None or not among(box.dim, dims) or not usable(box):
+            continue
+        if is_empty(box):
+            return Cut(scope, None, ())
+        inner, part = scope.restrict(box.dim, from_linear(box.start), box.step, box.count)
+        left = tuple(c for c in conditions if c is not condition)
+        return Cut(inner, tuple(part if d is box.dim else d for d in dims), left)
+    return None

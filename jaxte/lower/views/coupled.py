@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lower.arrays.steps import Pad, Reshape, Step, Transpose
+from jaxte.lower.arrays.steps import (
+    Pad,
+    Repeat,
+    Reshape,
+    Roll,
+    Step,
+    Tile,
+    Transpose,
+    shape_after,
+)
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
@@ -74,3 +83,14 @@ def is_worth_making(found: View, shape: Sequence[Expr], made: int) -> bool:
         return True
     read, returned = prod(s or 0 for s in sizes[: len(shape)]), prod(s or 0 for s in sizes[len(shape) :])
     return made <= max(_ALWAYS, _MOST_COPIES * max(read, returned))
+
+
+def elements_made(steps: Sequence[Step], shape: Sequence[Expr]) -> int:
+    """The elements of the largest array that ``steps`` copy on their way from one of ``shape``; 0 where sizes are symbolic."""
+    most, now = 0, tuple(shape)
+    for step in steps:
+        now = shape_after(step, now)
+        if isinstance(step, (Pad, Repeat, Roll, Tile, Transpose)):
+            sizes = [known(e) for e in now]
+            most = max(most, 0 if None in sizes else prod(s or 0 for s in sizes))
+    return most

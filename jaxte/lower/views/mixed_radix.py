@@ -15,6 +15,7 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
+from jaxte.lower.views.affine import lift
 from jaxte.lower.views.one_axis import join_digits
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import from_linear, linear
@@ -103,22 +104,10 @@ def joined(
     before = tuple(d for d in dims[:position] if not among(d, own))
     after = tuple(d for d in dims[position:] if not among(d, own))
     steps: list[Step] = list(reorder(tuple(dims), (*before, *own, *after)))
-    steps += [_placed(step, before, after) for step in join_digits(own, q, r)]
+    around = [d.hi for d in before], [d.hi for d in after]
+    steps += [lift(step, len(before), len(after), *around) for step in join_digits(own, q, r)]
     stop = plus(dim.hi, shift)
     if shift or stop is not simplify(q.hi * r.hi, {}):
         entry = Range(Const(shift) if shift else None, stop)
         steps.append(Index((ALL,) * len(before) + (entry,) + (ALL,) * len(after)))
     return steps, (*before, dim, *after)
-
-
-def _placed(step: Step, before: Sequence[Axis], after: Sequence[Axis]) -> Step:
-    """A step of one dimension between others."""
-    first, last = len(before), len(after)
-    fields = {f: getattr(step, f) for f in step.__slots__}
-    if "shape" in fields:
-        fields["shape"] = (*(d.hi for d in before), *step.shape, *(d.hi for d in after))  # type: ignore[union-attr]
-    if "axis" in fields:
-        fields["axis"] = first
-    if "ndim" in fields:
-        fields["ndim"] = first + 1 + last
-    return type(step)(**fields)

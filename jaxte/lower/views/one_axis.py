@@ -123,7 +123,7 @@ def join_digits(dims: tuple[Axis, ...], q: Axis, r: Axis) -> tuple[Step, ...]:
 def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     """``minimum`` and ``maximum`` of one dimension with bounds known now: a slice with its ends repeated."""
     form = linear(index)
-    limits = [_clamp_limits(node, dim) for node in postorder(index) if _is_extremum(node)]
+    limits = [_clamp_limits(node) for node in postorder(index) if _is_extremum(node)]
     if len(form.terms) != 1 or len(limits) > 2 or any(limit is None for limit in limits):
         return Refusal(f"`{text(index)}` is no clamp of one dimension between numbers")
     count = known(dim.hi)
@@ -157,7 +157,7 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     return View((*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),), "edge")), (dim,))
 
 
-def _clamp_limits(node: Expr, dim: Axis) -> Expr | None:
+def _clamp_limits(node: Expr) -> Expr | None:
     """The number that a minimum or maximum bounds its operand by."""
     assert isinstance(node, Call)
     return next((a for a in node.args if isinstance(a, Const)), None)

@@ -24,13 +24,13 @@ from jaxte.lower.arrays.steps import (
     Step,
     Tile,
     Transpose,
+    shape_after,
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import fetch, lift
-from jaxte.lower.views.coupled import flat_views, is_worth_making, shares_axes
+from jaxte.lower.views.coupled import elements_made, flat_views, is_worth_making, shares_axes
 from jaxte.lower.views.one_axis import axis_view
-from jaxte.lower.views.steps import elements_made, shape_after
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.intervals import (
     constant,

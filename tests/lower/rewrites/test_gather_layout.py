@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lower.rewrites import hoist
 from jaxte.tensors.tensor import Tensor
 
 
@@ -86,8 +87,11 @@ def test_outputs_and_overridden_graphs_keep_their_axes() -> None:
     assert "s[n, c, i] = " in te.function(both).source(*own)
 
 
-def test_weights_leave_the_sums_over_rows() -> None:
-    """One sum over rows for each place, also under guards, and of what is negated."""
+@pytest.mark.parametrize("few", [False, True])
+def test_weights_leave_the_sums_over_rows(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sum over rows for each place, also under guards, and of what is negated; a single one where the rows are few."""
+    if not few:
+        monkeypatch.setattr(hoist, "LARGE_ROWS", 0)
 
     def definition(x: Tensor, g: Tensor, at: Tensor, w: Tensor) -> Tensor:
         c = te.reduce_axis((0, x.shape[1]), "c")
@@ -103,13 +107,16 @@ def test_weights_leave_the_sums_over_rows() -> None:
     at = np.array([0, 3, 2, 1, 2], np.int32)
     source = te.function(definition).source(x, g, at, w)
     text = source[source.index("def forward(") : source.index("def backward(")].split('"""')[2]
-    assert len(re.findall(r"jnp\.sum\(g \* \w+, axis=1\)|jnp\.einsum\(\"ic,ic->i\", g, \w+\)", text)) == 2
+    sums = len(re.findall(r"jnp\.sum\(g \* \w+, axis=1\)|jnp\.einsum\(\"ic,ic->i\", g, \w+\)", text))
+    assert sums == (0 if few else 2)
     padded = np.concatenate([x, np.zeros_like(x[:1])])
     wanted = w[:, 0] * np.sum(g * x[at], 1) - w[:, 1] * np.sum(g * padded[at + 1], 1)
     np.testing.assert_allclose(te.function(definition)(x, g, at, w), wanted, rtol=1e-5)
 
 
-def test_a_weight_that_is_infinite_where_a_guard_excludes_it() -> None:
+def test_a_weight_that_is_infinite_where_a_guard_excludes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hoist, "LARGE_ROWS", 0)
+
     def definition(x: Tensor, g: Tensor, at: Tensor, w: Tensor) -> Tensor:
         c = te.reduce_axis((0, x.shape[1]), "c")
 

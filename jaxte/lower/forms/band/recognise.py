@@ -178,7 +178,7 @@ def _specification(
         row, column = (on_line, roles.one) if roles.kind == TRANSPOSED else (roles.one, on_line)
         parts |= {row: Part(ROW, number), roles.z: Part(DIAGONAL, number), column: Part(COLUMN, number)}
         bands.append(_band(roles, *reach))
-    first, second = (dims_of(o, replaced, parts, node.dtype) for o in (found[0].first, found[0].second))
+    first, second = (dims_of(o, replaced, parts) for o in (found[0].first, found[0].second))
     out = tuple(parts.get(a, a) for a in axes)
     return BandSpec(found[0].kind, tuple(bands), first, second, out, scale)
 

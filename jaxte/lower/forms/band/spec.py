@@ -94,7 +94,6 @@ def dims_of(
     operand: Operand,
     replaced: Sequence[tuple[Form, Expr]],
     parts: Mapping[Axis, Part],
-    dtype: str,
 ) -> Dims:
     """An operand over single axes, in the order in which its largest read has them, rows and diagonals last where it has both."""
     body = rewrite_forms(multiplied(operand.factors), replaced)

@@ -73,7 +73,7 @@ def recognise_columns(
     diagonal = Axis(roles.diagonal.axes[0].name, 0, high - low)
     replaced = [(roles.row, normal(row + first_row)), (roles.diagonal, normal(diagonal + low))]
     parts = {row: Part(ROW, 0), diagonal: Part(DIAGONAL, 0), roles.column: Part(COLUMN, 0)}
-    first, second = (dims_of(o, replaced, parts, dtype) for o in (roles.first, roles.second))
+    first, second = (dims_of(o, replaced, parts) for o in (roles.first, roles.second))
     base = stride * first_row + step * (low if step > 0 else high - 1) - constant
     before = int(roles.column.lo) - base
     band = Band(int(row.extent), high - low, int(roles.column.extent), stride, step, before)

@@ -133,7 +133,7 @@ def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence
     """Each operand that is laid out is read and written, and the result once more for its order."""
     width = dtypes.width("float32")
     laid_out = [width * prod(map(extent_of, fold.spec.lhs_shape or ())) for fold in folds]
-    moved = points(axes) + prod(map(extent_of, spec.rhs_shape or spec.rhs.shape))
+    moved = points(axes) + prod(map(extent_of, spec.shapes[1]))
     return Work(
         stream=2.0 * (sum(laid_out) + width * moved), kernel=4 * len(folds), temporaries=max(laid_out)
     )
@@ -161,7 +161,7 @@ def classes_work(
 
 def groups_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
     """Slices of the operands, and one more copy of the result, beside the dense convolutions."""
-    copies = 8.0 * (points(axes) + prod(map(extent_of, spec.lhs_shape or spec.lhs.shape)))
+    copies = 8.0 * (points(axes) + prod(map(extent_of, spec.shapes[0])))
     return Work(stream=copies, kernel=groups + 1)
 
 
@@ -173,7 +173,7 @@ def _cores(window: dict[str, int], facts: Platform) -> int:
 
 def _window(spec: ConvolutionSpec) -> dict[str, int]:
     """The extents of the kernel by letter."""
-    shape = spec.rhs_shape or spec.rhs.shape
+    shape = spec.shapes[1]
     return {letter: extent_of(e) for letter, e in zip(spec.dimension_numbers[1], shape, strict=True)}
 
 

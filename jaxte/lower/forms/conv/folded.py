@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Stacked, loop
 from jaxte.lower.arrays.node import Node
@@ -23,13 +23,13 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.per_group import per_group_source
 from jaxte.lower.forms.conv.spec import (
     ConvolutionSpec,
     call_source,
     finished_source,
     rearranged,
-    spatial_letters,
 )
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.sets.affine import normal
@@ -41,24 +41,15 @@ Assign = Callable[..., Name]  # of a node, and the name that it is to have
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One spatial dimension.
+    """A spatial dimension, and the convolution that is left without it."""
 
-    Attributes:
-        letter: its name in the dimension numbers.
-        taps, outputs: the extent of the kernel and of the result.
-        stride, dilation, spacing: of the windows, of the kernel, of the elements of lhs.
-        padding: zeros before and behind lhs.
-        spec: the convolution that is left.
-    """
-
-    letter: str
-    taps: int
-    outputs: int
-    stride: int
-    dilation: int
-    spacing: int
-    padding: tuple[int, int]
+    own: Dimension
     spec: ConvolutionSpec
+
+    @property
+    def slices(self) -> int:
+        """What it is laid out in: taps, or outputs where these are fewer."""
+        return min(self.own.taps, self.own.outputs)
 
 
 def folds_of(spec: ConvolutionSpec) -> list[Fold] | Refusal:
@@ -68,11 +59,11 @@ def folds_of(spec: ConvolutionSpec) -> list[Fold] | Refusal:
         offers = [fold for n in range(len(spec.strides)) if (fold := _fold(spec, n)) is not None]
         if not offers:
             return Refusal("extents depend on sizes")
-        found.append(min(offers, key=lambda fold: min(fold.taps, fold.outputs)))
+        found.append(min(offers, key=lambda fold: fold.slices))
         spec = found[-1].spec
     if not found:
         return Refusal("it has two dimensions at most")
-    slices = max(min(fold.taps, fold.outputs) for fold in found)
+    slices = max(fold.slices for fold in found)
     if slices > LONGEST_UNROLLED:
         return Refusal(f"its windows are {slices} slices, more than {LONGEST_UNROLLED}")
     return found
@@ -80,33 +71,25 @@ def folds_of(spec: ConvolutionSpec) -> list[Fold] | Refusal:
 
 def _fold(spec: ConvolutionSpec, number: int) -> Fold | None:
     """The spatial dimension ``number`` of ``spec``; None where its extents are not known."""
-    lhs, rhs, out = spec.dimension_numbers
-    letter = spatial_letters(spec)[number]
-    x, k = lhs_shape(spec)[lhs.index(letter)], rhs_shape(spec)[rhs.index(letter)]
-    before, behind = spec.padding[number]
-    if not all(isinstance(e, Const) for e in (x, k, before, behind)):
+    own = dimension(spec, number)
+    if own is None:
         return None
-    outputs = int(_outputs(spec, number))
+    lhs, rhs, out = spec.dimension_numbers
     left = replace(
         spec,
-        lhs_shape=_without(lhs_shape(spec), lhs, letter, {"N": outputs, "C": int(k)}),
-        rhs_shape=_without(rhs_shape(spec), rhs, letter, {"I": int(k)}),
+        lhs_shape=_without(spec.shapes[0], lhs, own.letter, {"N": own.outputs, "C": own.taps}),
+        rhs_shape=_without(spec.shapes[1], rhs, own.letter, {"I": own.taps}),
         strides=spec.strides[:number] + spec.strides[number + 1 :],
         padding=spec.padding[:number] + spec.padding[number + 1 :],
         lhs_dilation=spec.lhs_dilation[:number] + spec.lhs_dilation[number + 1 :],
         rhs_dilation=spec.rhs_dilation[:number] + spec.rhs_dilation[number + 1 :],
-        dimension_numbers=(lhs.replace(letter, ""), rhs.replace(letter, ""), out.replace(letter, "")),
+        dimension_numbers=(
+            lhs.replace(own.letter, ""),
+            rhs.replace(own.letter, ""),
+            out.replace(own.letter, ""),
+        ),
     )
-    steps = spec.strides[number], spec.rhs_dilation[number], spec.lhs_dilation[number]
-    return Fold(letter, int(k), outputs, *steps, (int(before), int(behind)), left)
-
-
-def lhs_shape(spec: ConvolutionSpec) -> tuple[Expr, ...]:
-    return spec.lhs_shape or spec.lhs.shape
-
-
-def rhs_shape(spec: ConvolutionSpec) -> tuple[Expr, ...]:
-    return spec.rhs_shape or spec.rhs.shape
+    return Fold(own, left)
 
 
 def _without(shape: Sequence[Expr], dims: str, letter: str, times: dict[str, int]) -> tuple[Expr, ...]:
@@ -153,15 +136,15 @@ def folded_source(
 def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: Node, step: Assign) -> Node:
     """lhs with zeros around it, its slices stacked, and outputs and taps merged, one after the other under one name."""
     dims = spec.dimension_numbers[0]
-    at = dims.index(fold.letter)
+    own, at = fold.own, dims.index(fold.own.letter)
     target = ""
     padded = _padded(spec, fold, lhs, at)
     if padded is not lhs or not isinstance(lhs, Name):
         lhs = named = step(padded)
         target = named.identifier
-    by_tap = fold.taps <= fold.outputs
-    count, move = (fold.taps, fold.dilation) if by_tap else (fold.outputs, fold.stride)
-    length, pace = (fold.outputs, fold.stride) if by_tap else (fold.taps, fold.dilation)
+    by_tap = own.taps <= own.outputs
+    count, move = (own.taps, own.dilation) if by_tap else (own.outputs, own.stride)
+    length, pace = (own.outputs, own.stride) if by_tap else (own.taps, own.dilation)
     reach = pace * (length - 1) + 1
     place = {d: n for n, d in enumerate(dims)}
     if count == 1:
@@ -177,26 +160,29 @@ def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: Node, step: Assign) -> Nod
         }  # the slices come before what is left of the dimension
         with_them = {"C": at, "N": at + 1} if by_tap else {"N": at, "C": at + 1}
     order = [
-        p for d in dims if d != fold.letter for p in (place[d], *([with_them[d]] if d in with_them else []))
+        p
+        for d in dims
+        if d != fold.own.letter
+        for p in (place[d], *([with_them[d]] if d in with_them else []))
     ]
     return step(rearranged(rearranged(lhs, None, order), fold.spec.lhs_shape, None), target)
 
 
 def _padded(spec: ConvolutionSpec, fold: Fold, lhs: Node, at: int) -> Node:
-    if fold.padding == (0, 0) and fold.spacing == 1:
+    if fold.own.padding == (0, 0) and fold.own.spacing == 1:
         return lhs
-    before, behind = map(as_expr, fold.padding)
+    before, behind = map(as_expr, fold.own.padding)
     ndim = len(spec.dimension_numbers[0])
-    if fold.spacing == 1 and min(fold.padding) >= 0:
+    if fold.own.spacing == 1 and min(fold.own.padding) >= 0:
         return apply_steps(lhs, [Pad(tuple((before, behind) if n == at else NO_WIDTH for n in range(ndim)))])
-    entries = [(before, behind, fold.spacing - 1) if n == at else (*NO_WIDTH, 0) for n in range(ndim)]
+    entries = [(before, behind, fold.own.spacing - 1) if n == at else (*NO_WIDTH, 0) for n in range(ndim)]
     return Spread(lhs, Typed(Number(0), spec.lhs.dtype), tuple(entries))
 
 
 def _folded_kernel(spec: ConvolutionSpec, fold: Fold, rhs: Node) -> Node:
     """The kernel with the taps of the dimension merged into its input features."""
     dims = spec.dimension_numbers[1]
-    at = dims.index(fold.letter)
+    at = dims.index(fold.own.letter)
     order = [p for n, d in enumerate(dims) if n != at for p in ([n, at] if d == "I" else [n])]
     return rearranged(rearranged(rhs, None, order), fold.spec.rhs_shape or (), None)
 
@@ -204,18 +190,11 @@ def _folded_kernel(spec: ConvolutionSpec, fold: Fold, rhs: Node) -> Node:
 def _unfolded(spec: ConvolutionSpec, fold: Fold, result: Node) -> Node:
     """The result with the outputs of the dimension, which are among its batch, at their own place."""
     out, left = spec.dimension_numbers[2], fold.spec.dimension_numbers[2]
-    dims = [d for own in left for d in ((own, fold.letter) if own == "N" else (own,))]
-    lhs_dims, rhs_dims, _ = spec.dimension_numbers
-    extents = {"N": lhs_shape(spec)[lhs_dims.index("N")], "C": rhs_shape(spec)[rhs_dims.index("O")]}
-    extents |= {letter: _outputs(spec, n) for n, letter in enumerate(spatial_letters(spec))}
+    dims = [d for own in left for d in ((own, fold.own.letter) if own == "N" else (own,))]
+    batch = spec.shapes[0][spec.dimension_numbers[0].index("N")]
+    extents = {
+        **dict(zip(left, result.shape, strict=True)),
+        "N": batch,
+        fold.own.letter: as_expr(fold.own.outputs),
+    }
     return rearranged(result, [extents[d] for d in dims], [dims.index(d) for d in out])
-
-
-def _outputs(spec: ConvolutionSpec, number: int) -> Expr:
-    """The extent of the result in the spatial dimension ``number``."""
-    lhs, rhs, _ = spec.dimension_numbers
-    letter = spatial_letters(spec)[number]
-    x, k = lhs_shape(spec)[lhs.index(letter)], rhs_shape(spec)[rhs.index(letter)]
-    before, behind = spec.padding[number]
-    room = spec.lhs_dilation[number] * (x - 1) + before + behind - spec.rhs_dilation[number] * (k - 1)
-    return normal(room // spec.strides[number] + 1)

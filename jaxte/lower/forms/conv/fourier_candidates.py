@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log2
 
-from jaxte.lang.expr import Reduce
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
@@ -34,10 +33,10 @@ def fourier_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[C
         body.report.note(FORM)
         return Value(fourier_source(spec, operands, body.step), axes, (node.dtype, False))
 
-    yield Candidate(FORM, _work(found, windows, node), write, CAUTION)
+    yield Candidate(FORM, _work(found, windows), write, CAUTION)
 
 
-def _work(found: Matched, windows: list[Window], node: Reduce) -> Work:
+def _work(found: Matched, windows: list[Window]) -> Work:
     """Three transforms of every sequence that there is, and the product of complex numbers.
 
     Stated: the nodes are made where the form is written, since it is taken only by name or as measured. A transform does eight times the

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, Axis, Const, as_expr
+from jaxte.lang.expr import ONE, Axis, as_expr
 from jaxte.lower.arrays.counts import bytes_of, flops
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
@@ -34,47 +34,20 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, extent_of, points
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, rearranged, spatial_letters
+from jaxte.lower.forms.conv.dimension import Dimension, dimension
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, rearranged
+from jaxte.lower.limits import MOST_TERMS
 from jaxte.sets.affine import normal
 
-_MOST_TAPS = 16  # slices that are written as terms of a sum or parts of a concatenation
 _DTYPES = ("float32", "float64")  # the sums of each column are rounded before they are added
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A spatial dimension.
-
-    Attributes:
-        letter: its name in the dimension numbers.
-        taps, extent, outputs: of the kernel, of the image with zeros around it, of the result.
-        stride, dilation: of the windows, of the kernel.
-        padding: zeros before and behind the image.
-    """
-
-    letter: str
-    taps: int
-    extent: int
-    outputs: int
-    stride: int
-    dilation: int
-    padding: tuple[int, int]
-
-    def window(self, tap: Axis) -> Range:
-        """The slice of the positions that ``tap`` meets."""
-        reach = self.stride * (self.outputs - 1) + 1
-        if self.taps == 1:
-            whole = reach == self.extent and self.stride == 1
-            return ALL if whole else Range(None, as_expr(reach), self.stride)
-        return moving(self.dilation * tap, reach, self.stride)
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
     """The dimension whose taps are contracted and the one whose sums are added."""
 
-    rows: Line
-    columns: Line
+    rows: Dimension
+    columns: Dimension
 
 
 def image_of(spec: ConvolutionSpec) -> Image | Refusal:
@@ -90,32 +63,27 @@ def image_of(spec: ConvolutionSpec) -> Image | Refusal:
     lhs = spec.dimension_numbers[0]
     if lhs.endswith("C"):
         return Refusal("features come last, as in XLA's own convolutions")
-    if (spec.lhs_shape or spec.lhs.shape)[lhs.index("N")] is ONE:
+    if spec.shapes[0][lhs.index("N")] is ONE:
         return Refusal("there is one image only")
-    lines = [own for number in range(2) if (own := _line(spec, number)) is not None]
+    lines = [own for number in range(2) if (own := dimension(spec, number)) is not None]
     if len(lines) < 2:
         return Refusal("extents depend on sizes")
     if min(own.taps for own in lines) == 0:
         return Refusal("there are no taps")
     taps = max(own.taps for own in lines)
-    if taps > _MOST_TAPS:
-        return Refusal(f"{taps} slices are more than {_MOST_TAPS}")
+    if taps > MOST_TERMS:
+        return Refusal(f"{taps} slices are more than {MOST_TERMS}")
     rows, columns = sorted(lines, key=lambda own: lhs.index(own.letter))
     return Image(rows, columns)
 
 
-def _line(spec: ConvolutionSpec, number: int) -> Line | None:
-    lhs, rhs, _ = spec.dimension_numbers
-    letter = spatial_letters(spec)[number]
-    x = (spec.lhs_shape or spec.lhs.shape)[lhs.index(letter)]
-    taps = (spec.rhs_shape or spec.rhs.shape)[rhs.index(letter)]
-    before, behind = spec.padding[number]
-    if not all(isinstance(e, Const) for e in (x, taps, before, behind)):
-        return None
-    extent = int(before) + int(x) + int(behind)
-    stride, dilation = spec.strides[number], spec.rhs_dilation[number]
-    outputs = (extent - dilation * (int(taps) - 1) - 1) // stride + 1
-    return Line(letter, int(taps), extent, outputs, stride, dilation, (int(before), int(behind)))
+def _window(own: Dimension, tap: Axis) -> Range:
+    """The slice of the positions that ``tap`` meets."""
+    reach = own.stride * (own.outputs - 1) + 1
+    if own.taps == 1:
+        whole = reach == own.padded and own.stride == 1
+        return ALL if whole else Range(None, as_expr(reach), own.stride)
+    return moving(own.dilation * tap, reach, own.stride)
 
 
 # --- what it takes
@@ -128,7 +96,7 @@ def image_work(spec: ConvolutionSpec, axes: Sequence[Axis], image: Image, facts:
     convolution copies both into another order, and that is not counted either.
     """
     lhs, _, out = spec.dimension_numbers
-    count = extent_of((spec.lhs_shape or spec.lhs.shape)[lhs.index("N")])
+    count = extent_of(spec.shapes[0][lhs.index("N")])
     matrix = kernel_source(spec, image, on_names(spec.operands)[1])
     inside = {
         s.target: s.source
@@ -153,7 +121,7 @@ def held_bytes(spec: ConvolutionSpec, axes: Sequence[Axis]) -> int:
 
 
 def _size(spec: ConvolutionSpec) -> int:
-    return prod(map(extent_of, spec.lhs_shape or spec.lhs.shape))
+    return prod(map(extent_of, spec.shapes[0]))
 
 
 # --- text
@@ -162,7 +130,7 @@ def _size(spec: ConvolutionSpec) -> int:
 def kernel_source(spec: ConvolutionSpec, image: Image, kernel: Node) -> Node:
     """The kernel as a matrix for each column."""
     dims = spec.dimension_numbers[1]
-    shape = dict(zip(dims, spec.rhs_shape or spec.rhs.shape, strict=True))
+    shape = dict(zip(dims, spec.shapes[1], strict=True))
     order = (image.columns.letter, "O", image.rows.letter, "I")
     moved = rearranged(kernel, spec.rhs_shape, [dims.index(d) for d in order])
     columns = () if image.columns.taps == 1 else (shape[image.columns.letter],)
@@ -172,7 +140,7 @@ def kernel_source(spec: ConvolutionSpec, image: Image, kernel: Node) -> Node:
 def image_function(spec: ConvolutionSpec, image: Image, kernel: Node, scope: str, name: str) -> Function:
     """The function of one image."""
     lhs = spec.dimension_numbers[0]
-    shape = dict(zip(lhs, spec.lhs_shape or spec.lhs.shape, strict=True))
+    shape = dict(zip(lhs, spec.shapes[0], strict=True))
     kind = (spec.lhs.dtype, False)
     own = Name("image", (shape["C"], shape[image.rows.letter], shape[image.columns.letter]), kind)
     statements: list[Statement] = []
@@ -185,11 +153,11 @@ def image_function(spec: ConvolutionSpec, image: Image, kernel: Node, scope: str
     if any(map(any, pads)):
         own = assign("image", _padded(own, pads, spec.lhs.dtype))
     turns = loop("i", image.rows.taps)
-    rows: Node = apply_steps(own, [Index((ALL, image.rows.window(turns.axis)))])
+    rows: Node = apply_steps(own, [Index((ALL, _window(image.rows, turns.axis)))])
     rows = assign("rows", Joined((Each(rows, (turns,)),), 0) if image.rows.taps > 1 else rows)
     sums = assign("sums", Tensordot(kernel, rows))
     turns = loop("j", image.columns.taps)
-    window = image.columns.window(turns.axis)
+    window = _window(image.columns, turns.axis)
     if image.columns.taps > 1:
         part = apply_steps(sums, [Index((turns.axis, ALL, ALL, window))])
         return Function(scope, name, ("image",), tuple(statements), Total(Each(part, (turns,))))

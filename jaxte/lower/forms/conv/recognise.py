@@ -23,12 +23,11 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, Match, Spatial, convolution_source, specify
-from jaxte.lower.match.affine_relation import relate
+from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.match.index_terms import Form, components, is_injective
 from jaxte.lower.match.product import Factor, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
-from jaxte.sets.domain import IntegerSet
 
 __all__ = ["ConvolutionSpec", "Matched", "convolution_source", "match_convolution", "recognise_convolution"]
 
@@ -104,7 +103,7 @@ def _match(problem: Problem) -> Match | Axis | Refusal:
     lhs, rhs = operands
     if not any(len(form.axes) > 1 or is_bent(form) for form in (*lhs.forms, *rhs.forms)):
         return Refusal("no index that mixes an output axis with a reduced one")
-    guards = [g for g in problem.guards if not _implied(g)]
+    guards = [g for g in problem.guards if not is_implied(g)]
     spatial: list[Spatial] = []
     own: tuple[list[Expr], list[Expr]] = ([], [g for g in guards if not free_axes(g)])
     free = frozenset(problem.free)
@@ -139,12 +138,6 @@ def _joined(problem: Problem, forms: Sequence[Form], guards: Sequence[Expr]) -> 
     groups: list[tuple[Axis, ...]] = [(axis,) for axis in (*problem.free, *problem.reduced)]
     groups += [form.axes for form in forms]
     return groups + [tuple(free_axes(guard)) for guard in guards if free_axes(guard)]
-
-
-def _implied(guard: Expr) -> bool:
-    """Whether a condition that ties several axes holds on all of their ranges."""
-    axes = tuple(free_axes(guard))
-    return len(axes) > 2 and IntegerSet(axes).implies(guard)
 
 
 def _spatial(

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, prod
 
-from jaxte.lang.expr import ZERO, Axis, Const, Expr, as_expr
+from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lower.arrays.loops import Choices, Each, Stacked
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.spec import (
     ConvolutionSpec,
     call_source,
@@ -67,41 +68,33 @@ def residue_classes(spec: ConvolutionSpec) -> tuple[Classes, ...] | Refusal:
     """The classes of each spatial dimension of ``spec``."""
     if all(alpha == 1 for alpha in spec.lhs_dilation):
         return Refusal("nothing is dilated")
-    lhs, rhs = (spec.lhs_shape or spec.lhs.shape), (spec.rhs_shape or spec.rhs.shape)
     found: list[Classes] = []
-    for n, letter in enumerate(spatial_letters(spec)):
-        x, k = lhs[spec.dimension_numbers[0].index(letter)], rhs[spec.dimension_numbers[1].index(letter)]
-        before, behind = spec.padding[n]
-        if not all(isinstance(e, Const) for e in (x, k, before, behind)):
+    for n in range(len(spec.strides)):
+        dim = dimension(spec, n)
+        if dim is None:
             return Refusal("extents depend on sizes")
-        own = _classes(
-            (int(x), int(k)),
-            (int(before), int(behind)),
-            (spec.lhs_dilation[n], spec.strides[n], spec.rhs_dilation[n]),
-        )
+        own = _classes(dim)
         if any(c.count == 0 for c in own.classes):
             return Refusal(f"no tap reaches some of every {len(own.classes)} outputs")
         found.append(own)
-    total = 1
-    for own in found:
-        total *= len(own.classes)
+    total = prod(len(own.classes) for own in found)
     return tuple(found) if total <= MOST_COPIES else Refusal(f"{total} classes are more than {MOST_COPIES}")
 
 
-def _classes(sizes: tuple[int, int], padding: tuple[int, int], steps: tuple[int, int, int]) -> Classes:
-    (x, k), (before, behind), (alpha, gamma, beta) = sizes, padding, steps
-    length = (alpha * (x - 1) + before + behind - beta * (k - 1)) // gamma + 1
+def _classes(dim: Dimension) -> Classes:
+    k, before = dim.taps, dim.padding[0]
+    alpha, gamma, beta = dim.spacing, dim.stride, dim.dilation
     number, step = alpha // gcd(alpha, gamma), alpha // gcd(alpha, beta)
     stride, dilation = gamma // gcd(alpha, gamma), beta // gcd(alpha, beta)
-    each = -(-length // number)
+    each = -(-dim.outputs // number)
     found: list[Class] = []
     for rest in range(number):
         first = next((n for n in range(min(k, alpha)) if (gamma * rest + beta * n - before) % alpha == 0), k)
         count = len(range(first, k, step))
         offset = (gamma * rest + beta * first - before) // alpha
         reach = stride * (each - 1) + dilation * (count - 1) + 1
-        found.append(Class(first, count, (-offset, reach + offset - x)))
-    return Classes(tuple(found), step, stride, dilation, length, each)
+        found.append(Class(first, count, (-offset, reach + offset - dim.extent)))
+    return Classes(tuple(found), step, stride, dilation, dim.outputs, each)
 
 
 def classes_source(spec: ConvolutionSpec, classes: Sequence[Classes], operands: Sequence[Node]) -> Node:
@@ -151,8 +144,8 @@ def _joined(spec: ConvolutionSpec, classes: Sequence[Classes], result: Node) -> 
     """Each dimension with its classes as one, cut to its length."""
     lhs, rhs, out = spec.dimension_numbers
     by_letter = dict(zip(spatial_letters(spec), classes, strict=True))
-    batch = (spec.lhs_shape or spec.lhs.shape)[lhs.index("N")]
-    features = (spec.rhs_shape or spec.rhs.shape)[rhs.index("O")]
+    batch = spec.shapes[0][lhs.index("N")]
+    features = spec.shapes[1][rhs.index("O")]
     extents = {"N": batch, "C": features}
     extents |= {letter: as_expr(own.each * len(own.classes)) for letter, own in by_letter.items()}
     result = rearranged(result, [extents[letter] for letter in out], None)

@@ -15,9 +15,9 @@ from jaxte.lower.arrays.views import Flip
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
-from jaxte.lower.match.index_terms import Form, rewrite_forms
+from jaxte.lower.match.index_terms import Form, rewrite_forms, with_normal_indices
 from jaxte.lower.match.product import Factor, multiplied
-from jaxte.lower.match.two_operands import Layout, Operand, lay_out, normalised, role, size_of
+from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_of
 from jaxte.sets.affine import normal
 
 _UNKNOWN_SIZE = 1024  # what a symbolic extent counts as when two operands are compared
@@ -84,6 +84,11 @@ class ConvolutionSpec(OfTwo):
     final_shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
+
+    @property
+    def shapes(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        """What the operands of the call have."""
+        return self.lhs_shape or self.lhs.shape, self.rhs_shape or self.rhs.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +243,7 @@ def operand_body(match: Match, side: int, windows: Sequence[Window], dtype: str)
     operand = (match.lhs, match.rhs)[side]
     positions, replaced = _positions(side, windows)
     body = rewrite_forms(multiplied(operand.factors, match.guards[side]), replaced)
-    return positions, cast(normalised(body), dtype)
+    return positions, cast(with_normal_indices(body), dtype)
 
 
 def finish(

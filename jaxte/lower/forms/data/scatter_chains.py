@@ -25,7 +25,6 @@ from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatte
 from jaxte.lower.forms.data.write import accumulated, in_order
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.sums import Signed, signed_terms
-from jaxte.lower.rewrites.table import COMMON_FACTORS
 from jaxte.lower.views.scope import Scope
 
 _ADDED = FORMS["sum"]
@@ -62,8 +61,6 @@ def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Lin
     if not any(reads_of(c) for c in conjuncts(expr.where)):
         return None
     current = substitute(expr, dict(scope.table))
-    assert isinstance(current, Reduce)
-    current = body.rewrite(current, [COMMON_FACTORS], scope)
     assert isinstance(current, Reduce)
     spec = recognise_scatter(axes, current)
     if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:

@@ -36,12 +36,11 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.limits import LONGEST_UNROLLED
-from jaxte.lower.match.affine_relation import Extents
+from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, components, forms_of, is_injective, rewrite_forms
 from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 
 
@@ -146,7 +145,7 @@ class _Windowed:
 
 def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
     body, guards, outer = _parts(node)
-    affine = [g for g in guards if is_decidable(g) and not _implied(g)]
+    affine = [g for g in guards if is_decidable(g) and not is_implied(g)]
     windowed: list[_Windowed] = []
     inside = [g for g in guards if not is_decidable(g) or not free_axes(g)]
     forms = forms_of([body, *inside])
@@ -183,11 +182,6 @@ def _parts(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
 def _is_identity(expr: Expr, reducer: Reducer) -> bool:
     identity = reducer.identity[0]
     return isinstance(expr, Const) and isinstance(identity, Const) and bool(expr.value == identity.value)
-
-
-def _implied(guard: Expr) -> bool:
-    axes = tuple(free_axes(guard))
-    return len(axes) > 2 and IntegerSet(axes).implies(guard)
 
 
 def _windowed(

@@ -1,26 +1,90 @@
-"""Choices that a summation does not touch: ``sum over k of select(n[i] > 1, x[i, k] / n[i], select(n[i] == 1, x[i, k] / 2, 0))``.
+"""What a sum does not depend on leaves it: weights of its terms, and choices.
 
-Where the branches are one sum times factors of their own, or zero, the choice leaves it: ``S[i] = sum over k of x[i, k]``, and
-``select(n[i] > 1, S[i] / n[i], select(n[i] == 1, S[i] / 2, 0))``. The adjoint of a norm that is bounded below, ``maximum(n[i], eps)``, is of
-this kind. What is summed is then what was multiplied, without a choice for each element. A branch that is not taken still contributes
-nothing, whatever its sum and its factors are.
+    sum over c of (a[i]*G[i, c]*X[I[i], c] + b[i]*...)         a[i] * (sum over c of G[i, c]*X[I[i], c]) + b[i] * ...
+    sum over k of select(n[i] > 1, x[i, k]/n[i], x[i, k])      select(n[i] > 1, S[i]/n[i], S[i]) with S[i] = sum over k of x[i, k]
+
+What is left may then be the same sum for several weights, as in adjoints of positions between elements (bilinear reads), or what is multiplied,
+without a choice for each element, as in the adjoint of a norm that is bounded below. A branch that is not taken still contributes nothing,
+whatever its sum and its factors are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from itertools import chain
-from operator import and_
 
+from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on
-from jaxte.lower.match.product import Factor, is_zero, may_be_infinite, multiplied, product_of, split_outer
-from jaxte.lower.rewrites.hoist_common_factors import without
+from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite
+from jaxte.lower.cost.work import points
+from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
+from jaxte.lower.match.product import (
+    Factor,
+    in_common,
+    is_zero,
+    may_be_infinite,
+    multiplied,
+    product_of,
+    split_outer,
+    without,
+)
+from jaxte.lower.match.sums import Signed, added, signed_terms
 
+_NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 _MOST_BRANCHES = 8
+
+
+# --- weights of each term
+
+
+def with_weights_outside(root: Expr) -> Expr:
+    """``root`` with the weights of gathered products outside of the sums."""
+    return rewrite(root, _apart)
+
+
+def _apart(node: Expr) -> Expr:
+    if not isinstance(node, Reduce) or node.where is not TRUE or node.dtype in _NARROW:
+        return node
+    terms = signed_terms(node.exprs[0], negated=True)
+    if not 1 < len(terms) <= MOST_TERMS or node.reducer.name != "sum":
+        return node
+    if len(terms) * dtypes.width(node.dtype) * points({*free_axes(node), *node.axes}) < LARGE_ROWS:
+        return node  # in one loop what the caches hold is read faster
+    parts: list[Signed] = []
+    for term, sign in terms:
+        own = _weighted(term, node)
+        if own is None:
+            return node
+        parts.append((own, sign))
+    total = added(parts)
+    return node if total.dtype != node.dtype or total.weak else total
+
+
+def _weighted(term: Expr, node: Reduce) -> Expr | None:
+    """The sum of ``term`` with its weight outside; None where it has none, or nothing gathered."""
+    product = product_of(term)
+    outer, inner = split_outer(product.factors, node.axes)
+    guards = [f for f in product.factors if f.guard]
+    if product.guards or any(depends_on(f.expr, node.axes) for f in guards):
+        return None
+    outer, inner = [f for f in outer if not f.guard], [f for f in inner if not f.guard]
+    above = [f for f in inner if not f.inverse]
+    if not outer or len(above) < 2 or not any(map(_is_gathered, above)):
+        return None
+    kept = multiplied(inner)
+    if kept.dtype != node.dtype or kept.weak:
+        return None
+    sums = Reduce(node.reducer, (kept,), node.axes, TRUE)
+    return multiplied([*outer, Factor(sums)], [f.expr for f in guards])
+
+
+def _is_gathered(factor: Factor) -> bool:
+    return any(reads_of(index) for read in reads_of(factor.expr) for index in read.indices)
+
+
+# --- choices
 
 
 def with_choice_outside(node: Reduce) -> Expr | None:
@@ -29,7 +93,7 @@ def with_choice_outside(node: Reduce) -> Expr | None:
         return None
     product = product_of(node.exprs[0])
     choice = next((f for f in product.factors if _is_choice(f, node)), None)
-    if choice is None or product.guards or any(f.guard for f in product.factors):
+    if choice is None or product.is_conditional:
         return None
     others = [f for f in product.factors if f is not choice]
     factors = {b: _factors(others, b) for b in _branches(choice.expr, node) if not is_zero(b)}
@@ -69,8 +133,7 @@ def _branches(expr: Expr, node: Reduce) -> list[Expr]:
 def _factors(others: Sequence[Factor], branch: Expr) -> tuple[Factor, ...] | None:
     """The factors of a branch, with those beside the choice; None where some of them are conditions."""
     product = product_of(multiplied([*others, Factor(branch)]))
-    conditional = product.guards or any(f.guard for f in product.factors)
-    return None if conditional else product.factors
+    return None if product.is_conditional else product.factors
 
 
 def _multiples(branches: Mapping[Expr, tuple[Factor, ...] | None], node: Reduce) -> dict[Expr, Expr] | None:
@@ -87,7 +150,7 @@ def _multiples(branches: Mapping[Expr, tuple[Factor, ...] | None], node: Reduce)
     if inner is None or (node.where is not TRUE and any(map(may_be_infinite, chain(*outer.values())))):
         return None  # a sum without points is zero, whatever it is multiplied by
     total = Reduce(node.reducer, (multiplied(inner),), node.axes, node.where, node.position)
-    common = list(reduce(and_, map(Counter, outer.values())).elements())
+    common = in_common(list(outer.values()))
     shared = Factor(multiplied([Factor(total), *common]))
     return {branch: multiplied([*without(own, common), shared]) for branch, own in outer.items()}
 
