@@ -17,10 +17,9 @@ from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.intervals import axis_bounds, interval
+from jaxte.sets.intervals import axis_bounds, extent_of, interval
 
 Bounds = Mapping[Expr, tuple[int, int]]
-_UNKNOWN = 1024  # what a symbolic extent counts as
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +146,12 @@ class Coordinates:
 
     @property
     def points(self) -> int:
-        return prod([_count(c.extent) for c in self.order])
+        return prod([extent_of(c.extent) for c in self.order])
 
 
 def extent(axis: Axis) -> int:
     """How many values ``axis`` takes, a guess where it is symbolic."""
-    return _count(axis.extent)
-
-
-def _count(extent: Expr | int) -> int:
-    if isinstance(extent, Const):
-        extent = int(extent.value)  # type: ignore[arg-type]
-    return max(0, extent) if isinstance(extent, int) else _UNKNOWN
+    return extent_of(axis.extent)
 
 
 @lru_cache(maxsize=4096)

@@ -18,12 +18,21 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.values import values_at
 
 Bounds = Mapping[Expr, tuple[int, int]]
+_UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
 _FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
 
 
 def known(expr: Expr) -> int | None:
     """The value of a size, where it is known now."""
     return int(expr.value) if isinstance(expr, Const) else None  # type: ignore[arg-type]
+
+
+def extent_of(extent: Expr | int) -> int:
+    """A number for an extent: its own, or a guess where it is symbolic."""
+    if isinstance(extent, int):
+        return max(0, extent)
+    value = extent if isinstance(extent, Const) else normal(extent)
+    return max(0, int(value.value)) if isinstance(value, Const) else _UNKNOWN_EXTENT  # type: ignore[arg-type]
 
 
 def constant(value: int) -> Linear:
@@ -142,7 +151,7 @@ def at_most(a: Expr | Linear, b: Expr | Linear) -> bool:
 
 def same(a: Expr | Linear, b: Expr | Linear) -> bool:
     """Whether ``a == b`` for all sizes."""
-    return from_linear(_form(a) - _form(b)) is ZERO
+    return a is b or from_linear(_form(a) - _form(b)) is ZERO
 
 
 def _form(value: Expr | Linear) -> Linear:

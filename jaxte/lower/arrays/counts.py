@@ -11,7 +11,8 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays import data, elementwise, loops, products, reductions, steps, views
-from jaxte.lower.arrays.node import Node, known, nodes_below
+from jaxte.lower.arrays.node import Node, nodes_below
+from jaxte.sets.intervals import known
 
 Size = Callable[[Expr], int]
 """The number that an extent counts as, which may be symbolic."""

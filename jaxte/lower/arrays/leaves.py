@@ -8,8 +8,9 @@ from jaxte.lang.dtypes import Kind, scalar_kind
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.expr import Scalar as PythonNumber
 from jaxte.lower.arrays.kinds import Converted, OfExtents, Scalar, Stated
-from jaxte.lower.arrays.node import Node, Shape, plus
+from jaxte.lower.arrays.node import Node, Shape
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import plus
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Const, Expr, Reducer, as_expr
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.kinds import LikeParts, Several, Stated
-from jaxte.lower.arrays.node import Node, Shape, plus
+from jaxte.lower.arrays.node import Node, Shape
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import plus
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from weakref import WeakValueDictionary
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import ONE, Const, Expr, Reducer, as_expr
+from jaxte.lang.expr import ONE, Const, Expr, Reducer
 from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.intervals import plus, same
 
 Shape = tuple[Expr, ...]
 _N = TypeVar("_N")
@@ -174,14 +175,6 @@ def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
 # --- extents
 
 
-def plus(*values: Expr | int) -> Expr:
-    """The sum of extents."""
-    total = linear(as_expr(values[0]))
-    for value in values[1:]:
-        total = total + linear(as_expr(value))
-    return from_linear(total)
-
-
 def times(a: Expr, b: Expr) -> Expr:
     """The product of two extents, one of them a number."""
     number, other = (a, b) if isinstance(a, Const) else (b, a)
@@ -200,16 +193,6 @@ def windows(
     room = plus(times(plus(spacing), plus(extent, -1)), 1, *padding)
     reach = plus(times(plus(dilation), plus(size, -1)), 1)
     return normal((room - reach) // stride + 1)
-
-
-def known(extent: Expr) -> int | None:
-    """The extent as a number, where it is one."""
-    return int(extent.value) if isinstance(extent, Const) else None  # type: ignore[arg-type]
-
-
-def same(a: Expr, b: Expr) -> bool:
-    """Whether two extents are one."""
-    return a is b or normal(a) is normal(b)
 
 
 def same_shape(a: Sequence[Expr], b: Sequence[Expr]) -> bool:

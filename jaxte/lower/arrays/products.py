@@ -8,7 +8,8 @@ from functools import cached_property
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Expr
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus, same, windows
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, windows
+from jaxte.sets.intervals import plus, same
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from functools import cached_property
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Expr, Reducer
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, Together
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, plus, same_shape, windows
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, same_shape, windows
+from jaxte.sets.intervals import plus
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from operator import mul
 
 from jaxte.lang.expr import ONE, ZERO, Expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lower.arrays.node import Shape, known, plus, times
+from jaxte.lower.arrays.node import Shape, times
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import known, plus
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from math import prod
 
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays import data, leaves, loops, reductions, views
-from jaxte.lower.arrays.node import ArrayError, Node, Shape, known, nodes_below
+from jaxte.lower.arrays.node import ArrayError, Node, Shape, nodes_below
 from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
+from jaxte.sets.intervals import known
 
 
 def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Collection[str] = ()) -> None:

@@ -7,8 +7,9 @@ from functools import cached_property
 
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, OfExtents
-from jaxte.lower.arrays.node import Node, Shape, plus
+from jaxte.lower.arrays.node import Node, Shape
 from jaxte.lower.arrays.steps import Step, shape_after
+from jaxte.sets.intervals import plus
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,11 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.lower.match.product import product_of, split_outer
+from jaxte.sets.intervals import extent_of
 
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import prod
 
-from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.expr import Axis
 from jaxte.lower.cost.platforms import Rates
-from jaxte.sets.affine import normal
-
-UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
+from jaxte.sets.intervals import extent_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +58,6 @@ class Work:
             getattr(self, f.name) / getattr(rates, f.name) for f in fields(self) if f.name != "temporaries"
         )
         return own + (2 * self.temporaries / rates.spill if self.temporaries > rates.cache else 0.0)
-
-
-def extent_of(extent: Expr | int) -> int:
-    """A number for an extent: its own, or a guess where it is symbolic."""
-    if isinstance(extent, int):
-        return extent
-    value = normal(extent)
-    return int(value.value) if isinstance(value, Const) else UNKNOWN_EXTENT  # type: ignore[arg-type]
 
 
 def points(axes: Iterable[Axis]) -> int:

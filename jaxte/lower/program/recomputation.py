@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.cost.saving import Save
-from jaxte.lower.cost.work import extent_of
 from jaxte.lower.program.budget import Choices, best_choice, smallest_choice
 from jaxte.lower.program.operations import operations
+from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _UNKNOWN_WORK = 100  # operations for each element of what a function of arrays returns

@@ -12,11 +12,11 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.cost.saving import AUTO
-from jaxte.lower.cost.work import extent_of
 from jaxte.lower.forms.data.permuted_rows import inverse_wanted
 from jaxte.lower.program.operations import sum_text
 from jaxte.lower.program.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
+from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 

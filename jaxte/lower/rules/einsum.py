@@ -21,7 +21,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import extent_of
 from jaxte.lower.limits import FEW, LONG_SUM, MOST_COPIES
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
@@ -31,7 +30,7 @@ from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.intervals import dims_of
+from jaxte.sets.intervals import dims_of, extent_of
 
 _ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
 _LONGEST_LINE = 110

@@ -16,7 +16,7 @@ from jaxte.lower.arrays.products import Convolution, Einsum, Tensordot
 from jaxte.lower.arrays.reductions import Reduced, ReduceWindow
 from jaxte.lower.arrays.steps import Index, Range, Transpose
 from jaxte.lower.arrays.views import View
-from jaxte.lower.cost.work import extent_of
+from jaxte.sets.intervals import extent_of
 
 
 def name(identifier: str, *extents: int | Expr, dtype: str = "float32") -> Name:

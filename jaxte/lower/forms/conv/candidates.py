@@ -16,7 +16,7 @@ from jaxte.lower.body.write_form import way
 from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.counted import convolutions_work
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
 from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
@@ -35,6 +35,7 @@ from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.residue_classes import Classes, classes_source, residue_classes
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source, specify
 from jaxte.lower.forms.conv.toeplitz_candidates import toeplitz_candidates
+from jaxte.sets.intervals import extent_of
 
 CONVOLUTION = "convolution"
 PER_GROUP = "convolution per group"

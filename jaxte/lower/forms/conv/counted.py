@@ -10,8 +10,9 @@ from jaxte.lower.arrays.counts import features, flops, in_turns, points, window
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.folded import RANK
+from jaxte.sets.intervals import extent_of
 
 
 def convolutions_work(roots: Iterable[Node], facts: Platform) -> Work:

@@ -31,11 +31,11 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
-from jaxte.lower.cost.work import extent_of
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of
 
 NONE = (ZERO, ZERO)
 _LANES = 16  # channels from which on sums for each of them are done in vectors

@@ -33,11 +33,12 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, finished_source, rearranged
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of
 
 _DTYPES = ("float32", "float64")  # the sums of each column are rounded before they are added
 

@@ -19,8 +19,8 @@ from jaxte.lower.match.index_terms import Form, rewrite_forms, with_normal_indic
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_of
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of
 
-_UNKNOWN_SIZE = 1024  # what a symbolic extent counts as when two operands are compared
 _T = TypeVar("_T")
 _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -152,7 +152,7 @@ def _is_kernel(match: Match) -> bool:
     sizes = [1, 1]
     for s in match.spatial:
         for n, extents in enumerate((s.relation.x_range, s.relation.k_range)):
-            sizes[n] *= int(extents.size) if isinstance(extents.size, Const) else _UNKNOWN_SIZE
+            sizes[n] *= extent_of(extents.size)
     if 2 * min(sizes) > max(sizes):
         own, other = _reversals(match), _reversals(exchanged(match))
         if own != other:

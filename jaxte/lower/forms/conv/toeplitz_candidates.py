@@ -18,10 +18,11 @@ from jaxte.lower.body.write_form import way
 from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
 from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
+from jaxte.sets.intervals import extent_of
 
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"

@@ -27,9 +27,10 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, gathered, inverse_of, scattered
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import extent_of
 from jaxte.tensors.facts import Finite, find
 
 GATHER, ONE_HOT = "gather", "one-hot product"

@@ -16,8 +16,9 @@ from jaxte.lower.arrays.data import IN_BOUNDS, Scatter
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.signature import signature
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of
 from jaxte.tensors.facts import Permutation, find
 from jaxte.tensors.tensor import Compute, Tensor
 

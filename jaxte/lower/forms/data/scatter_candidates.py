@@ -24,11 +24,12 @@ from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.dry import on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec
 from jaxte.lower.forms.data.write import one_hot_source, scatter_source, sorted_scatter_source
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import extent_of
 
 SORTED, ONE_HOT = "sorted scatter-add", "one-hot product"
 Source = Callable[[ScatterSpec, Sequence[Node]], Node]

@@ -29,11 +29,11 @@ from jaxte.lower.body.statements import name_of
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.signature import signature
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent_of, known
 from jaxte.tensors.tensor import Tensor
 
 PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"

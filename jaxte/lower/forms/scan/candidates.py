@@ -21,7 +21,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, extent_of
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.scan.write import (
@@ -33,6 +33,7 @@ from jaxte.lower.forms.scan.write import (
     sequential,
     step_function,
 )
+from jaxte.sets.intervals import extent_of
 
 SCAN, ASSOCIATIVE = "scan", "associative scan"
 SEQUENTIAL, BLOCKED = "sequential scan", "blocked scan"

@@ -17,7 +17,7 @@ from jaxte.lower.body.write_form import operands_of, way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
-from jaxte.lower.cost.work import Work, extent_of, points
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.scan.candidates import scan_candidates
 from jaxte.lower.forms.scan.recognise import ScanSpec
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
@@ -36,6 +36,7 @@ from jaxte.lower.forms.window.write import (
 )
 from jaxte.lower.limits import FEW_TAPS, LARGE_RESULT, MOST_COPIES
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import extent_of
 
 RUNNING = "cumulative sums"
 CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
