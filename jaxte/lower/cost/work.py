@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import prod
 
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lower.cost.platforms import Rates
 from jaxte.sets.intervals import extent_of
+from jaxte.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,13 @@ class Work:
 def points(axes: Iterable[Axis]) -> int:
     """How many points the box of ``axes`` has."""
     return prod(extent_of(axis.extent) for axis in axes)
+
+
+def bytes_of(tensor: Tensor) -> int | None:
+    """The memory of ``tensor``; None where it depends on symbolic sizes."""
+    count = dtypes.width(tensor.dtype)
+    for extent in tensor.shape:
+        if not isinstance(extent, int):
+            return None
+        count *= extent
+    return count

@@ -139,7 +139,7 @@ def _is_stream(tensor: Compute) -> bool:
 
 def _size(tensor: Tensor) -> int:
     """The bytes of ``tensor``, a guess where it depends on symbolic sizes."""
-    return prod(map(extent_of, tensor.shape)) * _width(tensor)
+    return prod(map(extent_of, tensor.shape)) * dtypes.width(tensor.dtype)
 
 
 def add_sizes(
@@ -175,18 +175,6 @@ def _sizes_within(tensor: Tensor) -> list[Var]:
     return found
 
 
-def bytes_of(tensor: Tensor) -> int | None:
-    """The memory of ``tensor``; None where it depends on symbolic sizes."""
-    if sizes_of(tensor):
-        return None
-    return prod(e for e in tensor.shape if isinstance(e, int)) * _width(tensor)
-
-
 def bytes_text(tensor: Tensor) -> str:
     """The memory of ``tensor`` in terms of its sizes."""
-    return sum_text([([as_expr(e) for e in tensor.shape], _width(tensor))])
-
-
-def _width(tensor: Tensor) -> int:
-    """The bytes of an element."""
-    return dtypes.width(tensor.dtype)
+    return sum_text([([as_expr(e) for e in tensor.shape], dtypes.width(tensor.dtype))])

@@ -15,9 +15,9 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
 from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import points
+from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW
-from jaxte.lower.tiles.sizes import bytes_of, inner_bytes, work_of
+from jaxte.lower.tiles.sizes import inner_bytes, work_of
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.tensors.tensor import Compute
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
+from jaxte.lower.cost.work import bytes_of
 from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Running, Update, updates
-from jaxte.lower.tiles.sizes import bytes_of, inner_bytes
+from jaxte.lower.tiles.sizes import inner_bytes
 from jaxte.tensors.tensor import Compute, Tensor
 
 _TRIED = 64  # positions of a block while passes are sought

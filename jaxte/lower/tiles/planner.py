@@ -23,7 +23,7 @@ from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import points
+from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.blocks import NoBlock
@@ -33,7 +33,6 @@ from jaxte.lower.tiles.sizes import (
     GENERAL,
     TILES,
     Large,
-    bytes_of,
     inner_bytes,
     overlaps,
     wanted,

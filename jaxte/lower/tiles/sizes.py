@@ -11,7 +11,7 @@ from jaxte.lang.identity import Members
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import expensive_calls, general_work
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.work import Work, bytes_of, points
 from jaxte.lower.forms.band.candidates import band_work
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
@@ -21,16 +21,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
 GENERAL = "general"
-
-
-def bytes_of(tensor: Tensor) -> int | None:
-    """The memory of ``tensor``; None where it depends on symbolic sizes."""
-    count = dtypes.width(tensor.dtype)
-    for extent in tensor.shape:
-        if not isinstance(extent, int):
-            return None
-        count *= extent
-    return count
 
 
 def work_of(tensor: Compute) -> Work:
