@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 import jaxte as te
+from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lower.code.lines import sources_of
+from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.evaluation.program import evaluate_program
+from jaxte.lower.forms.conv.recognise import match_convolution
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
@@ -20,6 +25,16 @@ from tests.stages import FORMS, TEXT
 
 SIZE = 5  # what symbolic sizes are in tests
 VIEWS_ONLY = ("gather", "scatter", "dynamic_slice", "sort", "while")
+
+
+def recognise_convolution(
+    axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()
+) -> ConvolutionSpec | Refusal:
+    """The convolution that ``node`` is, as one call."""
+    found = match_convolution(axes, node, guards)
+    if isinstance(found, Refusal):
+        return found
+    return specify(found.match, tuple(axes), node.dtype, found.outer, found.guards)
 
 
 def inputs_of(*outputs: Tensor) -> list[Placeholder]:

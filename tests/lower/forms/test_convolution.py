@@ -16,7 +16,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.expr import TRUE, Const, Expr, Reduce
 from jaxte.lang.text import text
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.recognise import ConvolutionSpec, convolution_source, recognise_convolution
+from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder, var
@@ -25,6 +25,7 @@ from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.reductions import sum as te_sum
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.emitted import check, feeds, nodes, run, split_guard, sum_of, text_of
+from tests.lowered import recognise_convolution
 
 
 def recognised(tensor: Compute) -> ConvolutionSpec:

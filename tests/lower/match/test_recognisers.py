@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxte.lang.expr import TRUE, Axis, Expr, Reduce
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.recognise import convolution_source, recognise_convolution
+from jaxte.lower.forms.conv.spec import convolution_source
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.scan.write import scan_source
 from jaxte.lower.forms.window.recognise import UnrollSpec, recognise_window
@@ -22,6 +22,7 @@ from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.tensor import Compute
 from tests.emitted import Steps, check, feeds, nodes, text_of
+from tests.lowered import recognise_convolution
 
 small = st.integers(-2, 3)
 Index = Callable[[Expr, Expr], Expr]

@@ -22,14 +22,12 @@ from jaxte.lang.expr import ZERO, Axis, Expr, Reduce, conjuncts
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, Match, Spatial, convolution_source, specify
+from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.match.index_terms import Form, components, is_injective
 from jaxte.lower.match.product import Factor, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
-
-__all__ = ["ConvolutionSpec", "Matched", "convolution_source", "match_convolution", "recognise_convolution"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +55,6 @@ class Matched:
     match: Match
     outer: tuple[Factor, ...]
     guards: tuple[Expr, ...]
-
-
-def recognise_convolution(
-    axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()
-) -> ConvolutionSpec | Refusal:
-    """The convolution that ``node`` is, as one call; see :func:`match_convolution`."""
-    found = match_convolution(axes, node, guards)
-    if isinstance(found, Refusal):
-        return found
-    return specify(found.match, tuple(axes), node.dtype, found.outer, found.guards)
 
 
 def match_convolution(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()) -> Matched | Refusal:
