@@ -1,7 +1,8 @@
 """The points at which a definition is evaluated.
 
 These are te.cost's iterations, but a reduction counts at the positions that choices by position ask for it at, and once for all positions
-along axes that it does not depend on or that data choose positions of; cumulative reductions are one pass.
+along axes that it does not depend on or that data choose positions of; cumulative reductions are one pass, and so are the tensors of what the reads of
+one definition receive in common.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.autodiff.rules.prefixes import as_scan
+from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import EQUAL, NOT, SELECT
 from jaxte.lang.walk import free_axes, reads_of
@@ -21,7 +23,13 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 def points_of(tensors: Sequence[Tensor]) -> int:
     """Points of everything that ``tensors`` need; extents are numbers."""
-    return sum(_of(t) for t in topological_order(tensors) if isinstance(t, Compute))
+    computed = [t for t in topological_order(tensors) if isinstance(t, Compute)]
+    shared: dict[str, int] = {}  # by the definition, after which they are called, with a number
+    for tensor in computed:
+        if isinstance(tensor, Shared):
+            label = tensor.name.rpartition("_")[0]
+            shared[label] = max(shared.get(label, 0), _of(tensor))
+    return sum(shared.values()) + sum(_of(t) for t in computed if not isinstance(t, Shared))
 
 
 def excess(output: Tensor, adjoints: Sequence[Tensor]) -> float:

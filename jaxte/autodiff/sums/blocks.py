@@ -87,31 +87,22 @@ def diff_building_block(
     best = solved if copied is None else copied
     if own_points(output) is None or taken(best, output, head) <= allowed(output, input):
         return best
-    added = _solved_block(output, input, head, missing_ok, cheaper, sharing=False)
+    added = _solved_block(output, input, head, missing_ok, cheaper)
     assert added is not None
     return min((best, solved, added), key=lambda part: taken(part, output, head))
 
 
 def _solved_block(
-    output: Tensor,
-    input: Tensor,
-    head: Tensor,
-    missing_ok: bool,
-    way: Way = summands,
-    sharing: bool = True,
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool, way: Way = summands
 ) -> Compute | None:
-    """The summand with every read solved for the points at which it hits an element, or written in another ``way``.
-
-    Args:
-        sharing: whether what several reads receive in common is a tensor of its own.
-    """
+    """The summand with every read solved for the points at which it hits an element, or written in another ``way``."""
     found = contributions_to(output, input, head, missing_ok)
     if found is None:
         return None
     prefix, parts = found
     assert isinstance(output, Compute)
     targets = target_axes(output, input, prefix)
-    if sharing and not prefix:
+    if not prefix:
         parts = with_shared(parts, output.axes, f"shared_{output.name}")
     terms = [term for part in parts for term in way(part, targets)]
     body = typed(collect(terms), input.dtype)

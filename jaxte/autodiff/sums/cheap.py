@@ -17,6 +17,7 @@ from math import prod
 
 from jaxte.autodiff.rules.prefixes import as_scan
 from jaxte.autodiff.terms.scalar import Contribution
+from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
@@ -44,10 +45,15 @@ def allowed(reader: Compute, tensor: Tensor) -> float:
 
 
 def taken(part: Tensor, reader: Compute, head: Tensor) -> float:
-    """The points of all that ``part`` needs beside the reader, what that reads, and its head."""
+    """The points of all that ``part`` needs beside the reader, what that reads, and its head.
+
+    What reads have in common are operations of one pass over the points of the reader, however many tensors hold them.
+    """
     known = {reader, head, *reader.inputs, *head.inputs}
     order = topological_order([part], lambda tensor: () if tensor in known else tensor.inputs)
-    return sum(_points(t) for t in order if isinstance(t, Compute) and t not in known)
+    new = [t for t in order if isinstance(t, Compute) and t not in known]
+    one_pass = max((_points(t) for t in new if isinstance(t, Shared)), default=0)
+    return one_pass + sum(_points(t) for t in new if not isinstance(t, Shared))
 
 
 def _points(tensor: Compute) -> float:
