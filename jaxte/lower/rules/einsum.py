@@ -21,7 +21,7 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW, LONG_SUM, MOST_COPIES
+from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rewrites.unroll import is_short
@@ -48,7 +48,7 @@ class Job:
     guards: tuple[Expr, ...]
     reduced: tuple[Axis, ...]
     zero: Const
-    budget: int = MOST_COPIES
+    budget: int = MOST_UNROLLED
     masked: bool = False
 
     @property
