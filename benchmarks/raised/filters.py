@@ -136,3 +136,15 @@ def haar_wavelet(x):
         out.append((even - odd) * 0.7071)
         x = (even + odd) * 0.7071
     return [*out, x]
+
+
+@example("filter", (4, 3, 128, 128), (4, 3, 128, 128))
+def pyramid_loss(a, b):
+    """Differences of images and of their slopes at three sizes."""
+    loss = 0.0
+    for level in range(3):
+        size = (4, 3, 128 >> level, 128 >> level)
+        a, b = jax.image.resize(a, size, "bilinear"), jax.image.resize(b, size, "bilinear")
+        d = a - b
+        loss += jnp.abs(jnp.diff(d, axis=2)).mean() + jnp.abs(jnp.diff(d, axis=3)).mean() + (d**2).mean()
+    return loss

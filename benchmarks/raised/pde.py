@@ -199,3 +199,16 @@ def yee_tm(ez, hx):
         curl = hy[1:, 1:] - hy[:-1, 1:] - hx[1:, 1:] + hx[1:, :-1]
         ez = ez.at[1:, 1:].add(0.5 * curl)
     return ez
+
+
+@example("PDE", (256, 256), (256, 256), (256, 256))
+def maxwell_absorbing(ez, hx, hy):
+    """Maxwell's equations with losses that grow towards two edges, whose values are repeated."""
+    s = jnp.linspace(0, 1, 256) ** 2
+    decay = jnp.exp(-0.1 * (s[:, None] + s[None]))
+    for _ in range(4):
+        hx = decay * (hx - 0.5 * jnp.diff(ez, axis=1, append=ez[:, -1:]))
+        hy = decay * (hy + 0.5 * jnp.diff(ez, axis=0, append=ez[-1:]))
+        curl = jnp.diff(hy, axis=0, prepend=hy[:1]) - jnp.diff(hx, axis=1, prepend=hx[:, :1])
+        ez = decay * (ez + 0.5 * curl)
+    return ez, hx, hy

@@ -122,3 +122,21 @@ def cumulative(x):
 def token_shift(x):
     shifted = jnp.concatenate([jnp.zeros_like(x[:, :1]), x[:, :-1]], 1)
     return 0.3 * x + 0.7 * shifted
+
+
+@example("sequence", (512, 64), [(64, 64), (64, 64)])
+def gru(x, p):
+    def step(h, v):
+        z = jax.nn.sigmoid(0.1 * (v @ p[0] + h @ p[1]))
+        new = jnp.tanh(0.1 * (v @ p[1] + (z * h) @ p[0]))
+        h = (1 - z) * h + z * new
+        return h, h[:8]
+
+    return lax.scan(step, jnp.zeros(64), x)
+
+
+@example("sequence", (8, 128, 64), [(64, 128), (128, 64), (64, 1000)], scale=0.1)
+def last_logits(x, p):
+    """The scores of what comes next, after one layer."""
+    x = x + jax.nn.gelu(x @ p[0]) @ p[1]
+    return jax.nn.log_softmax((x @ p[2])[:, -1])

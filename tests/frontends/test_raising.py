@@ -262,3 +262,37 @@ def test_keys_that_are_traced(make: Any) -> None:
         np.testing.assert_allclose(jax.jit(gradient)(make(0), x), expected, rtol=1e-6)
     closed = jax.jit(lambda key: te.grad(lambda x: f(key, x))(x))
     np.testing.assert_allclose(closed(make(0)), expected, rtol=1e-6)
+
+
+def smoothed(u: Any) -> Any:
+    for _ in range(2):
+        u = u + 0.1 * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1))
+    return u
+
+
+def test_a_call_that_returns_its_argument(u: Any) -> None:
+    def f(u: Any) -> Any:
+        same = jax.image.resize(u, u.shape, "bilinear")
+        return jnp.sum(smoothed(same) ** 2) + jnp.sum(same)
+
+    raised = te.adjoint(f, everything=True)
+    np.testing.assert_allclose(jax.grad(raised)(u), jax.grad(f)(u), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(te.grad(f)(u), jax.grad(f)(u), rtol=1e-5, atol=1e-5)
+
+
+def test_steps_of_several_results_beside_what_is_raised(u: Any) -> None:
+    def f(u: Any) -> Any:
+        matrix = u[:8, :8] @ u[:8, :8].T + 9 * jnp.eye(8)
+        return jnp.linalg.slogdet(matrix)[1] + jnp.sum(smoothed(u) ** 2)
+
+    np.testing.assert_allclose(te.grad(f)(u), jax.grad(f)(u), rtol=1e-4, atol=1e-4)
+
+
+def test_known_arrays_that_are_dear_are_computed_once(u: Any) -> None:
+    decay = lambda u: jnp.exp(-0.1 * jnp.linspace(0, 1, u.shape[1]) ** 2)  # noqa: E731
+
+    def f(u: Any) -> Any:
+        return jnp.sum((decay(u) * smoothed(decay(u) * u)) ** 2)
+
+    assert "exp(" not in te.source(te.grad(f), u)
+    np.testing.assert_allclose(te.grad(f)(u), jax.grad(f)(u), rtol=1e-5, atol=1e-5)

@@ -10,13 +10,14 @@ import numpy as np
 
 from jaxte.frontends.jaxpr import rules
 from jaxte.frontends.jaxpr.constants import positions_in
+from jaxte.frontends.jaxpr.gains import DEAR
 from jaxte.frontends.jaxpr.overrides import blocked, by_tangent, tangent_jaxpr
 from jaxte.frontends.jaxpr.parts import is_diagonal, part_of_product
 from jaxte.frontends.jaxpr.steps import OWN_DERIVATIVES, Slot, Step, flat, known_array, needed, slot_of
 from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang import operators as ops
-from jaxte.lang.dtypes import DTYPES
+from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read
 from jaxte.lang.walk import postorder
 from jaxte.tensors.inputs import placeholder
@@ -24,6 +25,7 @@ from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 _ = rules  # fills the table
+_MOST_STEPS = 16  # of what computes a known array of floats that is written as notation
 _LONGEST = 64  # nodes of an expression that is composed further
 
 
@@ -89,7 +91,7 @@ class Builder:
             found = positions_in(array, positions(axes), 1)
             if found is not None:
                 return Value(slot.shape, slot.dtype, "positions", axes, found)
-        if slot.origin is not None:
+        if slot.origin is not None and not (is_float(slot.dtype) and _is_dear(slot)):
             try:
                 self.raise_(slot.origin)
                 return self.values[slot]
@@ -236,6 +238,21 @@ def _is_again(inner: Step, step: Step, own: Builder, operands: Sequence[Value]) 
         return False
     same = all(own.value(s) is x for s, x in zip(inner.inputs, operands, strict=False))
     return same and str(inner.eqn.params["call_jaxpr"]) == str(step.eqn.params["call_jaxpr"])
+
+
+def _is_dear(slot: Slot) -> bool:
+    """Whether a known array is more than a few operations on positions: it is computed now, not at each element that reads it."""
+    steps: dict[Step, None] = {}
+    stack = [slot]
+    while stack:
+        step = stack.pop().origin
+        if step is None or step in steps:
+            continue
+        if step.name in DEAR or len(steps) >= _MOST_STEPS:
+            return True
+        steps[step] = None
+        stack += step.inputs
+    return False
 
 
 def _number(number: Any, dtype: str) -> Expr:

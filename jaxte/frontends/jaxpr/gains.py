@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from jaxte.frontends.jaxpr.banded import banded_operand
+from jaxte.frontends.jaxpr.pairs import (
+    SMALLEST,
+    before_broadcast,
+    chooses_of_many,
+    elements,
+    is_differentiated,
+    is_pairwise,
+)
 from jaxte.frontends.jaxpr.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.steps import Slot, Step
-from jaxte.lang.dtypes import is_float
 
-_SMALLEST = 1024  # elements below which nothing is to be gained
 _MOST_FUSED = (
     8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
 )
@@ -19,12 +25,8 @@ _MANY_READS = (
 )
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
-_FEW_CENTRES = 16
-_MANY = 1 << 21  # pairs that JAX should rather not hold
-_SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
-_EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
 _FEW_FEATURES = 2  # in and out, below which a convolution is no product of matrices
-_DEAR = frozenset(
+DEAR = frozenset(
     [
         "exp",
         "exp2",
@@ -89,7 +91,7 @@ def is_foreign(step: Step) -> str:
 
 def gain_of(step: Step) -> str:
     """What raising ``step`` may gain in reverse mode; empty where nothing."""
-    if not _differentiated(step) or max(map(_elements, (*step.inputs, *step.outputs))) < _SMALLEST:
+    if not is_differentiated(step) or max(map(elements, (*step.inputs, *step.outputs))) < SMALLEST:
         return ""
     if step.name == "slice" and not _overlaps(step):
         return ""
@@ -118,7 +120,7 @@ def reduces(step: Step) -> bool:
         and step.name.startswith(("reduce_", "arg"))
         and not step.name.startswith("reduce_window")
         and step.outputs[0].shape != ()
-        and _elements(step.inputs[0]) > _SHORT * _elements(step.outputs[0])
+        and elements(step.inputs[0]) > _SHORT * elements(step.outputs[0])
     )
 
 
@@ -133,9 +135,9 @@ def worth(steps: Sequence[Step]) -> bool:
     if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
     if any(is_pairwise(s) for s in steps):
-        return not any(s.name in _EXTREMA and not _chooses_of_few(s) for s in steps)
+        return not any(chooses_of_many(s) for s in steps)
     found = levels(steps)
-    dear = sum(s.name in _DEAR for s in steps)
+    dear = sum(s.name in DEAR for s in steps)
     if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
         return False
     return prod(found) >= _MOST_FUSED
@@ -163,19 +165,11 @@ def levels(steps: Sequence[Step]) -> list[int]:
 
 def _is_part(step: Step) -> bool:
     """Whether a matrix product is read in part only, so that this part is all that is computed."""
-    return prod(step.outputs[0].shape) >= _SMALLEST and is_read_in_part(step)
+    return prod(step.outputs[0].shape) >= SMALLEST and is_read_in_part(step)
 
 
 def _is_banded(step: Step) -> bool:
-    return max(map(_elements, step.outputs)) >= _SMALLEST and banded_operand(step) is not None
-
-
-def _differentiated(step: Step) -> bool:
-    return any(is_float(slot.dtype) and slot.known is None for slot in step.inputs)
-
-
-def _elements(slot: Slot) -> int:
-    return prod(slot.shape)
+    return max(map(elements, step.outputs)) >= SMALLEST and banded_operand(step) is not None
 
 
 def _positions_known(step: Step) -> bool:
@@ -190,52 +184,9 @@ def _positions_known(step: Step) -> bool:
     return True
 
 
-def is_pairwise(step: Step) -> bool:
-    """Whether ``step`` subtracts the elements of two arrays in all pairs, which are read twice or are too many to be held in a cache.
-
-    Fewer of them that are squared once JAX holds at no cost, and of their absolute values there is no product of matrices.
-    """
-    (out,) = step.outputs
-    if step.name != "sub" or not _differentiated(step) or _elements(out) < _SMALLEST:
-        return False
-    readers = list(dict.fromkeys(out.readers))
-    if any(r.name not in _SMOOTH for r in readers):
-        return False
-    if len(readers) < 2 and _elements(out) < _MANY and not _has_nearest_of_few(out):
-        return False
-    sources = [_elements(_before_broadcast(slot)) for slot in step.inputs]
-    return all(4 * s <= _elements(step.outputs[0]) and s > 1 for s in sources)
-
-
-def _has_nearest_of_few(slot: Slot) -> bool:
-    """Whether what is made of ``slot`` are squared distances, of which the least or the largest of a few is taken."""
-    while len(slot.readers) == 1:
-        (step,) = slot.readers
-        if step.name in _EXTREMA:
-            return _chooses_of_few(step)
-        if step.name not in _SMOOTH and step.name != "reduce_sum":
-            return False
-        (slot,) = step.outputs
-    return False
-
-
-def _chooses_of_few(step: Step) -> bool:
-    """Whether an extremum is that of a few elements, which are found again by comparing at little cost."""
-    return _elements(step.inputs[0]) <= _FEW_CENTRES * _elements(step.outputs[0])
-
-
-def _before_broadcast(slot: Slot) -> Slot:
-    """The array that is repeated in ``slot``."""
-    step = slot.origin
-    while step is not None and step.name in ("broadcast_in_dim", "reshape"):
-        slot = step.inputs[0]
-        step = slot.origin
-    return slot
-
-
 def _of_windows(slot: Slot) -> bool:
     """Whether reductions over windows are repeated, which are raised: what is repeated goes with them."""
-    step = _before_broadcast(slot).origin
+    step = before_broadcast(slot).origin
     if step is not None and step.name in ("mul", "div"):
         step = step.inputs[0].origin
     return step is not None and step.name.startswith("reduce_window")
@@ -243,7 +194,7 @@ def _of_windows(slot: Slot) -> bool:
 
 def _is_small(slot: Slot) -> bool:
     """Whether an array is a few numbers, so that a product with it is a few sums."""
-    return slot.known is not None and _elements(slot) <= _FEW
+    return slot.known is not None and elements(slot) <= _FEW
 
 
 def _overlaps(step: Step) -> bool:
@@ -287,9 +238,7 @@ def _slow_convolution(step: Step) -> str:
 def _is_broadcast(slot: Slot) -> bool:
     step = slot.origin
     return (
-        step is not None
-        and step.name == "broadcast_in_dim"
-        and _elements(slot) > _elements(step.inputs[0]) > 1
+        step is not None and step.name == "broadcast_in_dim" and elements(slot) > elements(step.inputs[0]) > 1
     )
 
 
@@ -300,7 +249,7 @@ def _is_framed(slot: Slot) -> bool:
         if step is None or not step.inputs:
             return False
         if step.name == "gather":
-            return _positions_known(step) and _elements(slot) > 4 * _elements(step.inputs[0])
+            return _positions_known(step) and elements(slot) > 4 * elements(step.inputs[0])
         if step.name not in _MOVES:
             return False
         slot = step.inputs[0]

@@ -228,7 +228,11 @@ def _region(
         raise _Refusal([entry], refused.reason) from None
     except JaxteError as error:
         raise _Refusal(group, str(error)) from error
-    places = {slot: refs[v] for v, slot in slots.items()}
+    places: dict[Slot, Ref] = {}
+    for v, slot in slots.items():
+        places.setdefault(
+            slot, refs[v]
+        )  # where it was first: a call that returns its argument makes no other array
     inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
     return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
 

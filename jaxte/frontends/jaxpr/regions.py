@@ -9,7 +9,8 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, is_pairwise, keeps, reduces, worth
+from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces, worth
+from jaxte.frontends.jaxpr.pairs import is_pairwise
 from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.table import RULES
 
