@@ -30,19 +30,19 @@ def check_at_random(definition: Definition, residuals: bool, optimised: bool) ->
         check(p, residuals, optimised)
 
 
-@examples(quick=130, full=900)
+@examples(quick=80, full=900)
 @given(definition=definitions(stages=(1, 1), kinds="bodies"), **ways)
 def test_bodies(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)
 
 
-@examples(quick=130, full=900)
+@examples(quick=80, full=900)
 @given(definition=definitions(stages=(1, 2)), **ways)
 def test_patterns(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)
 
 
-@examples(quick=100, full=700)
+@examples(quick=65, full=700)
 @given(definition=definitions(stages=(2, 3)), **ways)
 def test_chains(definition: Definition, residuals: bool, optimised: bool) -> None:
     check_at_random(definition, residuals, optimised)

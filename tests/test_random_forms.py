@@ -78,7 +78,7 @@ def windows(draw: st.DrawFn) -> Definition:
     return Definition(output, draw(st.integers(0, 2**16)))  # type: ignore[arg-type]
 
 
-@examples(quick=25, full=400)
+@examples(quick=15, full=400)
 @given(definition=windows())
 def test_forms_of_windows(definition: Definition) -> None:
     check_forms(definition)

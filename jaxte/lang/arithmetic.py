@@ -6,13 +6,14 @@ equality and nodes serve as dictionary keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from jaxte.lang import dtypes
+from jaxte.lang.dependence import NOTHING, free_in
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
 from jaxte.lang.interning import Scalar, intern, nodes, plain_number, unpicklable
 from jaxte.lang.operators import (
@@ -37,6 +38,7 @@ class Expr(Operand):
         dtype: name of the element type.
         weak: True for values of Python scalars and axes, which take the dtype of what they meet.
         children: the expressions that this node is made of, in order.
+        free: the axes that it depends on and does not reduce over, in order of appearance.
     """
 
     __slots__ = ("__weakref__", "dtype", "weak")
@@ -44,6 +46,7 @@ class Expr(Operand):
     dtype: str
     weak: bool
     children: tuple[Expr, ...] = ()  # no property: walks ask for it more than for anything else
+    free: Mapping[Any, None] = NOTHING
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -116,7 +119,7 @@ class Const(Expr):
 class Call(Expr):
     """A scalar operation on expressions."""
 
-    __slots__ = ("args", "op")
+    __slots__ = ("args", "free", "op")
     __match_args__ = ("op", "args")
     op: Op
     args: tuple[Expr, ...]
@@ -203,15 +206,12 @@ def call(op: Op, *args: Any) -> Expr:
     return intern(
         Call,
         (op.name, op.result, *map(id, exprs)),
-        {"op": op, "args": exprs, "dtype": dtype, "weak": weak},
+        {"op": op, "args": exprs, "free": free_in(exprs), "dtype": dtype, "weak": weak},
     )
 
 
 def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does.
-
-    Comparisons are those of the values whatever their dtypes, so that they need no widening.
-    """
+    """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does; not to be compared."""
     if op.result == "bool":
         return tuple(narrowed(a) for a in args)
     if op.result not in ("promote", "integer"):

@@ -6,7 +6,7 @@ the walks over nodes, and ``jaxte.lang.arithmetic`` makes those of operations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from jaxte.lang.arithmetic import (
     narrowed,
     show_with,
 )
+from jaxte.lang.dependence import free_in
 from jaxte.lang.dtypes import SHORT_INTEGERS
 from jaxte.lang.interning import Scalar, intern, new_node, plain_number, unpicklable
 from jaxte.lang.logic import conjunction, conjuncts
@@ -119,6 +120,10 @@ class Axis(Expr):
         return new_node(cls, {**fields, "dtype": "int32", "weak": True})
 
     @property
+    def free(self) -> Mapping[Any, None]:  # type: ignore[override]
+        return {self: None}  # held, it would be a cycle
+
+    @property
     def condition(self) -> Expr:
         """What holds of the axis beyond its range."""
         first, stop = self.ends
@@ -139,7 +144,7 @@ class Symbol(Expr):
 class Read(Expr):
     """An element of a tensor."""
 
-    __slots__ = ("indices", "tensor")
+    __slots__ = ("free", "indices", "tensor")
     __match_args__ = ("tensor", "indices")
     tensor: Any
     indices: tuple[Expr, ...]
@@ -147,6 +152,7 @@ class Read(Expr):
     def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
         indices = tuple([narrowed(i) if isinstance(i, Call) else i for i in indices])
         fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
+        fields["free"] = free_in(indices)
         return intern(cls, (id(tensor), *map(id, indices)), fields)
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
@@ -180,7 +186,7 @@ class Reducer:
 class Reduce(Expr):
     """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""
 
-    __slots__ = ("axes", "children", "exprs", "position", "reducer", "where")
+    __slots__ = ("axes", "children", "exprs", "free", "position", "reducer", "where")
     __match_args__ = ("reducer", "exprs", "axes", "where", "position")
     reducer: Reducer
     exprs: tuple[Expr, ...]
@@ -202,6 +208,7 @@ class Reduce(Expr):
         key += (*map(id, exprs), None, *map(id, axes), id(where), position)
         fields = {"reducer": reducer, "exprs": exprs, "axes": axes, "where": where, "position": position}
         fields |= {"dtype": reducer.results[position].dtype, "weak": False, "children": (*exprs, where)}
+        fields["free"] = free_in((*exprs, where), axes)
         return intern(cls, key, fields)
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from jaxte.lang.expr import Axis, Expr, Read, Reduce, Reducer
+from jaxte.lang.expr import Axis, Expr, Read, Reducer
 
 
 def postorder(*roots: Expr) -> list[Expr]:
@@ -92,22 +91,9 @@ def reads_of(*roots: Expr) -> list[Read]:
 @lru_cache(maxsize=4096)
 def free_axes(root: Expr) -> MappingProxyType[Axis, None]:
     """The axes that ``root`` depends on and does not reduce over, in order of appearance."""
-
-    def rule(node: Expr, below: list[dict[Axis, None]]) -> dict[Axis, None]:
-        if isinstance(node, Axis):
-            return {node: None}
-        if len(below) == 1 and not isinstance(node, Reduce):
-            return below[0]
-        found = dict(itertools.chain.from_iterable(axes.items() for axes in below))
-        if isinstance(node, Reduce):
-            for axis in node.axes:
-                found.pop(axis, None)
-        return found
-
-    return MappingProxyType(fold(root, rule))
+    return MappingProxyType(root.free)
 
 
 def depends_on(root: Expr, axes: Iterable[Axis]) -> bool:
     """Whether ``root`` depends on one of ``axes``."""
-    free = free_axes(root)
-    return any(axis in free for axis in axes)
+    return not free_axes(root).keys().isdisjoint(axes)

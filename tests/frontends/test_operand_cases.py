@@ -1,6 +1,6 @@
 """Every raised primitive over dtypes, shapes and parameters: values and what flows back, beside JAX.
 
-Cases are drawn by seeds. Two hundred run in `make test`, 3,480 with JAXTE_HYPOTHESIS=full.
+Cases are drawn by seeds. A hundred and twenty run in `make test`, 3,480 with JAXTE_HYPOTHESIS=full.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tests.frontends.operand_cases import FAMILIES, Case, case
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TOGETHER = len(FAMILIES)  # cases of one program: one of each family
-PROGRAMS = 120 if settings.default.max_examples >= 1000 else 7
+PROGRAMS = 120 if settings.default.max_examples >= 1000 else 4
 DIGITS = {"float64": 1e-11, "float32": 2e-5, "float16": 1e-2, "bfloat16": 8e-2}
 
 

@@ -150,7 +150,7 @@ def compare(outputs: Sequence[te.Tensor], tolerance: float) -> None:
         )
 
 
-@settings(max_examples=max(150, settings.default.max_examples))
+@settings(max_examples=max(80, settings.default.max_examples))
 @given(st.randoms(use_true_random=False))
 def test_definitions(choices: random.Random) -> None:
     compare([draw(choices)], 1e-4)
