@@ -210,18 +210,37 @@ def sparse_of(
 
 def places_of(
     label: str, args: Sequence[Any], arrays: Sequence[Any], argnums: int | Sequence[int]
-) -> tuple[int, ...]:
-    """Where among ``arrays`` the arguments at ``argnums`` stand."""
+) -> list[Any]:
+    """For each of ``argnums`` where among ``arrays`` its argument stands; of a tree of arrays the tree of their places."""
+    leaves = [jax.tree.leaves(arg) for arg in args]
     found = []
     for number in [argnums] if isinstance(argnums, int) else argnums:
-        same = [n for n, a in enumerate(arrays) if -len(args) <= number < len(args) and a is args[number]]
-        if not same:
-            raise ArgumentError(
-                f"argument {number} of {label} is no array by position, of which there are {len(arrays)}; argnums= names arrays"
-            )
-        earlier = sum(a is args[number] for a in args[: number % len(args)])
-        found.append(same[min(earlier, len(same) - 1)])
-    return tuple(found)
+        if not -len(args) <= number < len(args):
+            raise _no_array(label, number, len(arrays))
+        seen = [leaf for own in leaves[: number % len(args)] for leaf in own]
+        places = []
+        for leaf in leaves[number]:
+            same = [n for n, a in enumerate(arrays) if a is leaf]
+            if not same:
+                raise _no_array(label, number, len(arrays))
+            places.append(same[min(sum(s is leaf for s in seen), len(same) - 1)])
+            seen.append(leaf)
+        if not places:
+            raise _no_array(label, number, len(arrays))
+        found.append(jax.tree.unflatten(jax.tree.structure(args[number]), places))
+    return found
+
+
+def _no_array(label: str, number: int, count: int) -> ArgumentError:
+    return ArgumentError(
+        f"argument {number} of {label} is no array by position, nor a tree of arrays, of which there are {count}; argnums= names these"
+    )
+
+
+def by_argument(blocks: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+    """What is there for each of the ``places``, one after the other, in their trees."""
+    rest = iter(blocks)
+    return [jax.tree.map(lambda _: next(rest), tree) for tree in places]
 
 
 def _whole(compiled: Compiled, output: Tensor, input: Tensor) -> SparseJacobian:

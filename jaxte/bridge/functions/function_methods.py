@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jax.tree_util import tree_leaves
+
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.compiled.compiled import Compiled
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
-from jaxte.bridge.compiled.sparse import places_of, sparse_of
+from jaxte.bridge.compiled.sparse import by_argument, places_of, sparse_of
 from jaxte.bridge.compiled.two_passes import GradientNames, Residuals, TwoPasses
 from jaxte.lang.checks import one_of_type
 from jaxte.meaning.cost import Cost, cost
@@ -89,19 +91,19 @@ class Function:
         """The Jacobian as ``jax.experimental.sparse.BCOO``, sorted and unique, its pattern known from the definition.
 
         Args:
-            args: of the call; the Jacobian is with respect to those at ``argnums``, which are arrays.
+            args: of the call; the Jacobian is with respect to those at ``argnums``, arrays or trees of arrays.
             argnums: one position, or several.
             flat: whether the matrix has rows and columns, for ``scipy.sparse`` for instance, and not the shape ``output.shape + input.shape``.
 
         Returns:
-            One matrix; a tuple of them for several ``argnums``, in a list if there are several outputs.
+            One matrix, a tree of them for a tree of arrays; a tuple of these for several ``argnums``, in a list if there are several outputs.
         """
         return self._sparse(args, kwargs, argnums, False, flat)
 
     def sparse_hessian(
         self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
     ) -> Any:
-        """The Hessian of a scalar as ``BCOO``; for several ``argnums`` a tuple of rows of them. See :meth:`sparse_jacobian`."""
+        """The Hessian of a scalar as ``BCOO``; for several ``argnums`` a tuple of rows of them, for a tree a tree of trees. See :meth:`sparse_jacobian`."""
         return self._sparse(args, kwargs, argnums, True, flat)
 
     def _sparse(
@@ -113,14 +115,16 @@ class Function:
         flat: bool,
     ) -> Any:
         compiled, arrays = self._compiled(args, kwargs)
-        wanted = places_of(self.__name__, args, arrays, argnums)
-        rows = sparse_of(compiled, arrays, wanted, second, flat)
-        if isinstance(argnums, int):
-            blocks = [row[0] for row in rows]
-            return blocks[0] if len(blocks) == 1 else blocks
-        if second:
-            return tuple(map(tuple, rows))
-        return tuple(rows[0]) if len(rows) == 1 else [tuple(row) for row in rows]
+        places = places_of(self.__name__, args, arrays, argnums)
+        rows = [
+            by_argument(row, places)
+            for row in sparse_of(compiled, arrays, tuple(tree_leaves(places)), second, flat)
+        ]
+        chosen = [row[0] if isinstance(argnums, int) else tuple(row) for row in rows]
+        if not second:
+            return chosen[0] if len(chosen) == 1 else chosen
+        columns = by_argument(chosen, places)
+        return columns[0] if isinstance(argnums, int) else tuple(columns)
 
     def custom_vjp_for(self, *args: Any, **kwargs: Any) -> Any:
         """The plain ``jax.custom_vjp`` object of the emitted module, a function of the arrays among the arguments."""

@@ -179,6 +179,30 @@ def test_chosen_inputs_and_outputs() -> None:
     assert [[block.nnz for block in row] for row in blocks] == [[3, 3], [0, 2]]
 
 
+def test_trees_of_inputs() -> None:
+    def energy(state, c):
+        x, v = state["x"], state["v"]
+        k = te.reduce_axis((0, x.shape[0] - 1), "k")
+        return te.compute((), lambda: te.sum(c[k] * x[k] * x[k + 1] ** 2 + v[k] ** 3 * x[k], axis=k), "E")
+
+    def forces(state, c):
+        x, v = state["x"], state["v"]
+        return te.compute((4,), lambda i: c[i] * x[i + 1] * v[i], "F")
+
+    def same(found, expected) -> None:
+        dense = jax.tree.map(lambda m: m.todense(), found, is_leaf=lambda m: hasattr(m, "todense"))
+        assert jax.tree.structure(dense) == jax.tree.structure(expected)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, 1e-4, 1e-5), dense, expected)
+
+    x = np.arange(5, dtype="f")
+    args = {"x": x, "v": x}, x[:4] + 1  # one array at two places
+    fn, gradient_of = te.function(energy), te.function(forces)
+    same(fn.sparse_hessian(*args), jax.hessian(fn)(*args))
+    same(fn.sparse_hessian(*args, argnums=(1, 0)), jax.hessian(fn, (1, 0))(*args))
+    same(gradient_of.sparse_jacobian(*args), jax.jacrev(gradient_of)(*args))
+    same(gradient_of.sparse_jacobian(*args, argnums=(0, 1)), jax.jacrev(gradient_of, (0, 1))(*args))
+
+
 def test_memory_is_linear_in_the_elements() -> None:
     fn = te.function(residual)
     x = jnp.ones(10_000)
