@@ -13,7 +13,7 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.autodiff.graph.overrides import Override, Rule, listed_names
-from jaxte.bridge.given.extern import ExternCall
+from jaxte.bridge.given.extern_call import ExternCall, is_of_custom_vjp
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
@@ -54,7 +54,8 @@ def array_gradient(
             arrays, are kept for the backward pass; the value, which may be None, is not used. Alone, any function ``forward(*arrays) -> value``, with the
             rules that it has in JAX: a ``jax.custom_vjp`` or ``jax.custom_jvp``, for instance.
         backward: ``backward(residuals, cotangent) -> (cotangent of each input)``, None for an integer input or one without.
-        jvp: ``jvp(primals, tangents) -> (value, tangent)`` for forward mode, as in ``jax.custom_jvp``.
+        jvp: ``jvp(primals, tangents) -> (value, tangent)`` for forward mode, as in ``jax.custom_jvp``; without ``backward`` its transpose is the
+            reverse mode.
 
     Raises:
         DifferentiationError: an input that is not covered; forward mode of a backward function without ``jvp``.
@@ -95,7 +96,7 @@ class _Hook:
             residuals: list[Tensor] = list(inputs)
             fn: Callable[..., Any] = (
                 _pulled(self.rule.forward, len(inputs), wanted)
-                if self.rule.forward is not None
+                if self.rule.jvp is None and self.rule.forward is not None
                 else _transposed(self.rule, [n in wanted for n in range(len(inputs))])
             )
         else:
@@ -118,7 +119,7 @@ class _Hook:
             traced = jax.make_jaxpr(fn)(*self._structs(inputs), *self._structs(moving))
         except TypeError as error:
             raise self._no_forward_mode(str(error).splitlines()[0]) from None
-        if "custom_lin" in str(traced):  # the tangent of a jax.custom_vjp, which no one can evaluate
+        if is_of_custom_vjp(traced):
             raise self._no_forward_mode("it is a jax.custom_vjp")
         call = ExternCall(
             f"jvp_{self.outputs[0].name}",

@@ -7,7 +7,7 @@ backward pass, which is there before the tangents are derived. Tangents are deri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.graph.accumulation import accumulation_order, sources_of
@@ -16,7 +16,7 @@ from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
 from jaxte.autodiff.graph.reverse import vjp_graph
 from jaxte.autodiff.graph.transpose import reached_from, transposed
 from jaxte.bridge.primitive.lazy import lazy
-from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
+from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.residuals import saved_tensors, sizes_of
 from jaxte.tensors.graph import topological_order
@@ -62,7 +62,10 @@ class Linearized:
     def saved(self) -> tuple[Tensor, ...]:
         """The residuals: forward tensors that the backward pass reads."""
         source = self.source
-        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, source.policy, self.made))
+        policy = source.policy
+        if source.name != FORWARD:
+            policy = replace(policy, save=replace(policy.save, of_another=True))
+        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, policy, self.made))
 
     @lazy
     def made(self) -> tuple[Tensor, ...]:

@@ -25,11 +25,13 @@ class Save:
         mode: one of ``MODES``, "these" or "budget".
         chosen: tensors, or names of tensors, that are kept (True) or computed again (False).
         budget: bytes of all residuals together that are neither inputs nor outputs.
+        of_another: whether it was said of another program, that this one is a derivative of: of its tensors some may be here.
     """
 
     mode: str = "auto"
     chosen: tuple[tuple[Tensor | str, bool], ...] = field(default=(), compare=False)
     budget: int | None = None
+    of_another: bool = False
 
     @property
     def is_default(self) -> bool:
@@ -46,7 +48,7 @@ class Save:
             name = key if isinstance(key, str) else key.name
             # A definition that was rebuilt, for a batch for instance, has other tensors under the same names.
             own = [t for t in tensors if t is key] or [t for t in tensors if t.name == name]
-            if not own:
+            if not own and not self.of_another:
                 names = ", ".join(dict.fromkeys(t.name for t in tensors))
                 raise LoweringError(
                     f"save= has {name}, which is no tensor of this definition; it has {names or 'none that could be kept'}"
