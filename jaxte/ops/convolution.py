@@ -18,14 +18,7 @@ def _convolution(
     x: Tensor, w: Tensor, strides: Any, padding: Any, dilation: Any, groups: int, layout: str, name: str
 ) -> Tensor:
     channel, spatial = channel_and_spatial(layout, x.ndim, name)
-    if w.ndim != x.ndim:
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
-        )
-    # kernels are OIHW beside NCHW, and HWIO beside NHWC
-    first = channel == 1
-    out, into = (0, 1) if first else (w.ndim - 1, w.ndim - 2)
-    taps = list(range(2, w.ndim)) if first else list(range(w.ndim - 2))
+    out, into, taps = kernel_axes(x, w, channel == 1, name)
     per_group, outputs = _channels(x, w, channel, out, into, groups, name)
     along = windows(
         [x.shape[a] for a in spatial], [w.shape[a] for a in taps], strides, padding, dilation, name
@@ -47,6 +40,17 @@ def _convolution(
     counts = dict(zip(spatial, [window.count for window in along], strict=True))
     shape = [w.shape[out] if a == channel else counts.get(a, e) for a, e in enumerate(x.shape)]
     return compute(shape, body, name)
+
+
+def kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int, list[int]]:
+    """The axes of a kernel: of its two kinds of channels and of its taps; OIHW where channels are ``first``, else HWIO."""
+    if w.ndim != x.ndim:
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
+        )
+    if first:
+        return 0, 1, list(range(2, w.ndim))
+    return w.ndim - 1, w.ndim - 2, list(range(w.ndim - 2))
 
 
 def _channels(

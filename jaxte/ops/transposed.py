@@ -7,7 +7,7 @@ from typing import Any
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.convolution import check_channels
+from jaxte.ops.convolution import check_channels, kernel_axes
 from jaxte.ops.windows import Window, channel_and_spatial, paddings, per_axis
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
@@ -49,7 +49,7 @@ def conv2d_transpose(
     """
     name = "conv2d_transpose"
     channel, spatial = channel_and_spatial(layout, x.ndim, name)
-    into, out, taps = _kernel_axes(x, w, channel == 1, name)
+    into, out, taps = kernel_axes(x, w, channel == 1, name)
     per_group, outputs = _channels(x, w, channel, out, into, groups, name)
     sides, kernel = [x.shape[a] for a in spatial], [w.shape[a] for a in taps]
     along, extents = _windows(x, sides, kernel, strides, padding, output_padding, dilation)
@@ -73,17 +73,6 @@ def conv2d_transpose(
 
     sizes = dict(zip(spatial, extents, strict=True)) | {channel: outputs * groups}
     return compute([sizes.get(a, e) for a, e in enumerate(x.shape)], body, name)
-
-
-def _kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int, list[int]]:
-    """The axes of a kernel: of what it takes, of what it gives, of its taps; channels ``first`` or last."""
-    if w.ndim != x.ndim:
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
-        )
-    if first:
-        return 0, 1, list(range(2, w.ndim))
-    return w.ndim - 1, w.ndim - 2, list(range(w.ndim - 2))
 
 
 def _channels(
