@@ -1,7 +1,7 @@
 """What XLA counts for each benchmark case with its gradients, at full size, beside the recorded figures.
 
-``PYTHONPATH=.:benchmarks python -m tests.case_figures`` compiles the cases and renews ``case_figures.json``; read the difference before it is taken over:
-a figure that got worse needs a reason.
+``PYTHONPATH=.:benchmarks python -m tests.case_figures`` compiles the cases and renews ``case_figures.json``; read the
+difference before it is taken over: a figure that got worse needs a reason.
 """
 
 from __future__ import annotations
