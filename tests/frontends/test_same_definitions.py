@@ -66,6 +66,10 @@ def gradient(U: te.Tensor) -> te.Tensor:
     return te.compute((N, M), element)
 
 
+def repeated(U: te.Tensor) -> te.Tensor:
+    return te.compute((2 * N, M), lambda i, j: U[i // 2, j])
+
+
 PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[te.Tensor], te.Tensor]]] = {
     "roll": (lambda u: jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) - 2 * u, rolled),
     "slices": (lambda u: u[2:, 1:-1] + u[:-2, 1:-1] - 4 * u[1:-1, 1:-1], inner),
@@ -77,6 +81,7 @@ PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[te.Tensor], te.Tensor]]] 
     "take_along_axis": (lambda u: jnp.take_along_axis(u, jnp.broadcast_to(ORDER, (N, M)), 1), reversed_rows),
     "take": (lambda u: jnp.take(u, ORDER, axis=1), reversed_rows),
     "gradient": (lambda u: jnp.gradient(u, axis=0), gradient),
+    "repeat": (lambda u: jnp.repeat(u, 2, 0), repeated),
 }
 
 
