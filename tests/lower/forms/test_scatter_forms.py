@@ -87,3 +87,27 @@ def test_what_occurs_once_takes_its_place(name: str, rng: np.random.Generator) -
     assert not any(f".{method}(" in source for method in ("add", "max", "min", "multiply"))
     feeds = {x: rng.standard_normal((40, 3)).astype("float32"), i: rng.permutation(60)[:40].astype("int32")}
     np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-6)
+
+
+COMPUTED = {
+    "rounded down": lambda a, i: te.clip(te.cast(te.floor(a[i]), "int32"), 0, 38),
+    "rounded down, one further": lambda a, i: te.clip(te.cast(te.floor(a[i]), "int32"), 0, 38) + 1,
+    "a sign": lambda a, i: i + te.cast(te.sign(a[i]), "int32") + 1,
+    "a remainder": lambda a, i: te.cast(te.abs(a[i]) * 9, "int32") % 40,
+    "a choice": lambda a, i: te.select(a[i] > 3, te.cast(a[i], "int32") + 2, i),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_positions_that_are_computed_where_they_are_used(name: str, rng: np.random.Generator) -> None:
+    """As if they were a tensor of their own: a scatter, not a comparison of every point with every position."""
+    x = rng.standard_normal(40).astype("float32")
+    a = rng.uniform(-2, 30, 33).astype("float32")
+    position = COMPUTED[name]
+    fn = te.function(lambda x, a: te.compute((33,), lambda i: te.sin(x[position(a, i)]), "y"))
+    places = te.function(lambda a: te.compute((33,), lambda i: position(a, i), "p"))(a)
+    h = rng.standard_normal(33).astype("float32")
+    expected = np.zeros_like(x)
+    np.add.at(expected, np.asarray(places), h * np.cos(x[np.asarray(places)]))
+    np.testing.assert_allclose(jax.vjp(lambda x: fn(x, a), x)[1](h)[0], expected, rtol=1e-5, atol=1e-6)
+    assert "scatter-add" in fn.explain(x, a).forms["dx"]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.autodiff.sums.cheap import Positions
+from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
@@ -20,7 +21,7 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.cost.work import points
 from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
-from jaxte.sets.affine import difference, from_linear, normal
+from jaxte.sets.affine import Linear, difference, from_linear, linear_or_none, normal
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them
@@ -174,7 +175,7 @@ def _target(condition: Expr, axes: Sequence[Axis]) -> Target | None:
         return None
     form = difference(condition)
     if form is None:
-        return None
+        return _computed_target(condition, axes)
     for axis in axes:
         factor, rest = form.coefficient(axis), form.without(axis)
         if not factor or depends_on(from_linear(rest), (axis,)) or not reads_of(from_linear(rest)):
@@ -184,6 +185,23 @@ def _target(condition: Expr, axes: Sequence[Axis]) -> Target | None:
         return Target(
             axis, index if size == 1 else call(SELECT, call(EQUAL, index % size, 0), index // size, -1)
         )
+    return None
+
+
+def _computed_target(condition: Call, axes: Sequence[Axis]) -> Target | None:
+    """The same where the data are no integer arithmetic: ``floor(at[i]) == axis + 1``, as an integer."""
+    for own, data in (condition.args, condition.args[::-1]):
+        form = linear_or_none(own)
+        if form is None or not is_integer(data.dtype) or reads_of(own):
+            continue
+        for axis in axes:
+            rest = form.without(axis)
+            if (
+                form.coefficient(axis) == 1
+                and not depends_on(from_linear(rest), (axis,))
+                and not depends_on(data, (axis,))
+            ):
+                return Target(axis, data if rest == Linear({}) else data - from_linear(rest))
     return None
 
 
