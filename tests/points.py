@@ -32,11 +32,16 @@ def points_of(tensors: Sequence[Tensor]) -> int:
     return sum(shared.values()) + sum(_of(t) for t in computed if not isinstance(t, Shared))
 
 
-def excess(output: Tensor, adjoints: Sequence[Tensor]) -> float:
-    """The points of the largest adjoint for each five points of the definition, elements of inputs and output among these."""
+def excess(output: Tensor, adjoints: Sequence[Tensor], derived_from: Sequence[Tensor] = ()) -> float:
+    """The points of the largest adjoint for each five points of the definition, elements of inputs and output among these.
+
+    An ``output`` that is an adjoint has the points of what it is ``derived_from``, too: that is its own derivative for its head.
+    """
     inputs = [t for t in topological_order([output]) if not isinstance(t, Compute)]
     sizes = sum(prod(map(int, t.shape)) for t in (output, *inputs))
-    return max((points_of([a]) for a in adjoints), default=0) / (5 * (points_of([output]) + sizes))
+    return max((points_of([a]) for a in adjoints), default=0) / (
+        5 * (points_of([output, *derived_from]) + sizes)
+    )
 
 
 def _of(tensor: Compute) -> int:

@@ -85,7 +85,7 @@ def law(definition: Definition, seed: int = 0, order: int = 1) -> Details:
     p = at_random(definition, order)
     if p is None:
         return {"empty": True}
-    growth = excess(p.output, p.adjoints)
+    growth = excess(p.output, p.adjoints, [definition.output])
     assert growth <= 1, f"{growth:.2f} times the bound of five times the points"
     return {"largest": round(growth, 3)}
 
