@@ -7,7 +7,7 @@ asked only where sizes stand with both signs. Or else all that moves has bounds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
@@ -27,6 +27,7 @@ def known(expr: Expr) -> int | None:
     return int(expr.value) if isinstance(expr, Const) else None  # type: ignore[arg-type]
 
 
+@lru_cache(maxsize=4096)  # costs ask for the same extents over and over
 def extent_of(extent: Expr | int) -> int:
     """A number for an extent: its own, or a guess where it is symbolic."""
     if isinstance(extent, int):
