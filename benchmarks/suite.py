@@ -3,9 +3,10 @@
     python benchmarks/suite.py                               # all cases; about eleven minutes on two cores
     python benchmarks/suite.py --quick                       # small sizes and few rounds: within five minutes
     python benchmarks/suite.py --case conv2d max_pool_2_2    # some of them
-    python benchmarks/suite.py --corpus                      # the functions of benchmarks/corpus instead
+    python benchmarks/suite.py --corpus                      # the functions of benchmarks/corpus instead, whose page is docs/corpus.md
     python benchmarks/suite.py --case conv2d --update        # and the other figures from the folder of the results
     python benchmarks/suite.py --write                       # also into docs/performance.md
+    python benchmarks/suite.py --case ssim --update --write  # a selection into the page, beside the figures that it has
 
 Writes suite.md, suite.json and suite.png into --out. Each case is a file of benchmarks/cases and runs in a process of its
 own. It measures on the device that JAX sees: JAX_PLATFORMS=cpu or cuda chooses one.
@@ -31,6 +32,8 @@ from harness.processes import run, run_case
 from harness.table import report
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
+CORPUS_DOCUMENT = DOCUMENT.with_name("corpus.md")
+RESULTS = Path("benchmarks/results")
 BEGIN, END = "<!-- suite -->", "<!-- /suite -->"
 LIMITS = {"full": 600.0, "quick": 40.0, "tiny": 60.0}
 
@@ -88,14 +91,25 @@ def save(data: dict[str, Any], folder: Path) -> str:
     return text
 
 
-def write_document(text: str, folder: Path) -> None:
-    """Put ``text`` between the markers of docs/performance.md, and the other two files beside it."""
-    page = DOCUMENT.read_text(encoding="utf-8")
+def write_document(text: str, folder: Path, document: Path) -> None:
+    """Put ``text`` between the markers of ``document``, and the other two files beside it."""
+    page = document.read_text(encoding="utf-8")
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{text}{END}{tail}", encoding="utf-8")
+    document.write_text(f"{head}{BEGIN}\n{text}{END}{tail}", encoding="utf-8")
     for suffix in (".json", ".png"):
-        shutil.copyfile(folder / f"suite{suffix}", DOCUMENT.with_suffix(suffix))
+        shutil.copyfile(folder / f"suite{suffix}", document.with_suffix(suffix))
+
+
+def document_of(cases: list[str]) -> Path:
+    """The page of the suite or of the corpus, whichever ``cases`` are of."""
+    known = names(CORPUS)
+    folders = {name in known for name in cases}
+    if len(folders) > 1:
+        raise SystemExit(
+            "some of these cases are of the suite and some of the corpus: measure them one after the other"
+        )
+    return CORPUS_DOCUMENT if True in folders else DOCUMENT
 
 
 def case_name(text: str) -> str:
@@ -131,9 +145,17 @@ def arguments() -> argparse.Namespace:
         "--rounds", type=int, default=0, help="timed calls of each side; by default as time allows"
     )
     parser.add_argument("--limit", type=float, help="seconds for one case")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder of the results")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
-    parser.add_argument("--update", action="store_true", help="keep the figures of other cases in --out")
+    parser.add_argument(
+        "--out", type=Path, help=f"folder of the results, by default {RESULTS} or {RESULTS}/corpus"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/performance.md, or docs/corpus.md"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="keep the figures of other cases: of those in --out, else of the page",
+    )
     parser.add_argument("--from", dest="saved", type=Path, help="report the figures of this suite.json again")
     return parser.parse_args()
 
@@ -142,12 +164,20 @@ def main() -> int:
     args = arguments()
     # so that a terminated suite ends the worker of the moment too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    kept = figures_of(args.out / "suite.json") if args.update else None
     if args.saved:
         start = figures_of(args.saved)
-        size, runs = start["size"], iter([start])
+        chosen = [case["name"] for case in start["cases"]]
     else:
         chosen = args.case or names(CORPUS if args.corpus else SUITE)
+    document = document_of(chosen)
+    out = args.out or (RESULTS if document == DOCUMENT else RESULTS / "corpus")
+    kept = None
+    if args.update:
+        there = out / "suite.json"
+        kept = figures_of(there if args.out or there.exists() else document.with_suffix(".json"))
+    if args.saved:
+        size, runs = start["size"], iter([start])
+    else:
         size = args.size or ("quick" if args.quick else "full")
         start = machine_now(size)
         runs = measured(start, chosen, size, args.limit or LIMITS[size], args.rounds)
@@ -156,9 +186,9 @@ def main() -> int:
     for found in runs:
         data = updated(kept, found) if kept else found
         # after each case, so that what is measured stands even if the run is stopped
-        text = save(data, args.out)
+        text = save(data, out)
     if args.write:
-        write_document(text, args.out)
+        write_document(text, out, document)
     print(text)
     return 1 if any(case.get("error") for case in data["cases"]) else 0
 

@@ -22,14 +22,14 @@ import pytest
 import jaxte as te
 import suite
 from harness import figures, processes
-from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, TORCH, Case, load, names
+from harness.case import BY_HAND, CORPUS, IDIOMATIC, INDEXED, JAXTE, SUITE, TORCH, Case, load, names
 from harness.clock import Budget, interleaved
 from harness.counts import operations
 from harness.inputs import draw, normal
 from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
 from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
-from harness.table import report
+from harness.table import report, times
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -187,20 +187,40 @@ def test_the_suite_writes_table_figures_and_chart(tmp_path: Path) -> None:
     assert pool[JAXTE]["temporaries"] < pool[IDIOMATIC]["temporaries"]
 
 
-def test_the_page_shows_the_figures_beside_it() -> None:
-    """After a change of the report: python benchmarks/suite.py --from docs/performance.json --write"""
-    page = suite.DOCUMENT.read_text(encoding="utf-8")
-    data = json.loads(suite.DOCUMENT.with_suffix(".json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    ("document", "folder"), [(suite.DOCUMENT, SUITE), (suite.CORPUS_DOCUMENT, CORPUS)], ids=[SUITE, CORPUS]
+)
+def test_the_page_shows_the_figures_beside_it(document: Path, folder: str) -> None:
+    """After a change of the report: python benchmarks/suite.py --from docs/performance.json --write, and docs/corpus.json"""
+    page = document.read_text(encoding="utf-8")
+    data = json.loads(document.with_suffix(".json").read_text(encoding="utf-8"))
     assert page.partition(suite.BEGIN)[2].partition(suite.END)[0] == "\n" + report(data)
-    assert [case["name"] for case in data["cases"]] == names() and data["size"] == "full"
+    assert [case["name"] for case in data["cases"]] == names(folder) and data["size"] == "full"
 
 
-def test_the_table_is_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_function_of_the_corpus_that_is_slower_says_what_limits_it() -> None:
+    data = json.loads(suite.CORPUS_DOCUMENT.with_suffix(".json").read_text(encoding="utf-8"))
+    slow = [c["name"] for c in data["cases"] if (figures.ratio(c, BOTH, IDIOMATIC) or 0.0) < 0.95]
+    assert [name for name in slow if not load(name).holds_back] == []
+
+
+def test_a_selection_is_of_one_page() -> None:
+    assert suite.document_of(["softmax", "dense"]) == suite.DOCUMENT
+    assert suite.document_of(["ssim"]) == suite.CORPUS_DOCUMENT
+    with pytest.raises(SystemExit, match="one after the other"):
+        suite.document_of(["ssim", "softmax"])
+
+
+def test_columns_of_sides_that_no_case_has_are_left_out() -> None:
+    alone = times([measured("one", {}, jaxte=1.0, idiomatic=2.0)], BOTH, RATES)
+    assert "indexed" not in alone and "| idiomatic |" in alone and "geometric mean" in alone
+
+
+def test_the_table_is_written_between_the_markers(tmp_path: Path) -> None:
     page, results = tmp_path / "page.md", tmp_path / "results"
     page.write_text(f"before\n{suite.BEGIN}\nold\n{suite.END}\nafter\n")
-    monkeypatch.setattr(suite, "DOCUMENT", page)
     data = {"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [measured("one", {}, jaxte=1.0)]}
-    suite.write_document(suite.save(data, results), results)
+    suite.write_document(suite.save(data, results), results, page)
     assert page.read_text() == f"before\n{suite.BEGIN}\n{report(data)}{suite.END}\nafter\n"
     assert json.loads((tmp_path / "page.json").read_text()) == data and (tmp_path / "page.png").exists()
 

@@ -70,6 +70,9 @@ def missed(result: Result, which: str) -> list[str]:
     if holds_more(result, which):
         found.append("temporaries above idiomatic")
     ours = sides(result, which).get(JAXTE, {})
+    own, other = (sides(result, which).get(s, {}).get("compile_seconds") for s in (JAXTE, IDIOMATIC))
+    if own is not None and other is not None and own > 2 * other + 1:
+        found.append(f"compiles in {own:.1f} s")
     return [*found, ours["error"]] if "error" in ours else found
 
 

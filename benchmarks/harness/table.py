@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness import figures as f
-from harness.case import BY_HAND, IDIOMATIC, JAXTE, SIDES
+from harness.case import BY_HAND, IDIOMATIC, INDEXED, JAXTE, SIDES, TORCH
 from harness.passes import BOTH, FORWARD, PASSES
 
 Result = dict[str, Any]
@@ -43,7 +43,17 @@ def times(results: Sequence[Result], which: str, rates: dict[str, float]) -> str
     rows = [_times_row(result, which, rates) for result in results]
     goals = f.LEAST | f.LEAST_MEAN
     mean_cells = [_shown(mean, goals.get(o, 0.0)) for o, mean in f.means(results, which).items()]
-    return markdown(TIMES, [*rows, ("geometric mean", "", *mean_cells, "", "")])
+    cells = [TIMES, *rows, ("geometric mean", "", *mean_cells, "", "")]
+    none = {
+        name for name in (INDEXED, BY_HAND, TORCH) if not any(_has(result, which, name) for result in results)
+    }
+    shown = [n for n, name in enumerate(TIMES) if name not in none]
+    header, *body = ([row[n] for n in shown] for row in cells)
+    return markdown(header, body)
+
+
+def _has(result: Result, which: str, side: str) -> bool:
+    return side in f.sides(result, which) or bool(f.why_not(result, which, side))
 
 
 def _times_row(result: Result, which: str, rates: dict[str, float]) -> tuple[str, ...]:

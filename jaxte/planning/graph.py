@@ -13,6 +13,7 @@ from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.lines import with_lines
 from jaxte.planning.points import points
+from jaxte.planning.rows import with_rows
 from jaxte.planning.strides import with_frames
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
@@ -116,6 +117,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
+        body = with_rows(body, tensor.axes)
         own = tensor if body is tensor.body else with_body(tensor, body)
         better = planned_body(own, copies)
         if better is not own.body:

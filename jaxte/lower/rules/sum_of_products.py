@@ -232,7 +232,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
 def _short(job: Job, scope: Scope) -> Axis | None:
     """A reduced dimension of a few positions in a product that is as large as one of its factors.
 
-    Such a product is no matrix product: added up position by position it is one fused loop.
+    Such a product is no matrix product: added up position by position it is one fused loop. So are sums of elements around positions that
+    are data: XLA fuses gathers at one position each, not one at an array of positions.
     """
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
     every = frozenset().union(*dims)
@@ -240,9 +241,24 @@ def _short(job: Job, scope: Scope) -> Axis | None:
         return None
     for dim in job.reduced:
         shared = any(dim in own and own != every for own in dims)
-        if shared and is_short(dim, min(FEW, job.budget)):
+        fused = shared or (len(job.factors) > 1 and _is_around_data(job, dim, scope))
+        if fused and is_short(dim, min(FEW, job.budget)):
             return dim
     return None
+
+
+def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
+    """Whether a factor is read at positions that are data and ``dim`` together, one element at each."""
+    reads = (read for f in job.factors for read in reads_of(f.expr))
+    return any(
+        reads_of(index) and among(dim, dims_under(index, scope)) and all(map(_is_position, read.indices))
+        for read in reads
+        for index in read.indices
+    )
+
+
+def _is_position(index: Expr) -> bool:
+    return bool(reads_of(index)) or isinstance(index, (Axis, Const))
 
 
 def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
