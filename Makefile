@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
-# options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md
+# options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md and docs/corpus.md
 SUITE ?=
 # random programs of `make volume`, and its options, as in VOLUME='--kind second --workers 2'
 COUNT ?= 1000
@@ -36,6 +36,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/emitted.py
 	$(BIN)/python benchmarks/raising.py
 	$(BIN)/python benchmarks/suite.py $(SUITE)
+	$(BIN)/python benchmarks/suite.py --corpus $(SUITE)
 
 # ONLY=--slow: the rows that missed their goal; ONLY="prod conv1d": some operators
 operators: $(VENV)/.bench

@@ -79,6 +79,7 @@ LAYERS = (
     "planning.terms",
     "planning.lines",
     "planning.points",
+    "planning.rows",
     "planning.contraction",
     "planning.digits",
     "planning.distribution",

@@ -14,6 +14,10 @@ SIZES = {
 ABOVE = {
     "temporaries": (1.8, "products of all lags, added along diagonals"),
 }
+HOLDS_BACK = (
+    "65 lags of 2,048 points for each pair: one array of all products, added along diagonals, "
+    "where XLA makes one loop of 65 sums of slices; blocks of the signals as matrices would do"
+)
 
 
 def inputs(b, n, m):

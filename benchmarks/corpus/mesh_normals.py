@@ -11,13 +11,6 @@ SIZES = {
     "quick": dict(v=60, f=100),
     "tiny": dict(v=4, f=4),
 }
-ABOVE = {
-    "flops": (3.2, "corners are gathered for each component"),
-    "bytes": (2.0, "the same"),
-    "temporaries": (1.8, "the same"),
-    "gather": (5.0, "the same"),
-    "scatter": (2.0, "one for each summand"),
-}
 
 
 def inputs(v, f):

@@ -12,6 +12,10 @@ SIZES = {
     "tiny": dict(b=2, n=3, r=2),
 }
 ABOVE = {"bytes": (1.6, "partial sums are read again by two adjoints")}
+HOLDS_BACK = (
+    "the same products as JAX makes; what is between them "
+    "stands in another order than the next product reads, and is copied"
+)
 
 
 def inputs(b, n, r):

@@ -117,7 +117,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
-        body = with_rows(body, tensor.axes)
+        body = with_rows(body)
         own = tensor if body is tensor.body else with_body(tensor, body)
         better = planned_body(own, copies)
         if better is not own.body:

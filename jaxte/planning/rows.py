@@ -24,7 +24,6 @@ from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LONGEST = 16  # elements of a row, all of which are gathered
-_MOST = 2  # how many times as many elements the rows have as the definition has points
 
 
 class Rows(Compute):
@@ -54,8 +53,8 @@ class _Place:
         return [e for e, own in zip(self.tensor.shape, self.at, strict=True) if own is None]
 
 
-def with_rows(body: Expr, axes: Sequence[Axis]) -> Expr:
-    """``body``, of the elements over ``axes``, with reads of several elements of a gathered row as reads of rows."""
+def with_rows(body: Expr) -> Expr:
+    """``body`` with reads of several elements of a gathered row as reads of rows."""
     places: dict[_Place, dict[Read, None]] = {}
     for read in reads_of(body):
         if any(map(reads_of, read.indices)) and (place := _place(read)) is not None:
@@ -63,7 +62,7 @@ def with_rows(body: Expr, axes: Sequence[Axis]) -> Expr:
     table: dict[Expr, Expr] = {}
     made: list[Rows] = []
     for place, reads in places.items():
-        if _gains(place, list(reads), axes) and (rows := _rows(place, len(made))) is not None:
+        if _gains(place, list(reads)) and (rows := _rows(place, len(made))) is not None:
             made.append(rows)
             table |= {read: Read(rows, [*place.axes, *place.rest(read)]) for read in reads}
     return substitute(body, table) if table else body
@@ -80,7 +79,7 @@ def _place(read: Read) -> _Place | None:
     return place if all(axis.lo is ZERO for axis in place.axes) else None
 
 
-def _gains(place: _Place, reads: Sequence[Read], axes: Sequence[Axis]) -> bool:
+def _gains(place: _Place, reads: Sequence[Read]) -> bool:
     """Whether ``reads`` are several elements of each row, most of a short one together."""
     rests = dict.fromkeys(place.rest(read) for read in reads)
     inner = [[a for index in rest for a in free_axes(index)] for rest in rests]
@@ -88,10 +87,7 @@ def _gains(place: _Place, reads: Sequence[Read], axes: Sequence[Axis]) -> bool:
         return False
     length = prod(e for e in place.shape if isinstance(e, int))
     met = sum(prod(map(extent, dict.fromkeys(own))) for own in inner)
-    points = prod(map(extent, dict.fromkeys((*axes, *place.axes, *(a for own in inner for a in own)))))
-    return (
-        length <= _LONGEST and 2 * met >= length and length * prod(map(extent, place.axes)) <= _MOST * points
-    )
+    return length <= _LONGEST and 2 * met >= length
 
 
 def _rows(place: _Place, number: int) -> Rows | None:

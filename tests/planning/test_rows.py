@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.rows import Rows
-from jaxte.tensors.tensor import topological_order
+from jaxte.tensors.graph import topological_order
 
 POINTS, FACES = 12, 20
 
