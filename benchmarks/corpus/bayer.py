@@ -11,10 +11,6 @@ SIZES = {
     "quick": dict(b=2, n=16, m=12),
     "tiny": dict(b=1, n=4, m=6),
 }
-HOLDS_BACK = (
-    "the adjoint adds four arrays with zeros between their elements; residues of two axes put side by side, which are disjoint, would "
-    "be one copy"
-)
 
 
 def inputs(b, n, m):

@@ -11,6 +11,7 @@ from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_choice_outside, with_weights_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.lower.rewrites.quarter_powers import root_power
+from jaxte.lower.rewrites.residue_terms import with_residues_apart
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.split_short_axes import short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
@@ -60,6 +61,12 @@ WEIGHTS_OUTSIDE = Rewrite(
     "weights of gathered rows are multiplied once, not once for each feature",
     in_tiles=False,
 )
+RESIDUES = Rewrite(
+    "residues apart",
+    lambda body, at: with_residues_apart(body, at.axes, at.scope),
+    "terms at all residues of an axis are put side by side, not spread out and added",
+    in_tiles=False,
+)
 DISJOINT_TERMS = Rewrite(
     "disjoint terms",
     lambda body, at: without_disjoint_sums(body, at.axes, at.scope),
@@ -82,7 +89,7 @@ ROOTS = Rewrite(
 )
 
 # Where zeros are put around what a body reads is decided between these two.
-BEFORE_PADDING = (UNIT_AXES, SHORT_AXES, STACKED_TERMS, WEIGHTS_OUTSIDE)
+BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, WEIGHTS_OUTSIDE)
 AFTER_PADDING = (DISJOINT_TERMS, SHARED_CALLS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
 NODES = (CHOICE_OUTSIDE, ROOTS)

@@ -181,3 +181,34 @@ def test_no_temporaries_and_each_comparison_in_its_own_place() -> None:
     text = str(compiled.as_text())
     assert text.split("ENTRY")[1].count(" fusion(") == 2
     assert "s8[" not in text and "s32[4" not in text
+
+
+@pytest.mark.parametrize("base", [2, 3])
+def test_the_adjoint_of_strided_reads_is_side_by_side(base: int, rng: np.random.Generator) -> None:
+    """All residues of two axes, each with a term of its own: nothing is spread out, padded or added."""
+    n, m = 4, 5
+    weights = rng.standard_normal((base, base)).astype("float32")
+
+    def mosaic(x: te.Tensor) -> te.Tensor:
+        def element(i: Any, j: Any) -> Any:
+            return sum(
+                float(weights[p, q]) * te.tanh(x[base * i + p, base * j + q])
+                for p in range(base)
+                for q in range(base)
+            )
+
+        return te.compute((n, m), element, "y")
+
+    fn = te.function(mosaic)
+    x, h = (rng.standard_normal(s).astype("float32") for s in ((base * n, base * m), (n, m)))
+    backward = fn.source(x).split("def backward")[1]
+    assert "pad(" not in backward and "dynamic_update" not in backward and "jnp.stack" in backward
+    expected = np.kron(h, weights) * (1 - np.tanh(x) ** 2)
+    np.testing.assert_allclose(jax.vjp(fn, x)[1](h)[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_residues_with_gaps_are_not_side_by_side() -> None:
+    """x[3 * i + 2] is read by nothing: its zero stays a zero."""
+    fn = te.function(lambda x: te.compute((4,), lambda i: x[3 * i] * 2 + x[3 * i + 1], "y"))
+    x = np.arange(12, dtype="float32")
+    np.testing.assert_array_equal(jax.vjp(fn, x)[1](np.ones(4, "float32"))[0], [2, 1, 0] * 4)

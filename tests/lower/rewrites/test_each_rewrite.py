@@ -49,6 +49,14 @@ def made(name: str, n: int, m: int) -> Compute:
                 v[0, i] * x[t[0, i], k] * y[i, k] + v[1, i] * x[t[1, i], k] * y[i, k], axis=k
             )
             return te.compute((n,), body, "Y")
+        case "residues apart":
+            z, h = te.placeholder((2 * n, 2 * m), "float64", "z"), te.placeholder((n, m), "float64", "h")
+            even = lambda i, j: z[2 * i, 2 * j] * te.sin(z[2 * i + 1, 2 * j])  # noqa: E731
+            odd = lambda i, j: z[2 * i, 2 * j + 1] * y[i, j] - z[2 * i + 1, 2 * j + 1]  # noqa: E731
+            body = lambda i, j: even(i, j) + odd(i, j)  # noqa: E731
+            (adjoint,) = te.differentiate(te.compute((n, m), body, "Y"), [z], h)
+            assert isinstance(adjoint, Compute)
+            return adjoint
         case "disjoint terms":
             w, head = te.placeholder((3, m), "float64", "w"), te.placeholder((n,), "float64", "H")
             body = lambda i: te.sum(  # noqa: E731
