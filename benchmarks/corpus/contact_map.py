@@ -16,6 +16,10 @@ ABOVE = {
     "bytes": (2.5, "differences of positions are masked, three components of each pair"),
     "temporaries": (3.4, "the same"),
 }
+HOLDS_BACK = (
+    "the best calls are faster (12.8 ms beside 15.1): the adjoint is a product of matrices that reads an array XLA fuses into its sums; "
+    "0.85 to 1.1 from run to run"
+)
 
 
 def inputs(b, n):

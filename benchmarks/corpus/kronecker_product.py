@@ -12,8 +12,8 @@ SIZES = {
     "tiny": dict(r=2, k=3),
 }
 HOLDS_BACK = (
-    "two products of matrices of 64 forward, four backward, as JAX makes them; "
-    "sums of what is between them stand in another order than the products have"
+    "the same six products of matrices and the same bytes as JAX's; what differs is which operand is copied into the order that a "
+    "product reads (0.1 ms)"
 )
 
 
