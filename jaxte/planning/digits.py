@@ -12,19 +12,21 @@ from collections.abc import Callable, Iterator
 from itertools import permutations
 
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.contraction import MOST_AXES
-from jaxte.sets.affine import normal
+from jaxte.planning.terms import term_bounds, term_of
+from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import axis_bounds, interval
 
 
 def with_whole_axes(node: Reduce) -> Reduce:
     """``node``, a sum, over axes of which no two are digits of what is read, and of none of which digits are read."""
     if node.reducer.name != "sum" or any(isinstance(n, Reduce) for n in postorder(*node.exprs)):
         return node
-    whole = _repeated(node, _joined)
+    whole = _repeated(_repeated(node, _at_positions), _joined)
     apart = _repeated(whole, _apart)
     return apart if len(apart.axes) <= MOST_AXES else whole
 
@@ -35,6 +37,50 @@ def _repeated(node: Reduce, attempts: Callable[[Reduce], Iterator[Reduce | None]
     while found is not None:
         node, found = found, next((made for made in attempts(found) if made is not None), None)
     return node
+
+
+def _at_positions(node: Reduce) -> Iterator[Reduce | None]:
+    """An axis that is only read at one distance from others, ``x[i - k]`` where ``k <= i``, as the position ``i - k``.
+
+    Where that takes as many values as the axis: a running sum from its end is the running sum, and a window stays one.
+    """
+    for axis in node.axes:
+        forms = [
+            linear(i)
+            for r in reads_of(*node.exprs)
+            for i in r.indices
+            if axis in free_axes(i) and is_index(i)
+        ]
+        read = {i for r in reads_of(*node.exprs) for i in r.indices if axis in free_axes(i)}
+        if len(read) != 1 or not forms or forms[0].coefficient(axis) not in (1, -1):
+            continue
+        (form,) = forms[:1]
+        if len(form.terms) < 2 or any(axis in free_axes(a) for a in form.terms if a is not axis):
+            continue
+        term, factor = term_of(form)
+        ends = term_bounds([term], conjuncts(node.where))[term]
+        extent = _extent(axis)
+        if ends is None or extent is None or abs(factor) != 1 or not 0 < ends[1] - ends[0] + 1 <= extent:
+            continue
+        low, high = sorted((factor * ends[0] + form.constant, factor * ends[1] + form.constant))
+        position = Axis(axis.name, low, high + 1, reduction=True)
+        sign = form.coefficient(axis)
+        meaning = normal(sign * position - sign * from_linear(form - Linear({axis: sign})))
+        inside = call(AND, call(AND, meaning >= axis.lo, meaning < axis.hi), node.where)
+        whole = Reduce(node.reducer, node.exprs, node.axes, inside)
+        made = _over(whole, {axis: meaning}, {axis: (position,)})
+        yield None if made is None else _without_implied(made)
+
+
+def _without_implied(node: Reduce) -> Reduce:
+    """``node`` without conditions that hold at all points of the axes."""
+
+    def holds(condition: Expr) -> bool:
+        ends = [interval(form, axis_bounds(free_axes(condition))) for form in nonnegative_forms(condition)]
+        return bool(ends) and all(end is not None and end[0] >= 0 for end in ends)
+
+    left = [c for c in conjuncts(node.where) if reads_of(c) or not holds(c)]
+    return Reduce(node.reducer, node.exprs, node.axes, conjunction(left))
 
 
 def _joined(node: Reduce) -> Iterator[Reduce | None]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Call, Expr, Read, Reduce, call
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
-from jaxte.planning.contraction import planned_sum
+from jaxte.planning.contraction import PartialSum, planned_sum
 from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.lines import with_lines
@@ -107,11 +107,14 @@ def _outermost(body: Expr) -> list[Reduce]:
 
 
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """``outputs`` with the sums in all tensors that they need planned."""
+    """``outputs`` with the sums in all tensors that they need planned.
+
+    A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
+    """
     order = topological_order(outputs)
     if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
         return tuple(outputs)
-    new: dict[Tensor, Tensor] = {}
+    new: dict[Tensor, Compute] = {}
     copies: dict[object, Extended] = {}
     for tensor in order:
         if not isinstance(tensor, Compute):
@@ -127,10 +130,22 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(new.get(t, t) for t in outputs)
 
 
-def _reading(body: Expr, new: dict[Tensor, Tensor]) -> Expr:
+def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
     """``body`` with the new tensors in place of the old ones."""
 
     def rule(node: Expr) -> Expr:
-        return Read(new[node.tensor], node.indices) if isinstance(node, Read) and node.tensor in new else node
+        return (
+            _element(new[node.tensor], node.indices)
+            if isinstance(node, Read) and node.tensor in new
+            else node
+        )
 
     return rewrite(body, rule)
+
+
+def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
+    """The element of ``tensor`` at ``indices``: of the partial sum where that is all that it is, unless its derivative is given."""
+    part = tensor.body
+    if isinstance(part, Read) and isinstance(part.tensor, PartialSum) and tensor.override is None:
+        return substitute(part, dict(zip(tensor.axes, indices, strict=True)))
+    return Read(tensor, indices)

@@ -75,7 +75,8 @@ def linear(expr: Expr) -> Linear:
     for node in postorder(index):
         form = _form(node, forms)
         forms[node] = Linear({node: 1}) if node.dtype in SHORT_INTEGERS and _wraps(node) else form
-    return forms[index]
+    found = forms[index]
+    return _join_divisions(found) if len(found.terms) > 1 else found
 
 
 def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
@@ -136,6 +137,7 @@ def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
     numerator, divisor = operands
     if not divisor.is_constant or divisor.constant <= 0:
         raise IndexExpressionError(f"`{text(node)}`: an index can be divided by a positive constant only")
+    numerator = _join_divisions(numerator) if len(numerator.terms) > 1 else numerator
     return (
         floor_divide(numerator, divisor.constant)
         if name == "floor_divide"
@@ -261,7 +263,7 @@ def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
 def _join_divisions(form: Linear) -> Linear:
     """``form`` with ``n`` beside ``n // c`` written as ``c * (n // c) + n % c`` where that leaves less.
 
-    Likewise ``c * (n // c) + n % c`` becomes ``n``.
+    Likewise ``c * (n // c) + n % c`` becomes ``n``, and ``n - n % c`` becomes ``c * (n // c)``.
     """
     for atom, coefficient in list(form.terms.items()):
         if not (isinstance(atom, Call) and form.coefficient(atom) == coefficient):
@@ -275,7 +277,10 @@ def _join_divisions(form: Linear) -> Linear:
         elif atom.op is MOD:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
             quotient = floor_divide(numerator, divisor)
-            if quotient.terms and _multiple(form, quotient) == coefficient * divisor:
+            if _multiple(form, numerator) == -coefficient and numerator.terms:
+                form = form - numerator * -coefficient - Linear({atom: coefficient})
+                form = form + quotient * (-coefficient * divisor)
+            elif quotient.terms and _multiple(form, quotient) == coefficient * divisor:
                 form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
                 form = form + numerator * coefficient
             elif coefficient < 0 and form.constant == coefficient * (1 - divisor):

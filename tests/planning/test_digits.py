@@ -7,6 +7,10 @@ import numpy as np
 import jaxte as te
 from jaxte.lang.expr import Reduce
 from jaxte.planning.digits import with_whole_axes
+from jaxte.planning.graph import planned
+from jaxte.sets.affine import linear, normal
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute
 
 X = te.placeholder((200,), name="X")
 W = te.placeholder((12,), name="W")
@@ -67,3 +71,40 @@ def test_what_a_choice_of_products_leaves_out_may_be_nan() -> None:
     values[10:] = np.nan
     feeds = {W: np.ones((12, 12), "float32"), x: values}
     np.testing.assert_array_equal(te.evaluate(y, feeds), [*range(1, 11), np.nan, np.nan])
+
+
+def test_a_sum_that_reads_at_a_distance_runs_over_the_position() -> None:
+    x, k = te.placeholder((64,), name="x"), te.reduce_axis((0, 64), "k")
+    backwards = te.compute((64,), lambda i: te.sum(x[i - k], axis=k, where=i - k >= 0), "y")
+    node = backwards.body
+    assert isinstance(node, Reduce)
+    assert str(with_whole_axes(node)) == "sum(x[k] for k in [0, 64) where i - k >= 0)"
+    window = te.compute((58,), lambda i: te.sum(x[i + k], axis=k, where=k < 7), "w").body
+    assert isinstance(window, Reduce) and with_whole_axes(window) is window
+
+
+def test_an_index_less_its_remainder_is_a_multiple_of_its_quotient() -> None:
+    i = te.reduce_axis((0, 64), "i")
+    for written, meant in (
+        (i - i % 4, 4 * (i // 4)),
+        (2 * (i + 1) - 2 * ((i + 1) % 4), 8 * ((i + 1) // 4)),
+        ((i - i % 4) // 4, i // 4),
+        (i // 2 * 2 - i, -(i % 2)),
+    ):
+        assert linear(written).terms == linear(meant).terms and normal(written) is normal(meant)
+
+
+def test_a_planned_sum_inside_of_a_sum_is_read_through() -> None:
+    a, x = te.placeholder((6, 8), name="a"), te.placeholder((4, 40), name="x")
+    p, q = te.reduce_axis((0, 8), "p"), te.reduce_axis((0, 5), "q")
+    b = te.placeholder((5, 5), name="b")
+    y = te.compute(
+        (4, 30),
+        lambda r, i: te.sum(b[i % 5, q] * te.sum(x[r, 5 * p + q] * a[i // 5, p], axis=p), axis=q),
+        "y",
+    )
+    (made,) = planned([y])
+    computed = [t for t in topological_order([made]) if isinstance(t, Compute)]
+    assert [t.shape for t in computed if t is not made] == [(4, 6, 5)]
+    feeds = {t: np.random.default_rng(0).standard_normal(t.shape).astype("float32") for t in (a, b, x)}
+    np.testing.assert_allclose(te.interpret(made, feeds), te.interpret(y, feeds), rtol=1e-5, atol=1e-5)
