@@ -14,5 +14,5 @@ LEVELS: dict[str, str] = {
     "10": """broadcast_to_like collapse_sum_like slice_like layout_transform device_copy on_device
         cross_entropy cross_entropy_with_logits reverse_reshape""",
     "+": """einsum matmul batch_matmul tensordot layer_norm rms_norm group_norm gelu silu softplus elu cumsum cumprod cummax
-        attention embedding unfold fold grid_sample bilinear warp correlation cost_volume depth_to_space space_to_depth""",
+        roll take_along_axis top_k attention embedding unfold fold grid_sample bilinear warp correlation cost_volume depth_to_space space_to_depth""",
 }

@@ -167,6 +167,9 @@ case(
 )
 case("flip", ops.flip, jnp.flip, A)
 case("flip.axis", lambda x: ops.flip(x, 1), lambda x: jnp.flip(x, 1), A)
+case("roll", lambda x: ops.roll(x, 5), lambda x: jnp.roll(x, 5), A)
+case("roll.axes", lambda x: ops.roll(x, (1, -2), (1, 0)), lambda x: jnp.roll(x, (1, -2), (1, 0)), A)
+case("roll.twice", lambda x: ops.roll(x, 1, (1, 1)), lambda x: jnp.roll(x, 2, 1), A)
 case("tile", lambda x: ops.tile(x, (2, 1, 3)), lambda x: jnp.tile(x, (2, 1, 3)), A)
 case("repeat", lambda x: ops.repeat(x, 3, 0), lambda x: jnp.repeat(x, 3, 0), A)
 case("pad", lambda x: ops.pad(x, ((1, 2), (0, 3))), lambda x: jnp.pad(x, ((1, 2), (0, 3))), A)
@@ -198,6 +201,30 @@ for _mode in ("fill", "clip", "wrap"):
     )
 case("take", ops.take, jnp.take, C, integers(0, 24, 5), smooth=False)
 case("take.number", lambda x: ops.take(x, -1, 1), lambda x: jnp.take(x, -1, 1), C)
+for _axis in (1, -1):
+    case(
+        f"take_along_axis.{_axis}",
+        lambda x, i, a=_axis: ops.take_along_axis(x, i, a),
+        lambda x, i, a=_axis: jnp.take_along_axis(x, i, a, mode="fill"),
+        normal(2, 5, 4),
+        integers(-4, 4, 2, 3, 4) if _axis == 1 else integers(-4, 4, 1, 5, 3),
+        smooth=False,
+    )
+case(
+    "take_along_axis.flat",
+    lambda x, i: ops.take_along_axis(x, i, None),
+    lambda x, i: x.ravel()[i],
+    C,
+    integers(0, 24, 5),
+)
+case("top_k", lambda x: ops.top_k(x, 2), lambda x: lax.top_k(x, 2), distinct(3, 5), smooth=False)
+case(
+    "top_k.axis",
+    lambda x: ops.top_k(x, 2, 0),
+    lambda x: tuple(r.T for r in lax.top_k(x.T, 2)),
+    distinct(5, 3),
+    smooth=False,
+)
 case("embedding", ops.embedding, lambda i, t: jnp.take(t, i, 0), integers(0, 7, 2, 3), normal(7, 4))
 case("gather_nd", ops.gather_nd, lambda x, i: x[i[0], i[1]], C, integers(0, 2, 2, 5))
 case(

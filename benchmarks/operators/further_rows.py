@@ -104,6 +104,16 @@ for _name in ("cumsum", "cumprod"):
     _x = uniform(256, 512, low=0.99, high=1.01)
     row("+", _name, lambda x, n=_name: getattr(ops, n)(x, 1), lambda x, n=_name: getattr(jnp, n)(x, 1), _x)
 row("+", "cummax", lambda x: ops.cummax(x, 1), lambda x: lax.cummax(x, 1), A)
+row("+", "roll", lambda x: ops.roll(x, (3, -5), (0, 1)), lambda x: jnp.roll(x, (3, -5), (0, 1)), A)
+row(
+    "+",
+    "take_along_axis",
+    lambda x, i: ops.take_along_axis(x, i, 1),
+    lambda x, i: jnp.take_along_axis(x, i, 1),
+    A,
+    integers(256, 40, below=512),
+)
+row("+", "top_k", lambda x: ops.top_k(x, 8), lambda x: lax.top_k(x, 8), A)
 row(
     "+",
     "embedding",

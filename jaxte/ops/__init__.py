@@ -69,8 +69,8 @@ from jaxte.ops.elementwise import (
     trunc,
     where,
 )
-from jaxte.ops.indexing import embedding, gather_nd, one_hot, take
-from jaxte.ops.joining import concatenate, flip, repeat, split, stack, strided_slice, tile
+from jaxte.ops.indexing import embedding, gather_nd, one_hot, take, take_along_axis
+from jaxte.ops.joining import concatenate, flip, repeat, roll, split, stack, strided_slice, tile
 from jaxte.ops.layouts import depth_to_space, layout_transform, space_to_depth
 from jaxte.ops.like import (
     broadcast_to_like,
@@ -94,6 +94,7 @@ from jaxte.ops.normalization import (
     rms_norm,
     softmax,
 )
+from jaxte.ops.ordering import top_k
 from jaxte.ops.padding import pad
 from jaxte.ops.patches import fold, unfold
 from jaxte.ops.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
@@ -222,6 +223,7 @@ __all__ = [
     "reverse_reshape",
     "right_shift",
     "rms_norm",
+    "roll",
     "round",
     "rsqrt",
     "sigmoid",
@@ -242,9 +244,11 @@ __all__ = [
     "subtract",
     "sum",
     "take",
+    "take_along_axis",
     "tanh",
     "tensordot",
     "tile",
+    "top_k",
     "transpose",
     "trunc",
     "unfold",

@@ -11,7 +11,7 @@ from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axis, operator, static_int
 from jaxte.ops.reshape import reshape
 from jaxte.tensors.compute import compute
-from jaxte.tensors.shapes import Extent
+from jaxte.tensors.shapes import Extent, broadcast_shapes, same_extent
 from jaxte.tensors.tensor import Tensor
 
 
@@ -82,6 +82,51 @@ def _resolved(indices: Tensor, extent: Extent, mode: str, name: str) -> Tensor:
     if mode == "fill" and indices.dtype.startswith("u"):
         return indices
     return compute(indices.shape, lambda *i: rules[mode](indices[i]), "index")
+
+
+@operator
+def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1, mode: str = "fill") -> Tensor:
+    """The elements of ``x`` at ``indices`` along ``axis``, other indices for each position on the other axes.
+
+    Args:
+        indices: integers, of as many axes as ``x``; axes of one element in either are read by all positions of the other.
+        axis: None for the flattened ``x`` and flat ``indices``.
+        mode: for indices out of range, as in :func:`take`.
+
+    Formula: ``y[i, j, k] = x[i, indices[i, j, k], k]``
+
+    Raises:
+        ShapeError: an axis out of range, other axes that do not fit, an unknown mode.
+        DtypeError: indices of floats.
+
+    Source: ``jnp.take_along_axis``.
+
+    Example:
+        >>> te.ops.take_along_axis(np.float32([[1, 2], [3, 4]]), np.array([[1], [0]]), 1).tolist()
+        [[2.0], [3.0]]
+    """
+    if axis is None:
+        return take_along_axis(reshape(x, -1), indices, 0, mode)
+    along = normal_axis(axis, x.ndim, "take_along_axis")
+    if indices.ndim != x.ndim:
+        raise ShapeError(
+            f"te.ops.take_along_axis: {indices.name} has {indices.ndim} axes and {x.name} has {x.ndim}; give as many"
+        )
+    at = _resolved(indices, x.shape[along], mode, "take_along_axis")
+    others = [tuple(e for n, e in enumerate(t.shape) if n != along) for t in (x, at)]
+    rest = broadcast_shapes(
+        others, f"te.ops.take_along_axis of {x.name} and {indices.name} beside axis {along}"
+    )
+
+    def body(*i: Expr) -> Expr:
+        here = [
+            tuple(0 if same_extent(e, 1) else p for p, e in zip(i, t.shape, strict=True)) for t in (x, at)
+        ]
+        return x[
+            (*here[0][:along], at[(*here[1][:along], i[along], *here[1][along + 1 :])], *here[0][along + 1 :])
+        ]
+
+    return compute((*rest[:along], at.shape[along], *rest[along:]), body, "take_along_axis")
 
 
 @operator

@@ -9,6 +9,7 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
+from jaxte.ops.reshape import reshape
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
@@ -219,6 +220,46 @@ def flip(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
         return x[tuple(x.shape[a] - 1 - p if a in backwards else p for a, p in enumerate(i))]
 
     return compute(x.shape, body, "flip")
+
+
+@operator
+def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
+    """``x`` turned round along ``axis``, by default all of it in row-major order: what leaves at one end comes in at the other.
+
+    Args:
+        shift: by how many elements, one number or one for each of ``axis``; negative ones turn the other way.
+        axis: one axis or several; shifts of an axis that is named twice add up.
+
+    Formula: ``y[i] = x[(i - shift) % n]``
+
+    Raises:
+        ShapeError: an axis out of range, or not one shift for each axis.
+
+    Source: ``jnp.roll``.
+
+    Example:
+        >>> te.ops.roll(np.arange(4), 1).tolist()
+        [3, 0, 1, 2]
+    """
+    if axis is None:
+        return reshape(roll(reshape(x, -1), shift, 0), x.shape) if x.ndim != 1 else roll(x, shift, 0)
+    along = [normal_axis(a, x.ndim, "roll") for a in ([axis] if hasattr(axis, "__index__") else axis)]
+    shifts = [
+        static_int(s, "te.ops.roll: shift", -(2**31))
+        for s in ([shift] if hasattr(shift, "__index__") else shift)
+    ]
+    if len(shifts) not in (1, len(along)):
+        raise ShapeError(
+            f"te.ops.roll: {len(shifts)} shifts along {len(along)} axes; give one shift, or one for each axis"
+        )
+    total = [0] * x.ndim
+    for a, s in zip(along, shifts * len(along) if len(shifts) == 1 else shifts, strict=True):
+        total[a] += s
+    return compute(
+        x.shape,
+        lambda *i: x[tuple((p - s) % e if s else p for p, s, e in zip(i, total, x.shape, strict=True))],
+        "roll",
+    )
 
 
 @operator

@@ -19,7 +19,17 @@ from tests.ops.test_ops import COMPILED
 from tests.ops_registry import CASES, Case
 
 # where positions are data; all other operators are certified to scatter nothing
-SCATTERING = {"take", "gather_nd", "embedding", "grid_sample", "bilinear", "warp", "nms"}
+SCATTERING = {
+    "take",
+    "take_along_axis",
+    "top_k",
+    "gather_nd",
+    "embedding",
+    "grid_sample",
+    "bilinear",
+    "warp",
+    "nms",
+}
 # differences across a jump or a kink are no derivatives
 KINKED = ("tied", "ties", "bounds")
 FLOATS = {
