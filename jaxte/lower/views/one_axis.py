@@ -30,6 +30,7 @@ from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus
 from jaxte.sets.values import evaluate_index
 
 _DEEPEST = 6  # digits of digits
+_WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most
 
 
 def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
@@ -150,11 +151,43 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
         )
     strides = {values[p + 1] - values[p] for p in between}
     if len(strides) != 1:
-        return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
+        return _of_continued(extent, index, dim, values, sorted(set(between) - {first, last - 1}))
     steps = fetch(extent, constant(values[first]), strides.pop(), as_expr(last - first + 1))
     if isinstance(steps, Refusal):
         return steps
     return View((*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),), "edge")), (dim,))
+
+
+def _of_continued(
+    extent: Expr, index: Expr, dim: Axis, values: _Values, inner: Sequence[int]
+) -> View | Refusal:
+    """Every ``stride``-th element of a slice whose ends are repeated first, where a step does not meet an end."""
+    count, size = known(dim.hi) or 0, known(extent) or 0
+    low, high = sorted((values[0], values[count - 1]))
+    stride = values[inner[0] + 1] - values[inner[0]] if inner else 0
+    start = values[inner[0]] - stride * inner[0] if inner else 0
+    asked = {0, 1, count - 1, count - 2, *inner, *(p + 1 for p in inner)}
+    if (
+        any(values[p] != min(max(start + stride * p, low), high) for p in asked)
+        or not 0 <= low <= high < size
+    ):
+        return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
+    if not 1 < abs(stride) <= _WIDEST_STRIDE:
+        return Refusal(
+            f"`{text(index)}` is not one slice with its ends repeated, and copies {abs(stride)} elements for each of its"
+        )
+    ends = sorted((start, start + stride * (count - 1)))
+    before, after = max(0, low - ends[0]), max(0, ends[1] - high)
+    width = before + (high + 1 - low) + after
+    begin = start - low + before
+    return View(
+        (
+            *slice_steps(extent, constant(low), constant(high), 1),
+            Pad(((as_expr(before), as_expr(after)),), "edge"),
+            *slice_steps(as_expr(width), constant(begin), constant(begin + stride * (count - 1)), stride),
+        ),
+        (dim,),
+    )
 
 
 def _clamp_limits(node: Expr) -> Expr | None:
