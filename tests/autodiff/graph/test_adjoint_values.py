@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import jaxte as te
 from jaxte.autodiff.graph.reverse import differentiate
 from jaxte.autodiff.sums.blocks import jacobian
 from jaxte.lang import functions as f
@@ -203,7 +204,7 @@ def prefix_maximum() -> Tensor:
 @case
 def prefix_of_tuples() -> Tensor:
     a, b, k = x(5), x(5, name="B"), reduce_axis((0, 5), "k")
-    affine = r.comm_reducer(
+    affine = te.comm_reducer(
         lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]),
         lambda s, t: (f.const(1.0, s), f.const(0.0, t)),
         name="affine",
@@ -215,14 +216,14 @@ def prefix_of_tuples() -> Tensor:
 @case
 def custom_combiner() -> Tensor:
     a, k = x(3, 4), reduce_axis((0, 4), "k")
-    log_sum = r.comm_reducer(lambda p, q: p + q + p * q, lambda t: f.const(0.0, t), name="circle")
+    log_sum = te.comm_reducer(lambda p, q: p + q + p * q, lambda t: f.const(0.0, t), name="circle")
     return compute((3,), lambda i: log_sum(a[i, k], k))
 
 
 @case
 def tuple_combiner() -> Tensor:
     a, b, k = x(3, 4), x(3, 4, name="B"), reduce_axis((0, 4), "k")
-    times = r.comm_reducer(
+    times = te.comm_reducer(
         lambda p, q: (p[0] * q[0] - p[1] * q[1], p[0] * q[1] + p[1] * q[0]),
         lambda s, t: (f.const(1.0, s), f.const(0.0, t)),
         name="complex_product",

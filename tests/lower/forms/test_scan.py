@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jaxte as te
 from jaxte.lang import functions as f
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.text import text
@@ -98,10 +99,10 @@ def test_the_reducers(rng, name: str):
 
 
 def test_custom_combiners(rng):
-    grow = r.comm_reducer(lambda a, b: a + b + a * b, lambda t: 0.0, "grow")
+    grow = te.comm_reducer(lambda a, b: a + b + a * b, lambda t: 0.0, "grow")
     Y = compute((3, 7), lambda b, i: grow(X[b, j], axis=j, where=j <= i))
     assert verify(Y, feeds(rng, X)) == "lax.associative_scan(lambda x, y: x + y + x * y, A, axis=1)"
-    pair = r.comm_reducer(
+    pair = te.comm_reducer(
         lambda a, b: (a[0] + b[0], f.maximum(a[1], b[1])), lambda s, t: (0.0, float("-inf")), "pair"
     )
     both = compute((3, 7), lambda b, i: pair((X[b, j], X[b, j]), axis=j, where=j >= i))
