@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operators.measure import Result
 
+POSITIONS = "positions, of which those that count from the end are made to count from the start, are an array that both passes read"
 PASSES = "what one axis makes lies between the passes over two axes"
 PADDED = "the zeros or values around the array are a copy of it"
 ROWS_OF_SUMS = "XLA's CPU library adds rows of arrays, which are written for it; JAX's own order of operations has one array fewer"
@@ -25,6 +26,8 @@ REASONS = {
     "pad.reflect": PADDED,
     "pad.symmetric": PADDED,
     "pad.wrap": PADDED,
+    "take_along_axis": POSITIONS,
+    "top_k": POSITIONS,
     "prod": "products before and after each element, which are exact beside zeros",
     "prod.first": "products before and after each element, which are exact beside zeros",
     "nms": "overlaps of all pairs are made at once, not those of one box after the other",
