@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +117,9 @@ def test_what_takes_the_place_of_others_needs_no_excuse_of_theirs() -> None:
 def test_where_no_form_is_left_each_family_says_why() -> None:
     refused = dict(choices(shared_columns())["y"].refused)
     assert "scan" in refused
+
+
+def test_every_form_has_a_line_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "forms.md").read_text(encoding="utf-8")
+    names = {form for family in FAMILIES for form in family.forms}
+    assert {name for name in names if f"`{name}`" not in page} == set()
