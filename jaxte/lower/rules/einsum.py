@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
-from string import ascii_letters
 
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.identity import among
@@ -25,6 +23,7 @@ from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rules.einsum_letters import letters_of
 from jaxte.lower.rules.flatten_dot import with_flat_vector
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
@@ -286,7 +285,7 @@ def reduced_call(
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
     values = with_flat_vector(body, values, out)
-    letters = _in_memory_order(_letters([d for v in values for d in v.dims]), values, out)
+    letters = letters_of(values, out)
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)
     node = Einsum(f"{inputs}->{result}", tuple(v.code for v in values))
@@ -299,43 +298,6 @@ def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job
     body.report.note("einsum")
     value = Value(node, out, (values[0].dtype, False))
     return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
-
-
-def _letters(dims: Sequence[Axis]) -> dict[Axis, str]:
-    """One letter for each dimension: the axis's own name where that is a letter, each letter once."""
-    found: dict[Axis, str] = {}
-    distinct = list(dict.fromkeys(dims))
-    for dim in distinct:
-        first = dim.name[:1]
-        if len(dim.name) == 1 and first.isascii() and first.isalpha() and first not in found.values():
-            found[dim] = first
-    spare = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    for dim in distinct:
-        if dim in found:
-            continue
-        first = dim.name[:1]
-        if first.isascii() and first.isalpha() and first not in found.values():
-            found[dim] = first
-        else:
-            found[dim] = next(letter for letter in spare if letter not in found.values())
-    return found
-
-
-def _in_memory_order(
-    letters: dict[Axis, str], values: Sequence[Value], out: Sequence[Axis]
-) -> dict[Axis, str]:
-    """``letters`` with those of what is summed over in the order in which the largest operand has them.
-
-    ``jnp.einsum`` contracts dimensions in the order of the alphabet: by other letters XLA transposes operands that lie as they should.
-    """
-    largest = max(values, key=lambda v: prod(extent_of(d.hi) for d in v.dims))
-    summed = [d for d in dict.fromkeys((*largest.dims, *letters)) if not among(d, out)]
-    found = dict(letters)
-    for before, dim in pairwise(summed):
-        if found[dim] < found[before]:
-            free = (c for c in ascii_letters if c > found[before] and c not in found.values())
-            found[dim] = next(free, found[dim])
-    return found
 
 
 def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: Scope) -> Task:
