@@ -81,6 +81,7 @@ LAYERS = (
     "planning.points",
     "planning.rows",
     "planning.contraction",
+    "planning.geometric",
     "planning.digits",
     "planning.distribution",
     "planning.strides",

@@ -20,8 +20,7 @@ ABOVE = {
     )
 }
 HOLDS_BACK = (
-    "a product with a triangle of 700 x 700, made of one row of powers, beside a recurrence of 700 steps, which takes a thirtieth of the "
-    "operations; sums with geometric weights are not recognised as recurrences"
+    "a recurrence of 700 steps in blocks of 25, four small products beside one loop over 48 numbers, which fits in registers (0.6 to 0.85 with 48 to 400 rows)"
 )
 
 

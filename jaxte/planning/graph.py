@@ -11,6 +11,7 @@ from jaxte.lower.match.product import is_zero
 from jaxte.planning.contraction import PartialSum, planned_sum
 from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
+from jaxte.planning.geometric import in_blocks
 from jaxte.planning.lines import with_lines
 from jaxte.planning.points import points
 from jaxte.planning.rows import with_rows
@@ -61,6 +62,10 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
+        recurrence = in_blocks(node, tensor.axes, tensor.name)
+        if recurrence is not None:
+            table[node] = recurrence
+            continue
         whole = with_lines(with_whole_axes(_under_conditions(node)), tensor.name)
         parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
