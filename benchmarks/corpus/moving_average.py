@@ -19,9 +19,7 @@ ABOVE = {
         "XLA counts one step of the idiomatic form's loop; a product with all pairs beside 700 steps",
     )
 }
-HOLDS_BACK = (
-    "a recurrence of 700 steps in blocks of 25, four small products beside one loop over 48 numbers, which fits in registers (0.6 to 0.85 with 48 to 400 rows)"
-)
+HOLDS_BACK = "a recurrence of 700 steps in blocks of 25, four small products beside one loop over 48 numbers, which fits in registers (0.6 to 0.85 with 48 to 400 rows)"
 
 
 def inputs(b, n):

@@ -51,9 +51,9 @@ class _Recurrence:
         """By what weights change over ``distance``."""
         assert isinstance(self.weight, Call)
         base, exponent = self.weight.args if self.weight.op is POWER else (None, self.weight.args[0])
-        slope = _slope(exponent, self.t, self.s)
+        slope = _slope(exponent, *((self.s, self.t) if self.backwards else (self.t, self.s)))
         assert slope is not None
-        steps = _times(-slope if self.backwards else slope, cast(distance, "int32"))
+        steps = _times(slope, cast(distance, "int32"))
         return call(_EXP, steps) if base is None else call(POWER, base, steps)
 
 
