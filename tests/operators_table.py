@@ -16,3 +16,16 @@ LEVELS: dict[str, str] = {
     "+": """einsum matmul batch_matmul tensordot layer_norm rms_norm group_norm gelu silu softplus elu cumsum cumprod cummax
         roll take_along_axis top_k attention embedding unfold fold grid_sample bilinear warp correlation cost_volume depth_to_space space_to_depth""",
 }
+
+# where positions are data; all other operators are certified to scatter nothing
+SCATTERING = {
+    "take",
+    "take_along_axis",
+    "top_k",
+    "gather_nd",
+    "embedding",
+    "grid_sample",
+    "bilinear",
+    "warp",
+    "nms",
+}

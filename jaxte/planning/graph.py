@@ -62,11 +62,12 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        recurrence = in_blocks(node, tensor.axes, tensor.name)
+        positions = with_whole_axes(_under_conditions(node))
+        recurrence = in_blocks(positions, tensor.axes, tensor.name)
         if recurrence is not None:
             table[node] = recurrence
             continue
-        whole = with_lines(with_whole_axes(_under_conditions(node)), tensor.name)
+        whole = with_lines(positions, tensor.name)
         parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
         if new is not node:

@@ -15,21 +15,10 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
+from tests.operators_table import SCATTERING
 from tests.ops.test_ops import COMPILED
 from tests.ops_registry import CASES, Case
 
-# where positions are data; all other operators are certified to scatter nothing
-SCATTERING = {
-    "take",
-    "take_along_axis",
-    "top_k",
-    "gather_nd",
-    "embedding",
-    "grid_sample",
-    "bilinear",
-    "warp",
-    "nms",
-}
 # differences across a jump or a kink are no derivatives
 KINKED = ("tied", "ties", "bounds")
 FLOATS = {

@@ -26,6 +26,8 @@ SPELLINGS: dict[str, Callable[..., Any]] = {
     "an exponential": lambda x, t, s: te.sum(te.exp(-(t - s) / 9.5) * x[s], s, where=s <= t),
     "one step late": lambda x, t, s: te.sum(0.9 ** (t - s + 1) * x[s], s, where=s <= t),
     "every other": lambda x, t, s: te.sum(0.9 ** (2 * t - 2 * s) * te.tanh(x[s]) * s, s, where=s <= t),
+    "by lags": lambda x, t, s: te.sum(0.9**s * x[t - s], s, where=s <= t),
+    "by lags ahead": lambda x, t, s: te.sum(te.exp(-0.1 * s) * x[t + s], s, where=t + s < s.hi),
     "backwards": lambda x, t, s: te.sum(0.9 ** (s - t) * x[s], s, where=s >= t),
     "backwards, outside": lambda x, t, s: te.sum(te.exp((t - s) * 0.1) * x[s] * x[t], s, where=s >= t) + x[t],
 }

@@ -15,6 +15,7 @@ from jaxte.autodiff.graph.overrides import Override
 from jaxte.autodiff.graph.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Tensor
 
 
@@ -58,17 +59,11 @@ def reached_from(
     overrides: Mapping[Tensor, Override] | None = None,
 ) -> set[Tensor]:
     """``tensors`` and all that they read, or that their ``overrides`` depend on, up to those that are ``given``."""
-    stop = set(given)
     known = {} if overrides is None else overrides
-    seen: set[Tensor] = set()
-    stack = list(tensors)
-    while stack:
-        tensor = stack.pop()
-        if tensor in seen:
-            continue
-        seen.add(tensor)
-        if tensor not in stop:
-            stack.extend(tensor.inputs)
-            own = known.get(tensor, tensor.override)
-            stack.extend(() if own is None else own.dependencies)
-    return seen
+
+    def below(tensor: Tensor) -> Sequence[Tensor]:
+        own = known.get(tensor, tensor.override)
+        return (*tensor.inputs, *(() if own is None else own.dependencies))
+
+    stop = set(given)
+    return set(topological_order(tensors, lambda tensor: () if tensor in stop else below(tensor)))
