@@ -21,6 +21,7 @@ LAYERS = (
     "lang.operators",
     "lang.identity",
     "lang.interning",
+    "lang.numbers",
     "lang.dependence",
     "lang.arithmetic",
     "lang.logic",

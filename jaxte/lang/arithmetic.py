@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from jaxte.lang import dtypes
 from jaxte.lang.dependence import NOTHING, free_in
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
-from jaxte.lang.interning import Scalar, intern, nodes, plain_number, unpicklable
+from jaxte.lang.interning import Scalar, intern, nodes, unpicklable
+from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (
     AND,
     COMPARISONS,
@@ -160,22 +159,6 @@ def _typed_number(value: Any) -> Const:
     return Const(number) if weak else Const(number, name)
 
 
-def number_of(value: Any) -> Any:
-    """The number that an array of one element holds.
-
-    Raises:
-        DefinitionError: JAX traces it. Under ``jax.grad`` alone it has a value all the same, whose derivative would be lost.
-    """
-    try:
-        np.asarray(value)  # which tracers of every kind refuse
-        return value.item()
-    except TypeError:
-        raise DefinitionError(
-            f"{value!r} has no value yet: it is traced by jax.jit, jax.grad or another transformation; give it to the "
-            "te.function as an argument, an array of shape (), and read it as s[()]"
-        ) from None
-
-
 @lru_cache(maxsize=1024)
 def _integer(value: int) -> Const:
     return Const(value)
@@ -246,21 +229,6 @@ FALSE = Const(False)
 ZERO = Const(0)
 ONE = Const(1)
 
-_INTEGER_FOLDS: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "negative": lambda a: -a,
-    "maximum": max,
-    "minimum": min,
-    "equal": lambda a, b: a == b,
-    "not_equal": lambda a, b: a != b,
-    "less": lambda a, b: a < b,
-    "less_equal": lambda a, b: a <= b,
-    "greater": lambda a, b: a > b,
-    "greater_equal": lambda a, b: a >= b,
-}
-
 
 def _is_index_const(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.weak and isinstance(expr.value, int)
@@ -268,7 +236,7 @@ def _is_index_const(expr: Expr) -> bool:
 
 def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
     """``op`` on numbers of indices; None for other operands."""
-    compute = _INTEGER_FOLDS.get(op.name)
+    compute = INTEGER_FOLDS.get(op.name)
     if compute is None or not all(map(_is_index_const, args)):
         return None
     return as_expr(compute(*[a.value for a in args]))  # type: ignore[attr-defined]
@@ -306,26 +274,19 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
 def _far_apart(op: Op, a: Expr, b: Expr) -> bool | None:
     """A comparison of two numbers that no rounding to a dtype brings together; None for other operands."""
     left, right = _real_number(a), _real_number(b)
-    if left is None or right is None or abs(left - right) <= 0.02 * max(abs(left), abs(right)):
-        return None
-    return bool(_INTEGER_FOLDS[op.name](left, right))
+    return None if left is None or right is None else compared(op.name, left, right)
 
 
 def _real_number(expr: Expr) -> float | None:
     """The value of a number that every dtype has up to rounding."""
     if isinstance(expr, Call) and expr.op.name == "cast" and dtypes.is_float(expr.dtype):
         (expr,) = expr.args
-    if not isinstance(expr, Const) or isinstance(expr.value, (bool, complex)):
-        return None
-    return float(expr.value) if expr.value == 0 or 1e-4 < abs(expr.value) < 1e4 else None
+    return in_every_dtype(expr.value) if isinstance(expr, Const) else None
 
 
 def _holds(dtype: str, number: Expr) -> bool:
     """Whether ``number`` is an integer known now that ``dtype`` has."""
-    if not (isinstance(number, Const) and dtypes.is_integer(number.dtype)):
-        return False
-    low, high = dtypes.INTEGER_LIMITS[dtype]
-    return low <= number.value <= high  # type: ignore[operator]
+    return isinstance(number, Const) and dtypes.is_integer(number.dtype) and fits(dtype, number.value)
 
 
 def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:

@@ -27,7 +27,7 @@ from jaxte.lang.arithmetic import (
 )
 from jaxte.lang.dependence import free_in
 from jaxte.lang.dtypes import SHORT_INTEGERS
-from jaxte.lang.interning import Scalar, intern, new_node, plain_number, unpicklable
+from jaxte.lang.interning import Scalar, intern, new_node, unpicklable
 from jaxte.lang.logic import conjunction, conjuncts
 from jaxte.lang.operators import SUBTRACT
 
@@ -54,7 +54,6 @@ __all__ = [
     "conjunction",
     "conjuncts",
     "narrowed",
-    "plain_number",
     "show_with",
     "unpicklable",
     "widened",

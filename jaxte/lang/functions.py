@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from jaxte.lang import expr
-from jaxte.lang.arithmetic import number_of
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import dtype_name, is_complex, is_inexact, is_integer
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
-from jaxte.lang.expr import Axis, Const, apply, as_expr, plain_number
+from jaxte.lang.expr import Axis, Const, apply, as_expr
+from jaxte.lang.numbers import number_of, plain_number
 from jaxte.lang.operators import NOT_EQUAL, Operand
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.scalars import Form, Function

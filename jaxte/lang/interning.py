@@ -38,12 +38,3 @@ def unpicklable(what: str) -> TypeError:
         f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
         "text of te.source"
     )
-
-
-def plain_number(value: Scalar) -> Scalar:
-    """A number of Python that is no instance of a class of its own, as ``np.float64`` and the members of an IntEnum are."""
-    return next(
-        kind(value)  # type: ignore[arg-type]
-        for kind in (bool, int, float, complex)
-        if isinstance(value, kind)
-    )
