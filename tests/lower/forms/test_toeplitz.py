@@ -1,4 +1,4 @@
-"""Convolutions of long sequences: Toeplitz matrices, sums along diagonals, Fourier transforms; which is taken when."""
+"""Convolutions of long sequences: Toeplitz matrices, sums along diagonals, blocks, Fourier transforms; which is taken when."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.agreement import inputs_of
 from tests.lowered import arrays_for, run
 
 MATRIX, DIAGONALS, FOURIER = "Toeplitz matrix", "sums along diagonals", "Fourier transform"
+BLOCKS = "products of blocks"
 FORMS = (MATRIX, DIAGONALS, FOURIER)
 
 
@@ -74,6 +75,39 @@ def test_every_form_is_what_the_interpreter_says(form: str, options) -> None:
         assert forms == [form] * 3
     for value, meaning in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, meaning, rtol=1e-3, atol=1e-3)
+
+
+LONG = [
+    {"n": 1, "c": 1, "o": 1, "size": 163, "taps": 4},
+    {"n": 2, "size": 160, "taps": 5, "pad": 2, "mirrored": "k", "o": 2},
+    {"n": 1, "c": 1, "size": 150, "taps": 3, "pad": -1, "mirrored": "t"},
+    {"n": 1, "size": 140, "taps": 2, "last": True, "mirrored": "tk", "o": 1},
+    {"n": 1, "c": 1, "o": 1, "size": 330, "taps": 40, "pad": 7},
+]
+
+
+@pytest.mark.parametrize("options", LONG, ids=str)
+def test_the_gradient_of_a_short_kernel_is_products_of_blocks(options) -> None:
+    x, w, y = conv1d(**options)
+    dw = adjoints(x, w, y)[2]
+    forms, found, expected = forced([dw], BLOCKS)
+    assert forms == [BLOCKS]
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-4)
+
+
+def test_the_gradient_of_a_kernel_along_one_line_takes_blocks_by_itself() -> None:
+    """Neither products nor windows are laid out for each tap, and nothing is written for each of them."""
+    fn = te.function(lambda x, w: conv1d_of(x, w))
+    x, w = jax.ShapeDtypeStruct((16384,), "float32"), jax.ShapeDtypeStruct((31,), "float32")
+    forms = {c.tensor: c.form for part in fn.explain(x, w).choices.values() for c in part}
+    assert forms["dw"] == BLOCKS
+    compiled = jax.jit(jax.grad(lambda w, x: jnp.sum(fn(x, w)))).lower(w, x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 5 * 4 * 16384
+
+
+def conv1d_of(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, w.shape[0]), "k")
+    return te.compute((x.shape[0] - w.shape[0] + 1,), lambda i: te.sum(x[i + k] * w[k], axis=k), "y")
 
 
 @pytest.mark.parametrize("form", [MATRIX, DIAGONALS])
@@ -181,3 +215,13 @@ def test_an_infinity_stays_in_its_window() -> None:
         arrays[place_of(x, [t for _, t in program.params])][0, 0, 20] = np.inf
         (found,) = run(program, arrays)
         assert (~np.isfinite(found)).nonzero()[2].tolist() == [18, 19, 20], form
+
+
+def test_an_infinity_behind_the_blocks_is_read_where_it_counts() -> None:
+    x, w, y = conv1d(n=1, c=1, o=1, size=163, taps=4)
+    dw = adjoints(x, w, y)[2]
+    program = lower("forward", inputs_of([dw]), [dw], Policy(forms={"*": BLOCKS}))
+    arrays = arrays_for(program)
+    arrays[place_of(x, [t for _, t in program.params])][0, 0, 162] = np.inf
+    (found,) = run(program, arrays)
+    assert np.isfinite(found).tolist() == [[[True, True, True, False]]]

@@ -1,4 +1,4 @@
-"""The forms of a convolution by a matrix that is constant along its diagonals, with what each costs."""
+"""The forms of a convolution by a matrix that is constant along its diagonals, or by blocks of one, with what each costs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
+from jaxte.lower.forms.conv.blocks import Blocks, blocks_of, blocks_source, blocks_work
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
 from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
@@ -26,10 +27,11 @@ from jaxte.sets.intervals import extent_of
 
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"
+BLOCKS = "products of blocks"
 
 
 def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
-    """The matrix of the operand for which it takes less, and the product summed along its diagonals."""
+    """The matrix of the operand for which it takes less, the product summed along its diagonals, and blocks of long lines."""
     specs = recognise_toeplitz(found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards)
     if isinstance(specs, Refusal):
         return
@@ -41,6 +43,11 @@ def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[
     matrices = [candidate(MATRIX, s) for s in specs if s.kind != OUT]
     yield min(matrices, key=lambda c: c.work.seconds(body.policy.rates))
     yield candidate(DIAGONALS, next(s for s in specs if s.kind == OUT))
+    blocked = [b for b in map(blocks_of, specs) if isinstance(b, Blocks)]
+    if blocked:
+        own = min(blocked, key=lambda b: b.zeros)
+        source = partial(blocks_source, own, assign=body.step)
+        yield way(body, wanted, BLOCKS, blocks_work(own), own.spec.operands, source)
 
 
 def toeplitz_work(spec: ToeplitzSpec) -> Work:

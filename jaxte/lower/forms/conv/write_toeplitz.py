@@ -47,12 +47,12 @@ def toeplitz_source(spec: ToeplitzSpec, operands: Sequence[Node], assign: Callab
         result = _diagonals(spec, einsum(arrays[0], arrays[1], inner), named).arranged(out)
     else:
         at = 0 if spec.kind == LHS else 1
-        arrays[at] = named(_matrix(spec, arrays[at], (spec.lhs, spec.rhs)[at].dtype))
+        arrays[at] = named(matrix(spec, arrays[at], (spec.lhs, spec.rhs)[at].dtype))
         result = einsum(arrays[0], arrays[1], out)
     return assign(finished(result.node, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
 
 
-def _matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
+def matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
     """The matrix over rows and columns of what stands on the line ``u``, its last dimension."""
     rows, columns = spec.rows, spec.columns
     step = -rows.factor if rows.backwards else rows.factor
