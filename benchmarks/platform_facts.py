@@ -28,6 +28,7 @@ CASES = {
     "fuses_places": "max_pool_2_2",
     "fuses_pads": "max_pool_3_1",
     "convolves_alone": "conv2d",
+    "combines_singly": "chamfer",
     "divides_positions": "attention_window_long",
 }
 EDGES, NODES, FEATURES = 65_536, 16_384, 32

@@ -72,6 +72,8 @@ class Platform:
         reduces_apart: a sum is a loop of its own, for which all that is gathered for it is written (halves).
         fuses_pads: a padded array is read in the loop that pads it (windows padded apart).
         convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
+        combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
+            each value that comes with an extremum).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
@@ -91,6 +93,7 @@ class Platform:
     reduces_apart: bool = False
     fuses_pads: bool = False
     convolves_alone: bool = False
+    combines_singly: bool = False
     divides_positions: bool = False
     lanes: int = 16
     cores: int = 2
@@ -129,6 +132,7 @@ CPU = Platform(
     reduces_apart=True,
     fuses_pads=True,
     convolves_alone=True,
+    combines_singly=True,
     divides_positions=True,
 )
 GPU = Platform(

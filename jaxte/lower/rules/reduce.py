@@ -25,6 +25,7 @@ from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import few_positions
 from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
+from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
@@ -180,6 +181,8 @@ def _general(body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims
             scope = scope.replace(d, ZERO, [], deeper=0)
         value = yield (call(SELECT, conjunction(list(parts)), own, identity) if parts else own), scope
         return body.cast(value, own.dtype)
+    if (passes := passes_for(body, node, scope, dims)) is not None:
+        return (yield from by_passes(body, node, passes, parts, scope, dims))
     order = scope.order
     operands: list[Node] = []
     for expr, identity in zip(node.exprs, node.reducer.identity, strict=True):

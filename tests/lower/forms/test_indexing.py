@@ -166,3 +166,12 @@ def test_out_of_range_by_dtype(dtype: str, fill: str):
     D = placeholder((5, 4), dtype, "D")
     sources = lowered(compute((6, 4), lambda i, j: D[J[i], j], "Y"))
     assert any(f"fill_value={fill}" in source for source in sources)
+
+
+def test_positions_in_several_dimensions_are_compared_where_they_are_read():
+    """XLA's own way to fill in NaN makes an array of all positions; in one dimension it costs nothing."""
+    Y = compute((6, 4), lambda i, j: X[J[i], K[i] + 1, 2 * j])
+    sources = lowered(Y)
+    assert not any("fill" in source for source in sources)
+    assert any("J.astype(jnp.uint32) < 5" in source for source in sources)
+    assert any(FILL in source for source in lowered(compute((6, 4), lambda i, j: H[J[i], j])))
