@@ -67,7 +67,8 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     """The tensors among those computed in ``order`` that are to exist in memory before they are read.
 
     These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
-    several places, unless it surrounds them with zeros, which makes them exist.
+    several places, unless it surrounds them with zeros, which makes them exist. Where each slice is of elements of its own,
+    none is computed twice, so only what is expensive is kept out of the loop over the slices.
     """
     found: set[Tensor] = set()
     for reader in order:
@@ -76,7 +77,9 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
         found.update(t for t in reader.inputs if isinstance(t, Shared))
         padded, shifted = paddings(reader.body), _shifted(reader.body)
         for tensor, reads in _by_tensor(reader.body).items():
-            if tensor not in padded and isinstance(tensor, Compute) and _are_several(reads, shifted):
+            if tensor in padded or not isinstance(tensor, Compute) or not _are_several(reads, shifted):
+                continue
+            if not _is_each_once(reads, _mixed(reader.body)) or _has_loops(tensor.body):
                 found.add(tensor)
     return frozenset(
         t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not _is_cheap(t.body))
@@ -101,6 +104,12 @@ def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     return any(depends_on(index, shifted) for read in reads for index in read.indices)
 
 
+def _is_each_once(reads: Sequence[Read], mixed: frozenset[Axis]) -> bool:
+    """Whether ``reads`` are one, at an axis for each index, all of ``mixed`` among them: no element is in two slices."""
+    one, *others = {read.indices for read in reads}
+    return not others and all(isinstance(i, Axis) for i in one) and mixed <= set(one)
+
+
 def _reduced(root: Expr) -> frozenset[Axis]:
     return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
 
@@ -111,13 +120,15 @@ def _shifted(root: Expr) -> frozenset[Axis]:
     Such a sum is taken apart into slices, of all that depends on these axes.
     """
     reduced = _reduced(root)
-    found: set[Axis] = set()
-    for read in reads_of(root) if reduced else ():
-        for index in read.indices:
-            use = decompose(index) if is_index(index) else None
-            if use is not None and len(use.form.axes) > 1 and not is_injective(use.form):
-                found.update(reduced.intersection(use.form.axes))
-    return frozenset(found)
+    return reduced & _mixed(root) if reduced else reduced
+
+
+def _mixed(root: Expr) -> frozenset[Axis]:
+    """The axes that stand in a sum with others that they are no digits of one number with."""
+    indices = (index for read in reads_of(root) for index in read.indices)
+    uses = (decompose(index) for index in indices if is_index(index))
+    forms = (use.form for use in uses if use is not None)
+    return frozenset(a for form in forms if len(form.axes) > 1 and not is_injective(form) for a in form.axes)
 
 
 def _reads_digits(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
@@ -214,10 +225,13 @@ def _is_affine(index: Expr) -> bool:
 
 
 def _is_cheap(body: Expr) -> bool:
-    nodes = list(postorder(body))
-    if any(isinstance(node, Reduce) for node in nodes) or expensive_calls([body]):
-        return False
-    return sum(isinstance(node, Call) and not node.weak for node in nodes) <= _CHEAP_CALLS
+    calls = sum(isinstance(node, Call) and not node.weak for node in postorder(body))
+    return calls <= _CHEAP_CALLS and not _has_loops(body)
+
+
+def _has_loops(body: Expr) -> bool:
+    """Whether an element takes a sum, or a function that is a loop itself."""
+    return any(isinstance(node, Reduce) for node in postorder(body)) or bool(expensive_calls([body]))
 
 
 def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:

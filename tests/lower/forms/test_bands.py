@@ -406,6 +406,15 @@ def test_random_volumes(data: st.DataObject) -> None:
     agree(build, [(2, *sizes), (2, *others)], expect=0, form=data.draw(st.sampled_from([BLOCKS, SLICES])))
 
 
+def test_shifts_that_come_first_are_not_moved() -> None:
+    """``w[p, q, i, j]`` is sliced as it is: a sum for each shift of rows of memory."""
+    w, x = te.placeholder((9, 9, 16, 16), name="w"), te.placeholder((8, 24, 24), name="x")
+    p, q = te.reduce_axis((0, 9), "p"), te.reduce_axis((0, 9), "q")
+    of_shifts = lambda c, i, j: te.sum(w[p, q, i, j] * x[c, i + p, j + q], axis=(p, q))  # noqa: E731
+    text = te.source(te.compute((8, 16, 16), of_shifts, "Y"))
+    assert "w[p, q, None] * x[:, p:p + 16, q:q + 16] for p in range(9) for q in range(9)" in text
+
+
 def test_a_volume_is_made_by_products() -> None:
     """Its products are those of blocks, summed as they are made."""
     image = jax.ShapeDtypeStruct((32, 48, 48), jnp.float32)

@@ -86,6 +86,19 @@ def test_what_is_cheap_or_read_once_is_not_kept_apart(places: str) -> None:
     assert BARRIER not in text_of(Y)
 
 
+def test_what_each_slice_has_elements_of_its_own_of_is_kept_apart_where_it_is_expensive() -> None:
+    """``S`` has an element for each tap and each position: taps written out read each of them once."""
+    k, w = te.reduce_axis((0, 3), "k"), te.placeholder((3, 5), name="w")
+    cheap = lambda k, i: te.select((i > k) & (i + k < 5), 2.0 * w[k, i] * w[k, i] + 1.0, 0.0)  # noqa: E731
+    S = te.compute((3, 5), cheap, "S")
+    Y = te.compute((9, 5), lambda r, i: te.sum(S[k, i] * te.select(i + k < 5, X[0, i + k], 0.0), axis=k), "Y")
+    Z = te.compute((9, 5), lambda r, i: te.sum(S[r % 3, k] * X[0, i + k], axis=k), "Z")
+    assert not materialised([S, Y]) and materialised([S, Z]) == {S}
+    E = te.compute((3, 5), lambda k, i: te.exp(S[k, i]), "E")
+    Y = te.compute((5,), lambda i: te.sum(E[k, i] * X[0, i + k], axis=k), "Y")
+    assert materialised([E, Y]) == {E}
+
+
 def test_a_function_is_not_padded_instead_of_masked() -> None:
     """exp(0) is not 0: only plain reads are zero outside."""
     k = te.reduce_axis((0, 3), "k")

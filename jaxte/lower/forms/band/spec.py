@@ -95,13 +95,10 @@ def dims_of(
     replaced: Sequence[tuple[Form, Expr]],
     parts: Mapping[Axis, Part],
 ) -> Dims:
-    """An operand over single axes, in the order in which its largest read has them, rows and diagonals last where it has both."""
+    """An operand over single axes, in the order in which its largest read has them."""
     body = rewrite_forms(multiplied(operand.factors), replaced)
     own = list(free_axes(body))
     reads = sorted((r for r in reads_of(body) if free_axes(r)), key=lambda r: -len(free_axes(r)))
     seen = [a for r in reads for index in r.indices for a in free_axes(index)]
     order = [a for a in dict.fromkeys([*seen, *own]) if among(a, own)]
-    roles = [parts[a].role for a in order if a in parts]
-    if DIAGONAL in roles:
-        order.sort(key=lambda a: (ROW, DIAGONAL).index(parts[a].role) if a in parts else -1)
     return Dims(array(order, body), tuple(parts.get(a, a) for a in order))

@@ -242,14 +242,13 @@ class _Writer:
     def stacked(self, x: Shaped, out: str) -> Shaped:
         """``x`` over all of ``out``, with the diagonals of the outer bands as dimensions."""
         new = {self.letters[Part(DIAGONAL, n)]: n for n in self.outer}
-        x = x.arranged("".join(letter for letter in out if letter not in new))
         for letter in sorted(new, key=out.index):
-            at = sum(other in x.letters for other in out[: out.index(letter)])
+            at = out.index(letter)
             turns = self.loops[new[letter]]
             node = Stacked((Each(x.node, (turns,)),), at)
             letters = x.letters[:at] + letter + x.letters[at:]
             x = Shaped(node, letters, (*x.extents[:at], turns.count, *x.extents[at:]))
-        return x
+        return x.arranged(out)
 
 
 def _first_column(band: Band, diagonal: Axis) -> Expr:
