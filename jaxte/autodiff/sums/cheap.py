@@ -28,7 +28,7 @@ from jaxte.sets.affine import normal
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
-LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements of both
+LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements that it reads
 _SOLVED = 1.25  # points of a solved contribution for each of the definition that are not worth a scatter
 _WORTH = 2.0  # how many times the points of a scatter-add a solved contribution takes that is not taken
 
@@ -41,7 +41,7 @@ class Positions(Compute):
 
 def allowed(reader: Compute, tensor: Tensor) -> float:
     """The points that ``reader`` may take to pass on what flows into it to ``tensor``."""
-    return LIMIT * (_points(reader) + _elements(reader) + _elements(tensor))
+    return LIMIT * (_points(reader) + _elements(tensor))
 
 
 def taken(part: Tensor, reader: Compute, head: Tensor) -> float:

@@ -11,14 +11,15 @@ variables only; conditions on ``a`` alone become guards around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 from jaxte.autodiff.terms.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.lattice import guarded
-from jaxte.autodiff.terms.scalar import Contribution, is_zero, times
+from jaxte.autodiff.terms.scalar import Contribution, guard, is_zero, plus, times
 from jaxte.autodiff.terms.simplify import factors_outside, simplify_reads
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
+from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
@@ -51,7 +52,7 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
 
 
 def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
-    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies."""
+    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies; of a sum, what guards all of its terms."""
     guards: list[Expr] = []
     while isinstance(value, Call) and value.op is SELECT:
         condition, taken, other = value.args
@@ -63,7 +64,24 @@ def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
             value = other
         else:
             break
-    return value, guards
+    terms = _terms(value)
+    if len(terms) == 1 or not all(isinstance(term, Call) and term.op is SELECT for term in terms):
+        return value, guards
+    found = [(own, [c for g in inner for c in conjuncts(g)]) for own, inner in map(lift_guards, terms)]
+    common = [c for c in found[0][1] if all(among(c, inner) for _, inner in found)]
+    if not common:
+        return value, guards
+    rests = [guard(conjunction([c for c in inner if not among(c, common)]), own) for own, inner in found]
+    return reduce(plus, rests), [*guards, *common]
+
+
+def _terms(value: Expr) -> list[Expr]:
+    """The terms of a sum, from the left."""
+    later: list[Expr] = []
+    while isinstance(value, Call) and value.op is ADD:
+        value, last = value.args
+        later.append(last)
+    return [value, *reversed(later)]
 
 
 def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[Expr]]]:
