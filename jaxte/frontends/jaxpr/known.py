@@ -117,6 +117,7 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "reduce_prod": _reduced(np.prod),
     "reduce_max": _reduced(np.max),
     "reduce_min": _reduced(np.min),
+    "rsqrt": lambda p, x: 1 / np.sqrt(x),
     "clamp": _elementwise(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     "integer_pow": lambda p, x: x ** p["y"] if p["y"] >= 0 else 1 / x ** -p["y"],
     **{
@@ -131,6 +132,8 @@ _ROWS: dict[str, Callable[..., Any]] = {
                 abs="abs",
                 square="square",
             ),
+            **dict(sin="sin", cos="cos", tan="tan", tanh="tanh", log="log", log1p="log1p", expm1="expm1"),
+            **dict(exp2="exp2", pow="power", atan2="arctan2", atan="arctan"),
             **dict(floor="floor", ceil="ceil", max="maximum", min="minimum", sqrt="sqrt", exp="exp"),
             **dict(eq="equal", ne="not_equal", lt="less", le="less_equal", gt="greater", ge="greater_equal"),
             **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "invert"},

@@ -233,7 +233,11 @@ def _region(
         places.setdefault(
             slot, refs[v]
         )  # where it was first: a call that returns its argument makes no other array
-    inputs = tuple(places.get(s, s.known) for s in builder.placeholders)
+    # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
+    inputs = tuple(
+        places[s] if s.known is None or (s.origin is None and s in places) else s.known
+        for s in builder.placeholders
+    )
     return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
 
 

@@ -26,7 +26,7 @@ from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
 from jaxte.lower.rewrites.table import ROOTS
-from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, joined
+from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted, joined
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import rotation_of
 from jaxte.lower.views.scope import Scope
@@ -206,7 +206,7 @@ class Body(Statements):
             if isinstance(value, Refusal):
                 return None
             return self.with_steps(value, *turned.undone(value.dims))
-        wanted = digits_wanted(indices)
+        wanted = digits_wanted(indices) or frames_wanted(indices)
         if wanted is None:
             return None
         dim, base = wanted

@@ -13,9 +13,11 @@ behind a condition or not makes no difference: a read is treated as if its tenso
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
@@ -46,6 +48,7 @@ _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, R
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
+_MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
 
 
 @lru_cache(maxsize=64)  # asked for by each tensor, and by all of them together
@@ -63,14 +66,16 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     return found
 
 
-def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
+def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
     """The tensors among those computed in ``order`` that are to exist in memory before they are read.
 
     These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
-    several places, unless it surrounds them with zeros, which makes them exist. Where each slice is of elements of its own,
-    none is computed twice, so only what is expensive is kept out of the loop over the slices.
+    several places, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
+    the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
+    what is expensive is kept out of the loop over the slices.
     """
-    found: set[Tensor] = set()
+    order = list(order)
+    found = _windows_read_again(order, returned)
     for reader in order:
         if not isinstance(reader, Compute):
             continue
@@ -84,6 +89,22 @@ def materialised(order: Iterable[Tensor]) -> frozenset[Tensor]:
     return frozenset(
         t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not _is_cheap(t.body))
     )
+
+
+def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
+    """The reductions over windows of many positions that more than one tensor reads, by way of cheap ones too."""
+    times: Counter[Tensor] = Counter(returned)
+    for reader in reversed(order):
+        if isinstance(reader, Compute):
+            again = max(times[reader], 1) if _is_cheap(reader.body) else 1
+            times.update(dict.fromkeys(reader.inputs, again))
+    many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
+    return {t for t in many if _taps(t.body) >= _MANY_TAPS}
+
+
+def _taps(root: Expr) -> int:
+    """How many positions of a tensor one element of ``root`` reads, which its neighbours read too."""
+    return prod(known(as_expr(a.extent)) or 1 for a in _shifted(root))
 
 
 def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, by_call: bool) -> None:

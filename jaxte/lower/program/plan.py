@@ -133,7 +133,8 @@ class _Lowering:
         names, policy = self.shared.names, self.shared.policy
         rows = gathered_twice(t.body for t in planned.order if isinstance(t, Compute))
         shared = replace(self.shared, written={}, gathered_twice=rows)  # the bodies of one function
-        shifted = materialised(t for t in planned.order if isinstance(t, Tensor)) if not tile_of else ()
+        tensors = [t for t in planned.order if isinstance(t, Tensor)]
+        shifted = materialised(tensors, self.results) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         by_call = policy.facts.drops_barriers and not tile_of
         repeated = Repeated(lower_tensor)

@@ -15,11 +15,12 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.views.affine import lift
 from jaxte.lower.views.one_axis import join_digits
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import from_linear, linear
-from jaxte.sets.intervals import dims_of, plus, simplify
+from jaxte.sets.intervals import dims_of, known, plus, simplify
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,23 @@ def digits_wanted(indices: Sequence[Expr]) -> tuple[Axis, int] | None:
         base = max(bases)
         if places[dim] > 1 and all(base % other == 0 for other in bases):
             return dim, base
+    return None
+
+
+def frames_wanted(indices: Sequence[Expr]) -> tuple[Axis, int] | None:
+    """A dimension of frames that overlap, ``k`` in ``X[16 * f + k]``, and how far apart they begin, which divides it into a few parts.
+
+    Over its digits the read is ``X[16 * (f + q) + r]``: for each ``q`` a reshape.
+    """
+    for index in indices:
+        form = linear(index)
+        if len(form.terms) != 2 or not all(isinstance(t, Axis) for t in form.terms):
+            continue
+        (inner, one), (_, apart) = sorted(form.terms.items(), key=lambda t: t[1])
+        assert isinstance(inner, Axis)
+        size = known(inner.hi)
+        if one == 1 < apart and size is not None and size % apart == 0 and 1 < size // apart <= FEW_POSITIONS:
+            return inner, apart
     return None
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
-from jaxte.lower.arrays.steps import Tile
+from jaxte.lower.arrays.steps import Pad, Reshape, Tile
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.limits import LONGEST_UNROLLED
+from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import at_most, constant, dims_of, known
@@ -32,25 +32,31 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                 form = scope.index(index)
                 if _is_digits(form):
                     continue
-                if _has_view(read, scope):
+                view = _view(read, scope)
+                if view is not None and not _is_askew(view):
                     break
+                most = min(LONGEST_UNROLLED if view is None else FEW_POSITIONS, budget)
                 for dim in dims_of(form):
                     count = known(dim.hi)
-                    if (
-                        among(dim, reduced)
-                        and count is not None
-                        and 0 < count <= min(LONGEST_UNROLLED, budget)
-                    ):
+                    if among(dim, reduced) and count is not None and 0 < count <= most:
                         found[dim] = count
     return found
 
 
-def _has_view(read: Read, scope: Scope) -> bool:
-    """Whether the indices of a read together are digits, as those of a reshape are."""
+def _view(read: Read, scope: Scope) -> View | None:
+    """What the indices of a read, which together are digits as those of a reshape are, come to; None where they are not."""
     if any(reads_of(index) for index in read.indices):
-        return False
+        return None
     found = scope.view(read)
-    return isinstance(found, View) and not any(isinstance(step, Tile) for step in found.steps)
+    if not isinstance(found, View) or any(isinstance(step, Tile) for step in found.steps):
+        return None
+    return found
+
+
+def _is_askew(view: View) -> bool:
+    """Whether rows are made longer so that they lie askew, which is a copy: a few slices that are added take one loop."""
+    flat = [n for n, step in enumerate(view.steps) if isinstance(step, Reshape)]
+    return any(isinstance(step, Pad) for step in view.steps[min(flat, default=len(view.steps)) :])
 
 
 def _is_digits(index: Expr) -> bool:

@@ -14,6 +14,7 @@ from jaxte.tensors.graph import topological_order
 from tests.lowered import check, text_of
 
 X = te.placeholder((7, 9), name="X")
+X_VALUE = np.ones((7, 9), np.float32)
 BARRIER = "lax.optimization_barrier"
 
 
@@ -66,12 +67,25 @@ def test_zeros_wider_than_the_tensor_are_not_put_around_it() -> None:
 def test_what_is_costly_and_sliced_is_computed_once() -> None:
     Z = te.compute((7, 9), lambda i, j: te.exp(X[i, j]) / (1.0 + X[i, j] * X[i, j]), "Z")
     Y = te.compute((5, 9), lambda i, j: Z[i, j] * Z[i + 2, j], "Y")
-    assert materialised([Z, Y]) == {Z}
+    assert materialised([Z, Y], frozenset([Y])) == {Z}
     text = text_of(Y)
     assert text.count("= _apart(") == 1
     jitted = jax.jit(te.function([X], Y)).lower(np.ones((7, 9), np.float32)).compile().as_text()
     assert jitted.count(" exponential(") == 1
     check(Y)
+
+
+@pytest.mark.parametrize(("size", "calls"), [(3, 0), (5, 1)])
+def test_windows_that_several_read_are_computed_once(size: int, calls: int) -> None:
+    """By way of what is cheap, too; where the caller reads them as well, that is one of several. Small ones are computed again."""
+    k, m = te.reduce_axis((0, size), "k"), te.reduce_axis((0, size), "m")
+    Z = te.compute((3, 4), lambda i, j: te.sum(X[i + k, j + m], axis=[k, m]), "Z")
+    A = te.compute((3, 4), lambda i, j: Z[i, j] / size, "A")
+    Y = te.compute((3, 4), lambda i, j: te.exp(A[i, j]), "Y")
+    assert materialised([Z, A, Y], frozenset([Y])) == frozenset()
+    expected = frozenset([Z]) if calls else frozenset()
+    assert materialised([Z, A, Y], frozenset([Y, A])) == expected
+    assert te.source(te.function([X], [Y, A]), X_VALUE).count("= _apart(") == calls
 
 
 @pytest.mark.parametrize("places", ["one place", "a sum"])
@@ -82,7 +96,7 @@ def test_what_is_cheap_or_read_once_is_not_kept_apart(places: str) -> None:
         Y = te.compute((7,), lambda i: te.sum(Z[i, k], axis=k), "Y")
     else:
         Y = te.compute((5, 9), lambda i, j: Z[i + 2, j] + 1.0, "Y")
-    assert not materialised(topological_order([Y]))
+    assert not materialised(topological_order([Y]), frozenset([Y]))
     assert BARRIER not in text_of(Y)
 
 
