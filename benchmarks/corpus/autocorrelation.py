@@ -12,10 +12,6 @@ SIZES = {
     "tiny": dict(b=1, n=23),
 }
 LAGS = 21
-ABOVE = {
-    "bytes": (1.8, "zeros around a short signal, and products of it for each lag"),
-    "temporaries": (2.7, "the same"),
-}
 
 
 def inputs(b, n):

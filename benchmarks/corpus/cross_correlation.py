@@ -11,13 +11,6 @@ SIZES = {
     "quick": dict(b=4, n=96, m=6),
     "tiny": dict(b=1, n=9, m=2),
 }
-ABOVE = {
-    "temporaries": (1.8, "products of all lags, added along diagonals"),
-}
-HOLDS_BACK = (
-    "65 lags of 2,048 points for each pair: one array of all products, added along diagonals, "
-    "where XLA makes one loop of 65 sums of slices; blocks of the signals as matrices would do"
-)
 
 
 def inputs(b, n, m):

@@ -141,7 +141,14 @@ FAMILIES = (
         conv.convolution_candidates,
         (
             *(conv.CONVOLUTION, conv.PER_GROUP, conv.CLASSES, conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
-            *(conv.ONE_PASS, toeplitz.MATRIX, toeplitz.DIAGONALS, toeplitz.BLOCKS, fourier.FORM),
+            *(
+                conv.ONE_PASS,
+                toeplitz.MATRIX,
+                toeplitz.DIAGONALS,
+                toeplitz.BLOCKS,
+                toeplitz.SLICES,
+                fourier.FORM,
+            ),
         ),
     ),
     Family(

@@ -20,6 +20,12 @@ from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.blocks import Blocks, blocks_of, blocks_source, blocks_work
+from jaxte.lower.forms.conv.line_slices import (
+    LineSlices,
+    line_slices_of,
+    line_slices_source,
+    line_slices_work,
+)
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
 from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
@@ -28,10 +34,11 @@ from jaxte.sets.intervals import extent_of
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"
 BLOCKS = "products of blocks"
+SLICES = "slices of a line"
 
 
 def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
-    """The matrix of the operand for which it takes less, the product summed along its diagonals, and blocks of long lines."""
+    """The matrix of the operand for which it takes less, the product summed along its diagonals, blocks of long lines, and slices of them."""
     specs = recognise_toeplitz(found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards)
     if isinstance(specs, Refusal):
         return
@@ -48,6 +55,10 @@ def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[
         own = min(blocked, key=lambda b: b.zeros)
         source = partial(blocks_source, own, assign=body.step)
         yield way(body, wanted, BLOCKS, blocks_work(own), own.spec.operands, source)
+    sliced = next((s for s in map(line_slices_of, specs) if isinstance(s, LineSlices)), None)
+    if sliced is not None:
+        source = partial(line_slices_source, sliced, assign=body.step)
+        yield way(body, wanted, SLICES, line_slices_work(sliced), sliced.spec.operands, source)
 
 
 def toeplitz_work(spec: ToeplitzSpec) -> Work:
