@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import numpy as np
 
 import jaxte as te
 from harness.case import IDIOMATIC, JAXTE, load
@@ -31,22 +30,7 @@ CASES = {
     "combines_singly": "chamfer",
     "divides_positions": "attention_window_long",
 }
-EDGES, NODES, FEATURES = 65_536, 16_384, 32
 Call = Callable[[], Any]
-
-
-def scores(q: te.Tensor, k: te.Tensor, row: te.Tensor, column: te.Tensor) -> te.Tensor:
-    """Products of rows that are gathered: what ``reduces_apart`` is about."""
-    f = te.reduce_axis((0, FEATURES), "f")
-    return te.compute(row.shape, lambda e: te.sum(q[row[e], f] * k[column[e], f], axis=f), "s")
-
-
-def of_scores(platform: str) -> Call:
-    rng = np.random.default_rng(0)
-    rows = [rng.standard_normal((NODES, FEATURES)).astype("float32") for _ in "qk"]
-    at = [rng.integers(0, NODES, EDGES).astype("int32") for _ in "rc"]
-    run = jax.jit(te.function(scores, platform=platform))
-    return lambda: run(*rows, *at)
 
 
 def of_case(name: str, platform: str) -> Call:
@@ -65,7 +49,7 @@ def calls(fact: str, platform: str) -> dict[str, Call]:
     for value in (True, False):
         PLATFORMS[f"{fact}={value}"] = replace(platform_of(platform), **{fact: value})
         name = f"{fact}={value}"
-        made[name] = of_scores(name) if fact == "reduces_apart" else of_case(CASES[fact], name)
+        made[name] = of_case(CASES[fact], name)
     return made
 
 
@@ -73,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = [*CASES, "reduces_apart"]
+    known = [*CASES]
     parser.add_argument("facts", nargs="*", help=f"by default all: {', '.join(known)}")
     parser.add_argument("--rounds", type=int, default=11, help="timed calls of each program")
     options = parser.parse_args()

@@ -89,10 +89,6 @@ def probes(large: int) -> Iterator[Probe]:
     at = jnp.asarray(np.random.default_rng(1).integers(0, 1_000_000, 1_000_000), "int32")
     yield _probe("gather", 1e6, lambda x, i: x[i], _random(1_000_000), at)
     yield _probe("scatter", 1e6, lambda x, i: jnp.zeros_like(x).at[i].add(x), _random(1_000_000), at)
-    rows, order = _random(40_000, 32), np.random.default_rng(1).permutation(40_000).astype("int32")
-    known = dict(mode="promise_in_bounds", wrap_negative_indices=False, unique_indices=True)
-    yield _probe("gathered_row", rows.size, lambda x, i: x.at[i].get(**known), rows, jnp.asarray(order))
-    yield _probe("scattered_row", rows.size, lambda x, i: x.at[i].set(x, **known), rows, jnp.asarray(order))
     yield _probe("kernel", _CHAIN, _chained, _random(4, 4))
 
 

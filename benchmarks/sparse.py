@@ -21,24 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxte as te
+from banded import laplacian, rosenbrock, tridiagonal
 from timing import interleaved, markdown
 
 ROUNDS = 25
-
-
-def laplacian(u: te.Tensor) -> te.Tensor:
-    n, m = u.shape
-
-    def at(i, j, inside):
-        return te.select(inside, u[i, j], 0.0)
-
-    def body(i, j):
-        sides = (
-            at(i - 1, j, i >= 1) + at(i + 1, j, i < n - 1) + at(i, j - 1, j >= 1) + at(i, j + 1, j < m - 1)
-        )
-        return sides - 4 * u[i, j] + te.exp(u[i, j])
-
-    return te.compute((n, m), body, "F")
 
 
 def plain_laplacian(u: Any) -> Any:
@@ -46,24 +32,9 @@ def plain_laplacian(u: Any) -> Any:
     return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * u + jnp.exp(u)
 
 
-def tridiagonal(x: te.Tensor) -> te.Tensor:
-    n = x.shape[0]
-
-    def body(i):
-        before, after = te.select(i >= 1, x[i - 1], 0.0), te.select(i < n - 1, x[i + 1], 0.0)
-        return (3 - 2 * x[i]) * x[i] - before - 2 * after + 1
-
-    return te.compute((n,), body, "r")
-
-
 def plain_tridiagonal(x: Any) -> Any:
     p = jnp.pad(x, 1)
     return (3 - 2 * x) * x - p[:-2] - 2 * p[2:] + 1
-
-
-def rosenbrock(x: te.Tensor) -> te.Tensor:
-    k = te.reduce_axis((0, x.shape[0] - 1), "k")
-    return te.compute((), lambda: te.sum(100 * (x[k + 1] - x[k] ** 2) ** 2 + (1 - x[k]) ** 2, axis=k), "f")
 
 
 def plain_rosenbrock(x: Any) -> Any:

@@ -11,7 +11,6 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.match.gathered_rows import Rows
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.tensors.tensor import Tensor
@@ -47,7 +46,6 @@ class Shared:
         policy: how forms are chosen.
         rules: for compound nodes.
         written: names of nodes that are computed already.
-        gathered_twice: rows that several of the tensors gather, which are in memory.
     """
 
     names: Names
@@ -55,7 +53,6 @@ class Shared:
     policy: Policy
     rules: Rules
     written: dict[Node, str] = field(default_factory=dict)
-    gathered_twice: frozenset[Rows] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,6 @@ class Assignment:
         tensors: names of the tensors that exist.
         axes: its own.
         in_tiles: whether this is a row that is computed together with others.
-        returned: its definition, where it is a result of the function, so that no loop reads it.
         wide: whether it is of 64-bit floats, or reads such.
         padded: the tensors that are read with zeros around them.
         sliced: the tensors that are read as slices without zeros around them.
@@ -81,7 +77,6 @@ class Assignment:
     tensors: Mapping[Tensor, str]
     axes: tuple[Axis, ...] = ()
     in_tiles: bool = False
-    returned: Expr | None = None
     wide: bool = False
     padded: Mapping[Tensor, Widths] = field(default_factory=dict)
     sliced: tuple[Tensor, ...] = ()

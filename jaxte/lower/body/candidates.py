@@ -31,14 +31,12 @@ class Candidate:
         write: makes its value; None for the general path, which is the caller's.
         caution: why it is taken only where the user names it or ``te.autotune`` measures it, whatever it is estimated to
             take: its results are not as exact as those of the others. Empty for a form that may be taken at any time.
-        varies: whether its gain differs between machines of one platform, so that it has to be estimated faster by a margin.
     """
 
     form: str
     work: Work
     write: Callable[[], Search] | None
     caution: str = ""
-    varies: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +83,7 @@ def chosen(policy: Policy, tensor: str, offers: Sequence[Candidate], key: str) -
         for c in offers
     ]
     cautious = frozenset(c.form for c in offers if c.caution)
-    varying = frozenset(c.form for c in offers if c.varies)
-    at = _index(policy, tensor, estimates, cautious, varying)
+    at = _index(policy, tensor, estimates, cautious)
     refused = [
         (c.form, f"{c.caution}: only by name, or as te.autotune measures it")
         for n, c in enumerate(offers)
@@ -104,7 +101,6 @@ def _index(
     tensor: str,
     estimates: Sequence[Estimate],
     cautious: frozenset[str],
-    varying: frozenset[str],
 ) -> int:
     wanted = policy.forms.get(tensor, policy.forms.get(ANY))
     for n, estimate in enumerate(estimates):
@@ -121,10 +117,7 @@ def _index(
     known = [n for n in allowed if estimates[n].measured is not None]
     if known:
         return min(known, key=lambda n: estimates[n].measured or 0.0)
-    margin = policy.facts.margin
-    return min(
-        allowed, key=lambda n: estimates[n].seconds * (margin if estimates[n].form in varying else 1.0)
-    )
+    return min(allowed, key=lambda n: estimates[n].seconds)
 
 
 def _may_be_taken(estimate: Estimate, cautious: frozenset[str]) -> bool:

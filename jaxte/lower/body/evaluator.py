@@ -59,11 +59,9 @@ class Body(Statements):
         self.tensors = own.tensors
         self.axes = own.axes
         self.in_tiles = own.in_tiles
-        self.returned = own.returned
         self.padded = own.padded
         self.sliced = own.sliced
         self.policy = shared.policy
-        self.gathered_twice = shared.gathered_twice
         self.report = Report()
         self._rules = shared.rules
         self._padded_names: dict[Tensor, str] = {}

@@ -30,8 +30,6 @@ class Rates:
         transcendental: evaluations of exp, log, tanh and their like.
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
-        gathered_row: elements of short rows read at positions that are data, and written as they are.
-        scattered_row: elements of short rows written at positions that are data, each once, over a copy of others.
         kernel: operations started.
         cache: bytes that an intermediate may have without being slower than what is in cache.
         spill: bytes a second of intermediates that are larger than the cache.
@@ -49,8 +47,6 @@ class Rates:
     transcendental: float
     gather: float
     scatter: float
-    gathered_row: float
-    scattered_row: float
     kernel: float
     cache: float
     spill: float
@@ -62,14 +58,10 @@ class Platform:
 
     Attributes:
         rates: units of work a second.
-        margin: how many times faster than all others a form has to be estimated whose gain is not the same on all machines
-            of the platform. Permuted rows that are written to their places were estimated at 2.1 times the speed of a gather, and took
-            0.4 to 1.4 times as long on three processors: they are for ``te.autotune`` to choose.
         drops_barriers: barriers are gone before loops are fused, so that what is to exist stands behind a call.
         copies_for_products: products of matrices and vectors are calls that read arrays, so that two of them share one
             (products of sums over rows and over columns).
         fuses_places: the places of maxima are fused into what reads them, and computed for each element (maxima by comparisons).
-        reduces_apart: a sum is a loop of its own, for which all that is gathered for it is written (halves).
         fuses_pads: a padded array is read in the loop that pads it (windows padded apart).
         convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
         combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
@@ -86,11 +78,9 @@ class Platform:
     """
 
     rates: Rates
-    margin: float = 3.0
     drops_barriers: bool = False
     copies_for_products: bool = False
     fuses_places: bool = False
-    reduces_apart: bool = False
     fuses_pads: bool = False
     convolves_alone: bool = False
     combines_singly: bool = False
@@ -120,8 +110,6 @@ CPU = Platform(
         transcendental=2e9,
         gather=3e8,
         scatter=4e8,
-        gathered_row=7e8,
-        scattered_row=1.5e9,
         kernel=3e5,
         cache=1.6e7,
         spill=3e9,
@@ -129,7 +117,6 @@ CPU = Platform(
     drops_barriers=True,
     copies_for_products=True,
     fuses_places=True,
-    reduces_apart=True,
     fuses_pads=True,
     convolves_alone=True,
     combines_singly=True,
@@ -149,8 +136,6 @@ GPU = Platform(
         transcendental=4e12,
         gather=2e11,
         scatter=5e10,
-        gathered_row=2e11,
-        scattered_row=5e10,
         kernel=3e5,
         cache=5e7,
         spill=4e12,
@@ -170,8 +155,6 @@ TPU = Platform(
         transcendental=1e12,
         gather=1e10,
         scatter=5e9,
-        gathered_row=1e10,
-        scattered_row=5e9,
         kernel=3e5,
         cache=1e8,
         spill=1e12,

@@ -29,8 +29,6 @@ class Work:
     transcendental: float = 0
     gather: float = 0
     scatter: float = 0
-    gathered_row: float = 0
-    scattered_row: float = 0
     kernel: float = 0
     temporaries: float = 0
 

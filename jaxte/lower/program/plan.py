@@ -23,7 +23,6 @@ from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
-from jaxte.lower.match.gathered_rows import gathered_twice
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.first_hits import without_winners
 from jaxte.lower.program.known_values import with_known_values
@@ -131,8 +130,7 @@ class _Lowering:
         statements: list[AnyStatement] = []
         choices: list[Choice] = []
         names, policy = self.shared.names, self.shared.policy
-        rows = gathered_twice(t.body for t in planned.order if isinstance(t, Compute))
-        shared = replace(self.shared, written={}, gathered_twice=rows)  # the bodies of one function
+        shared = replace(self.shared, written={})  # the bodies of one function
         tensors = [t for t in planned.order if isinstance(t, Tensor)]
         shifted = materialised(tensors, self.results) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
@@ -153,10 +151,7 @@ class _Lowering:
             if not isinstance(tensor, Compute):
                 raise _missing(self.name, tensor, self.params)
             target = names.new(tensor.name)
-            returned = tensor.body if tensor in self.results and not tile_of else None
-            own = Assignment(
-                tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of), returned=returned
-            )
+            own = Assignment(tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of))
             made = repeated.lowered(own, shared, tensor)
             choice = made.choice
             if tensor in planned.refused:

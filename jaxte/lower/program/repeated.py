@@ -64,11 +64,11 @@ class Repeated:
 
     def lowered(self, own: Assignment, shared: Shared, tensor: Compute) -> Lowered:
         """``tensor`` as statements: those of an equal one under other names, or by a body of its own."""
-        structure = None if own.in_tiles or shared.gathered_twice else structure_of(tensor)
+        structure = None if own.in_tiles else structure_of(tensor)
         if structure is None:
             return _by_itself(self.lower(own, shared, tensor), tensor, own)
         identifiers = (own.target, *(own.tensors[source] for source in tensor.inputs))
-        key = structure, own.returned is None, _pattern(identifiers), own.label == own.target
+        key = structure, _pattern(identifiers), own.label == own.target
         known = self._records.setdefault(key, [])
         for record in reversed(known):
             found = _Replay(record, shared, tensor, identifiers).lowered()

@@ -12,7 +12,6 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.cost.saving import AUTO
-from jaxte.lower.forms.data.permuted_rows import inverse_wanted
 from jaxte.lower.program.operations import sum_text
 from jaxte.lower.program.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
@@ -40,8 +39,6 @@ def saved_tensors(
     as long as computing it once more costs less than writing and reading it, or a budget asks for it.
 
     ``made`` are tensors of the forward pass beside those of the outputs: what the forward function of an override keeps.
-
-    The inverse of a permutation by which an adjoint takes rows is kept where rows are rather written to their places.
     """
     if not policy.save.is_default:
         return _as_asked(inputs, outputs, adjoints, policy, made)
@@ -62,8 +59,6 @@ def saved_tensors(
             saved.update(dict.fromkeys(sources))
             available.update(sources)
         available.add(tensor)
-    wanted = {inverse_wanted(adjoint, policy) for adjoint in adjoints}
-    saved.update((t, None) for t in inputs if t in wanted)
     add_sizes(saved, own, [*inputs, *outputs], outputs)
     return [t for t in forward if t in saved]
 

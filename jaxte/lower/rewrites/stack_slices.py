@@ -5,7 +5,7 @@ What is multiplied by the slices is put side by side; the matrix product is then
     sum over k of (x[i, k] * w[0, k, o] + s[i, k] * w[1, k, o])   =   sum over p, k of [x, s][i, p, k] * w[p, k, o]
 
 The result is written once, and a product over few terms becomes one over several times as many. What is put side by side is a
-copy, so it must not be larger than the result.
+copy, so all of it must not be larger than the result.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _term(part: Expr, tensor: Tensor, dim: int) -> _Term | None:
 
 
 def _fit(terms: Sequence[_Term], node: Reduce) -> bool:
-    """Whether the slices are all those of the tensor, of the same kind, and the copies not larger than the result."""
+    """Whether the slices are all those of the tensor, of the same kind, and all copies together not larger than the result."""
     first = terms[0]
     rest = [i for n, i in enumerate(first.read.indices) if n != first.dim]
     over = free_axes(first.other).keys()
@@ -95,7 +95,7 @@ def _fit(terms: Sequence[_Term], node: Reduce) -> bool:
         and bool(weights - over)
         and bool(over - weights)
         and all(a in over and a in weights for a in node.axes)
-        and points(over) <= points(kept)
+        and len(terms) * points(over) <= points(kept)
     )
 
 

@@ -20,7 +20,6 @@ from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv import fourier_candidates as fourier
 from jaxte.lower.forms.conv import toeplitz_candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
-from jaxte.lower.forms.data import pairwise_feature_sums as halves
 from jaxte.lower.forms.data import scatter_candidates as scatter
 from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
 from jaxte.lower.forms.data.recognise import recognise_scatter
@@ -79,10 +78,6 @@ def _is_apart(body: Body, wanted: Wanted) -> bool:
     return 1 < points(wanted.node.axes)
 
 
-def _is_gathered(body: Body, wanted: Wanted) -> bool:
-    return body.policy.facts.reduces_apart and not wanted.mixes and _is_apart(body, wanted)
-
-
 def _slides(body: Body, wanted: Wanted) -> bool:
     """Digits of one number are a view, and what is left of a product of them is one of matrices."""
     return wanted.mixes and not (wanted.is_product and wanted.is_of_digits)
@@ -128,13 +123,6 @@ FAMILIES = (
         (short.WRITTEN_OUT,),
     ),
     Family(
-        "halves",
-        _is_gathered,
-        lambda w: halves.gathered_pairs(w.axes, w.node),
-        halves.halves_candidates,
-        (halves.HALVES,),
-    ),
-    Family(
         "convolution",
         _is_convolved,
         lambda w: match_convolution(w.axes, w.node, w.guards),
@@ -158,7 +146,7 @@ FAMILIES = (
         window.window_candidates,
         (
             *(windows.SLICES, windows.SEPARABLE, windows.PADDED_APART, windows.DOUBLING),
-            *(window.RUNNING, windows.REDUCE_WINDOW),
+            windows.REDUCE_WINDOW,
         ),
         unless="convolution",
     ),

@@ -10,7 +10,7 @@ from jaxte.lang.expr import Axis, Expr, Read, Scalar, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, LESS, SELECT
 from jaxte.lang.text import text
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
 from jaxte.lower.arrays.elementwise import Cast
 from jaxte.lower.arrays.leaves import Name, Typed, number, size
@@ -20,7 +20,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
-from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, inverse_of, scatter_code
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import linear
@@ -82,11 +81,6 @@ def _indexed(
     if form == ONE_HOT:
         inside = modes[0] != FILL
         value = one_hot_value(body, node, position, chosen[0], kept, inside)
-    elif form == BY_INVERSE:
-        inverse = inverse_of(substitute(node, dict(scope.table)))
-        assert inverse is not None
-        body.report.because(f"`{text(node)}` is written to its place by {inverse.name}, each row once")
-        value = Value(scatter_code(base, body.tensor(inverse)), found, (node.dtype, False))
     else:
         masked = modes == [FILL] and _masks_itself(limits, arrays)
         value = Value(

@@ -18,8 +18,8 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW, FEW_POSITIONS
-from jaxte.lower.match.product import Factor, product_of
+from jaxte.lower.limits import FEW
+from jaxte.lower.match.product import Factor, is_zero, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
@@ -33,16 +33,15 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import dims_of, known
 
-# how many times as short a dimension of the result is that is written out in place of a reduced one
-_SHORTER = 4
-
 
 def sum_value(
     body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
 ) -> Task:
     """The sum of ``expr`` over the dimensions ``reduced``, the last ones of ``scope``."""
-    terms = signed_terms(expr, mixed=True)
-    if len(terms) == 1 or not any(_is_contraction(term, scope) for term, _ in terms):
+    terms = [
+        (term, sign) for term, sign in signed_terms(expr, mixed=True) if not is_zero(term)
+    ]  # as Python's sum has
+    if len(terms) < 2 or not any(_is_contraction(term, scope) for term, _ in terms):
         return (yield from _product(body, expr, conditions, scope, reduced, zero))
     total: Value | None = None
     for term, sign in terms:
@@ -213,11 +212,6 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     exprs = [f.expr for f in job.factors]
     dim = overlapping(exprs, job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
-    if job.reduced and (dim is None or (known(dim.hi) or 0) > FEW_POSITIONS):
-        outer = [d for d in scope.order if not among(d, job.reduced)]
-        small = overlapping(exprs, outer, scope, job.budget)
-        if small is not None and (dim is None or (known(small.hi) or 0) * _SHORTER <= (known(dim.hi) or 0)):
-            return (yield from _stacked(body, job, scope, small))
     if dim is None:
         return (yield from contraction(body, job, scope))
     body.report.note("shift-and-add")
@@ -259,15 +253,3 @@ def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
 
 def _is_position(index: Expr) -> bool:
     return bool(reads_of(index)) or isinstance(index, (Axis, Const))
-
-
-def _stacked(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
-    """One sum for each position of a short output dimension, stacked."""
-    count = known(dim.hi) or 0
-    smaller = replace(job, budget=job.budget // count)
-    values: list[Value] = []
-    for at in scope.at_each(dim):
-        value = yield from _conditions(body, smaller, at)
-        values.append(body.cast(value, job.dtype) if value.literal else value)
-    body.report.note("stacked sums")
-    return body.stack(values, dim, scope)

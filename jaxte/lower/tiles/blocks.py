@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import Members, among, identical
+from jaxte.lang.identity import Members, among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -249,7 +249,7 @@ class Blocks:
             step = form.coefficient(self.origin)
             rest = form - linear(self.origin + place.at) * step
             if self.origin in free_axes(from_linear(rest)):
-                return self._prepared(read, place, moving, table)
+                raise NoBlock(f"{text(read)} is no multiple of {place.axis.name}")
             ends = reach(rest)
             if ends is None:
                 raise NoBlock(f"the part of {read.tensor.name} that {text(read)} reads is not known")
@@ -308,28 +308,6 @@ class Blocks:
             self.slices[key] = Slice(part, source, windows)
         return self.slices[key].part
 
-    def _prepared(self, read: Read, place: Place, moving: list[int], table: dict[Expr, Expr]) -> Expr:
-        """A read at positions that the axis decides, but not as a multiple of it: all of them are laid out before."""
-        shift = normal(place.meaning - self.origin - place.at)
-        alone = all(identical(list(free_axes(read.indices[n])), [place.axis]) for n in moving)
-        if not alone or not isinstance(shift, Const):
-            raise NoBlock(f"{text(read)} mixes {place.axis.name} with other axes")
-        key = (read.tensor, *((n, substitute(read.indices[n], {place.axis: _MARK + shift})) for n in moving))
-        if key not in self._arrays:
-            own = Axis(place.axis.name, 0, self.extent)
-            shape = enumerate(read.tensor.shape)
-            rest = [Axis(f"{read.tensor.name}{n}", 0, e) for n, e in shape if n not in moving]
-            left = iter(rest)
-            at = [
-                substitute(index, {place.axis: own + shift}) if n in moving else next(left)
-                for n, index in enumerate(read.indices)
-            ]
-            self._arrays[key] = Array((own, *rest), Read(read.tensor, at))
-        array = self._arrays[key]
-        part = self._slice(array, place.axis.name, (Window(0, 1, 0, self.size),))
-        others = [substitute(index, table) for n, index in enumerate(read.indices) if n not in moving]
-        return Read(part, [place.at, *others])
-
 
 def _ordered(items: Sequence[_Item], order: Sequence[int]) -> list[_Item]:
     return [items[n] for n in order]
@@ -341,6 +319,3 @@ def _key(form: Linear) -> tuple[object, int]:
 
 def _same(index: Expr, other: Expr) -> bool:
     return is_index(index) and normal(index - other) is ZERO
-
-
-_MARK = Axis("position", 0, 1)  # stands for the axis in keys

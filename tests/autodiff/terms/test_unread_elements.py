@@ -57,16 +57,18 @@ CASES: list[Callable[..., te.Tensor]] = [
 ]  # fmt: skip
 
 
+def built(build: Callable[..., te.Tensor]) -> tuple[te.Tensor, ...]:
+    """The inputs x, z and m, what is made of them, and its head."""
+    x, z = te.placeholder((9,), name="x"), te.placeholder((9,), name="z")
+    m = te.placeholder((3,), "int32", "m")
+    y = build(x, z, m)
+    return x, z, m, y, te.placeholder(y.shape, name="H")
+
+
 @pytest.mark.parametrize("build", CASES)
 def test_nothing_but_zero_where_nothing_reads(build: Callable[..., te.Tensor]) -> None:
     """The divisors end in zeros, which are read where the elements in question are not."""
-    x, z, m = (
-        te.placeholder((9,), name="x"),
-        te.placeholder((9,), name="z"),
-        te.placeholder((3,), "int32", "m"),
-    )
-    y = build(x, z, m)
-    head = te.placeholder(y.shape, name="H")
+    x, z, _, y, head = built(build)
     feeds = {
         x: np.arange(1, 10, dtype="float32"),
         z: np.float32([1, 1, 1, 1, 1, 1, 0, 0, 0]),
@@ -87,13 +89,7 @@ def test_nothing_but_zero_where_nothing_reads(build: Callable[..., te.Tensor]) -
 
 @pytest.mark.parametrize("build", [chosen_quotient, where_quotient])
 def test_a_divisor_of_zero_where_data_leaves_no_point(build: Callable[..., te.Tensor]) -> None:
-    x, z, m = (
-        te.placeholder((9,), name="x"),
-        te.placeholder((9,), name="z"),
-        te.placeholder((3,), "int32", "m"),
-    )
-    y = build(x, z, m)
-    head = te.placeholder(y.shape, name="H")
+    x, z, m, y, head = built(build)
     feeds = {
         x: np.arange(1, 10, dtype="float32"),
         z: np.float32([1, 1, 1, 1, 1, 1, 2, 0, 4]),

@@ -11,46 +11,14 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from banded import laplacian, rosenbrock, tridiagonal
 
 matplotlib.use("agg")
 RNG = np.random.default_rng(0)
 
 
-def residual(x: te.Tensor) -> te.Tensor:
-    """Of a tridiagonal system."""
-    n = x.shape[0]
-
-    def body(i):
-        before = te.select(i >= 1, x[i - 1], 0.0)
-        after = te.select(i < n - 1, x[i + 1], 0.0)
-        return (3 - 2 * x[i]) * x[i] - before - 2 * after + 1
-
-    return te.compute((n,), body, "residual")
-
-
-def laplacian(u: te.Tensor) -> te.Tensor:
-    """The 5-point Laplacian with zeros around, less an exponential."""
-    n, m = u.shape
-
-    def at(i, j, inside):
-        return te.select(inside, u[i, j], 0.0)
-
-    def body(i, j):
-        sides = (
-            at(i - 1, j, i >= 1) + at(i + 1, j, i < n - 1) + at(i, j - 1, j >= 1) + at(i, j + 1, j < m - 1)
-        )
-        return sides - 4 * u[i, j] + te.exp(u[i, j])
-
-    return te.compute((n, m), body, "F")
-
-
-def rosenbrock(x: te.Tensor) -> te.Tensor:
-    k = te.reduce_axis((0, x.shape[0] - 1), "k")
-    return te.compute((), lambda: te.sum(100 * (x[k + 1] - x[k] ** 2) ** 2 + (1 - x[k]) ** 2, axis=k), "f")
-
-
 def two_steps(x: te.Tensor) -> te.Tensor:
-    y = residual(x)
+    y = tridiagonal(x)
     k = te.reduce_axis((0, 3), "k")
     n = x.shape[0]
     return te.compute((n - 4,), lambda i: te.sum(y[i + 2 * k], axis=k) * y[i] + te.sin(x[i + 1]), "z")
@@ -88,7 +56,7 @@ def beam(x: te.Tensor) -> te.Tensor:
 
 
 FUNCTIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
-    "residual": (residual, (9,)),
+    "tridiagonal": (tridiagonal, (9,)),
     "laplacian": (laplacian, (4, 5)),
     "two steps": (two_steps, (9,)),
     "pooled": (pooled, (7,)),
@@ -119,7 +87,7 @@ def test_values_are_those_of_the_dense_jacobian(name: str) -> None:
 
 def test_the_pattern_is_exact() -> None:
     x = te.placeholder((6,), name="X")
-    j = te.jacobian(residual(x), x, sparse=True)
+    j = te.jacobian(tridiagonal(x), x, sparse=True)
     expected = [(i, k) for i in range(6) for k in range(6) if abs(i - k) <= 1]
     assert [tuple(p) for p in j.indices] == expected and j.nnz == 16
     u = te.placeholder((3, 4), name="U")
@@ -137,10 +105,10 @@ def test_the_pattern_is_exact() -> None:
 
 def test_diagonals_of_a_banded_jacobian() -> None:
     x = te.placeholder((6,), name="X")
-    diagonals = te.jacobian(residual(x), x, sparse=True).diagonals
+    diagonals = te.jacobian(tridiagonal(x), x, sparse=True).diagonals
     v = RNG.standard_normal(6).astype("f")
     assert [offset for offset, _ in diagonals] == [-1, 0, 1]
-    dense = np.asarray(jax.jacrev(te.function(residual))(v))
+    dense = np.asarray(jax.jacrev(te.function(tridiagonal))(v))
     for offset, tensor in diagonals:
         order = te.interpret(tensor, {x: v} if x in tensor.inputs else {})
         own = np.array([dense[i, i + offset] if 0 <= i + offset < 6 else 0 for i in range(6)])
@@ -204,7 +172,7 @@ def test_trees_of_inputs() -> None:
 
 
 def test_memory_is_linear_in_the_elements() -> None:
-    fn = te.function(residual)
+    fn = te.function(tridiagonal)
     x = jnp.ones(10_000)
     memory = jax.jit(lambda x: fn.sparse_jacobian(x).data).lower(x).compile().memory_analysis()
     assert memory.temp_size_in_bytes < 40 * 30_000
@@ -215,7 +183,7 @@ def test_pictures_of_patterns() -> None:
     matrix = te.jacobian(laplacian(u), u, sparse=True)
     ax = te.draw.spy(matrix)
     assert ax.get_title() == "12 x 12, 46 elements"
-    fn = te.function(residual)
+    fn = te.function(tridiagonal)
     assert te.draw.spy(fn.sparse_jacobian(np.ones(5, "f"))).get_title() == "5 x 5, 13 elements"
     with pytest.raises(te.ArgumentError, match=r"te.draw.spy of"):
         te.draw.spy(3)
@@ -237,6 +205,6 @@ def test_what_has_no_structure_says_so() -> None:
     with pytest.raises(te.ShapeError, match=r"needs known sizes"):
         te.jacobian(te.compute((n,), lambda a: s[a] * 2, "Y"), s, sparse=True)
     with pytest.raises(te.ShapeError, match=r"sparse Hessian is of a scalar"):
-        te.hessian(residual(x), x, sparse=True)
-    with pytest.raises(te.ArgumentError, match=r"argument 1 of residual"):
-        te.function(residual).sparse_jacobian(np.ones(4, "f"), argnums=1)
+        te.hessian(tridiagonal(x), x, sparse=True)
+    with pytest.raises(te.ArgumentError, match=r"argument 1 of tridiagonal"):
+        te.function(tridiagonal).sparse_jacobian(np.ones(4, "f"), argnums=1)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import jaxte as te
 from jaxte.lang.errors import LoweringError
-from jaxte.lower.body.candidates import Candidate, chosen
-from jaxte.lower.cost.platforms import CPU, PLATFORMS, Platform, platform_of
-from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.platforms import PLATFORMS, Platform, platform_of
 
 ROOT = Path(te.__file__).parent
 
@@ -54,21 +51,3 @@ def test_unknown_platforms_are_named() -> None:
     assert platform_of("cuda") is PLATFORMS["gpu"]
     with pytest.raises(LoweringError, match="platform 'abacus' is unknown; give one of cpu, gpu, tpu"):
         platform_of("abacus")
-
-
-def test_gains_that_vary_need_a_margin() -> None:
-    """Twice as fast is not enough; four times is."""
-    policy = Policy()
-    margin = CPU.margin
-
-    def taken(times: float) -> str:
-        steady = Candidate("steady", Work(stream=times * 1e6), None)
-        return chosen(
-            policy, "y", [steady, Candidate("varying", Work(stream=1e6), None, varies=True)], ""
-        ).candidate.form
-
-    assert taken(0.9 * margin) == "steady"
-    assert taken(1.1 * margin) == "varying"
-    measured = replace(policy, measured={"": {"steady": 2.0, "varying": 1.9}})
-    steady, varying = Candidate("steady", Work(), None), Candidate("varying", Work(), None, varies=True)
-    assert chosen(measured, "y", [steady, varying], "").candidate.form == "varying"

@@ -3,8 +3,7 @@
 ``X[I[i], j]`` is a gather. It is also the product of the one-hot matrix of the positions with X, which is fastest where
 matrix products are cheap, gathers are not, and X has few rows. In that product every element of X is met by every position, with
 a factor 0 if it is not the one that is read: where X holds an infinity or a NaN, ``0 * inf`` is NaN everywhere. Such products are taken
-by their cost only where X is stated to be finite (``te.facts.finite``). Where I is a permutation whose inverse is known, the rows
-of X may also be written to their places (``permuted_rows.py``).
+by their cost only where X is stated to be finite (``te.facts.finite``).
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.data.permuted_rows import BY_INVERSE, gathered, inverse_of, scattered
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.facts import Finite, find
@@ -42,7 +40,7 @@ def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> s
     """How to read ``node``, whose only array of positions is ``index``, in the place ``place`` of its indices."""
     current = substitute(node, dict(scope.table))
     assert isinstance(current, Read)
-    offers = list(_candidates(body, node, current, index, place))
+    offers = list(_candidates(node, index, place))
     if len(offers) < 2:
         return GATHER
     axes = [d for d in scope.order if d in free_axes(current)]
@@ -52,15 +50,11 @@ def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> s
     return chosen.form
 
 
-def _candidates(body: Body, node: Read, current: Read, index: Value, place: int) -> Iterator[Candidate]:
+def _candidates(node: Read, index: Value, place: int) -> Iterator[Candidate]:
     rows = prod(extent_of(d.extent) for d in index.dims)
     extents = [extent_of(as_expr(e)) for e in node.tensor.shape]
     values = rows * prod(extents[:place] + extents[place + 1 :])
-    if node is body.returned and inverse_of(current) in body.tensors:
-        yield Candidate(GATHER, gathered(current), None)
-        yield Candidate(BY_INVERSE, scattered(current), None, varies=True)
-    else:
-        yield Candidate(GATHER, Work(gather=values, kernel=1), None)
+    yield Candidate(GATHER, Work(gather=values, kernel=1), None)
     ones = rows * extents[place]
     if not is_float(node.dtype) or ones > _MOST_ONES:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
 
 from jaxte.lang import dtypes
@@ -13,15 +12,11 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
-from jaxte.lower.body.write_form import operands_of, way
+from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.scan.candidates import scan_candidates
-from jaxte.lower.forms.scan.recognise import ScanSpec
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
-from jaxte.lower.forms.window.running_sums import cumulative_sums, differences, flattened
 from jaxte.lower.forms.window.unrolled import unrolled
 from jaxte.lower.forms.window.write import (
     DOUBLING,
@@ -31,15 +26,11 @@ from jaxte.lower.forms.window.write import (
     SLICES,
     WINDOW_FUNCTIONS,
     is_padded_apart,
-    window_result,
     window_source,
 )
 from jaxte.lower.limits import FEW_TAPS, LARGE_RESULT, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
-
-RUNNING = "cumulative sums"
-CAUTION = "differences of cumulative sums round more, and an inf or nan is nan in every later window"
 
 
 def window_candidates(body: Body, spec: WindowSpec | UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -70,33 +61,9 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
             yield own(PADDED_APART, made + separable_work(spec, node, True))
     if max(sizes) > FEW_TAPS:
         yield own(DOUBLING, made + doubling_work(spec, node))
-    yield from _running(body, spec, wanted, made)
     if spec.reducer.name in WINDOW_FUNCTIONS:
         work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
         yield own(REDUCE_WINDOW, made + work)
-
-
-def _running(body: Body, spec: WindowSpec, wanted: Wanted, made: Work) -> Iterator[Candidate]:
-    """Differences of cumulative sums, these in the way that takes least."""
-    node = wanted.node
-    sums = cumulative_sums(spec)
-    if isinstance(sums, Refusal) or max(d.size for d in spec.dims) <= FEW_TAPS:
-        return
-
-    def write(sums: ScanSpec = sums) -> Search:
-        ways = scan_candidates(body, sums, replace(wanted, axes=sums.arrays[0].axes))
-        way = min(ways, key=lambda c: c.work.seconds(body.policy.rates))
-        assert way.write is not None
-        body.report.note(RUNNING)
-        value = yield from way.write()
-        assert value is not None
-        scale = [] if spec.scale is None else (yield from operands_of(body, [spec.scale], wanted.scope))
-        table = body.step(flattened(spec, value.code))
-        result = body.step(window_result(spec, differences(spec, table), [table, *scale]))
-        return Value(result, wanted.axes, (node.dtype, False))
-
-    caution = "" if node.dtype.startswith(("int", "uint")) else CAUTION
-    yield Candidate(RUNNING, made + running_work(spec, node), write, caution)
 
 
 def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -141,13 +108,6 @@ def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
             total += _made(spec, (d,), before, node)
         total += Work(tap=float(after) * d.size, kernel=1)
     return total
-
-
-def running_work(spec: WindowSpec, node: Reduce) -> Work:
-    """The array scanned along each dimension, and a corner of every window for each subset of the dimensions."""
-    counts = _points(spec)
-    scanned = Work(scan=float(counts[0]), kernel=2) * len(spec.dims)
-    return _copied(counts[0], node) + scanned + Work(tap=float(counts[-1]) * 2 ** len(spec.dims), kernel=1)
 
 
 def doubling_work(spec: WindowSpec, node: Reduce) -> Work:

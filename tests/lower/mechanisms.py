@@ -1,0 +1,228 @@
+"""Rules that look special, each with three functions that it was not made for, and how it is switched off.
+
+The functions are of other fields, ranks and shapes than the one for which a rule was written. ``test_each_mechanism.py`` counts what the
+rule gains in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from jaxte.bridge.compiled import compiled
+from jaxte.lower.body import evaluator
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.rules import form_table
+from jaxte.lower.tiles import carried_sums, planner
+from jaxte.lower.tiles.blocks import NoBlock
+from jaxte.lower.views import one_axis
+from jaxte.planning import graph
+from jaxte.tensors.tensor import Tensor
+from tests.lower import mechanism_functions as of
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """An argument of positions below a number."""
+
+    shape: Shape
+    below: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A function with its arguments.
+
+    Attributes:
+        gain: how many times as much is counted without the rule, at least.
+        forms: as te.function takes them.
+    """
+
+    function: Callable[..., Tensor]
+    arguments: tuple[Shape | Positions, ...]
+    gain: float
+    forms: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A rule.
+
+    Attributes:
+        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, or an operation of StableHLO.
+        without: does without it.
+    """
+
+    name: str
+    counts: str
+    without: Callable[[pytest.MonkeyPatch], None]
+    samples: tuple[Sample, ...]
+
+
+def _replaced(module: Any, name: str, by: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda patch: patch.setattr(module, name, by)
+
+
+def as_named(_: pytest.MonkeyPatch) -> None:
+    """What ``without=`` switches off by name."""
+
+
+def _no_block(*_: object) -> Any:
+    raise NoBlock("without")
+
+
+def _bands(wanted: Callable[[BandSpec], bool]) -> Callable[[pytest.MonkeyPatch], None]:
+    """Refuses bands but those that are ``wanted``."""
+    recognise = form_table.recognise_band
+
+    def found(*args: Any) -> BandSpec | Refusal:
+        spec = recognise(*args)
+        return spec if isinstance(spec, Refusal) or wanted(spec) else Refusal("without")
+
+    return _replaced(form_table, "recognise_band", found)
+
+
+def _window(heads: int, rows: int, window: int, features: int) -> tuple[Shape, Shape, Shape]:
+    columns = rows + window - 1
+    return (heads, rows, features), (heads, columns, features), (heads, columns, features)
+
+
+TILES = {"*": "tiles"}
+MECHANISMS = (
+    Mechanism(
+        "residues apart",
+        "flops",
+        as_named,
+        (
+            Sample(of.haar, ((3, 32, 48),), 3),
+            Sample(of.gated_pairs, ((20, 64),), 1.5),
+            Sample(of.triples, ((270,),), 1.9),
+        ),
+    ),
+    Mechanism(
+        "gathers laid out",
+        "transpose",
+        _replaced(compiled, "gathers_laid_out", tuple),
+        (
+            Sample(of.warped, ((2, 8, 1, 20), (2, 15), (8, 12)), 2),
+            Sample(of.looked_up, ((2, 16, 50), Positions((2, 40), 50), (12, 16)), 2),
+            Sample(of.picked, ((2, 8, 9, 11), Positions((2, 20), 9), Positions((2, 20), 11), (8, 5)), 2),
+        ),
+    ),
+    Mechanism(
+        "stacked terms",
+        "temporaries",
+        as_named,
+        (
+            Sample(of.polynomial, ((4, 100, 8), (4, 8, 64)), 3),
+            Sample(of.three_inputs, ((200, 16), (200, 16), (200, 16), (3, 16, 64)), 1.5),
+            Sample(of.of_differences, ((300, 20), (3, 20, 96)), 1.5),
+        ),
+    ),
+    Mechanism(
+        "rows gathered once",
+        "gather",
+        _replaced(graph, "with_rows", lambda body: body),
+        (
+            Sample(of.areas, ((50, 3), Positions((80, 3), 50)), 1.3),
+            Sample(of.springs, ((50, 3), Positions((80, 2), 50)), 1.3),
+            Sample(of.planes, ((50, 3), Positions((80,), 50), (80, 3)), 1.3),
+        ),
+    ),
+    Mechanism(
+        "rotations",
+        "temporaries",
+        _replaced(evaluator, "rotation_of", lambda indices: None),
+        (
+            Sample(of.cyclic_windows, ((2, 20, 20, 3),), 1.3),
+            Sample(of.blocks_of_a_torus, ((18, 18, 12),), 1.3),
+            Sample(of.mirrored_windows, ((28, 28),), 1.3),
+        ),
+    ),
+    Mechanism(
+        "frames",
+        "flops",
+        _replaced(graph, "with_frames", lambda node, axes: node),
+        (
+            Sample(of.filter_bank, ((2, 3, 512), (64, 192)), 1.5),
+            Sample(of.seasons, ((24 * 19 + 168, 5), (168, 64)), 1.5),
+            Sample(of.cosines, ((1024, 6), (48, 128)), 1.5),
+        ),
+    ),
+    Mechanism(
+        "products multiplied out",
+        "bytes",
+        _replaced(graph, "distributed", lambda node, axes: [node]),
+        (
+            Sample(of.relative_values, ((3, 40, 40), (3, 40, 16), (79, 16)), 4),
+            Sample(of.additive, ((50, 12), (40, 12), (12,)), 8),
+            Sample(of.rows_and_columns, ((8, 8, 16), (15, 16), (15, 16)), 2.5),
+        ),
+    ),
+    Mechanism(
+        "sums over copies",
+        "flops",
+        _replaced(graph, "with_copies", lambda *args: None),
+        (
+            Sample(of.derivative, ((24, 20), (7,), (7,)), 2),
+            Sample(of.smoothed_volume, ((8, 8, 8), (3,)), 2),
+            Sample(of.smoothed_frames, ((2, 24, 30), (9,)), 2),
+        ),
+    ),
+    Mechanism(
+        "bands as blocks of matrices",
+        "bytes",
+        _replaced(planner, "with_matrices", lambda tile, results: tile),
+        (
+            Sample(of.gates, _window(2, 9, 24, 3), 1.5, TILES),
+            Sample(of.recent, _window(2, 9, 24, 3), 1.5, TILES),
+            Sample(of.every_other, _window(2, 9, 24, 3), 1.5, TILES),
+        ),
+    ),
+    Mechanism(
+        "slabs of carried sums",
+        "bytes",
+        _replaced(carried_sums, "_over_slab", _no_block),
+        (
+            Sample(of.gates, _window(1, 64, 32, 4), 1.25, TILES),
+            Sample(of.local_kernel, ((64,), (95,), (95,)), 1.5, TILES),
+            Sample(of.robust_distances, ((60, 2), (83, 2)), 1.5, TILES),
+        ),
+    ),
+    Mechanism(
+        "bands with a step",
+        "bytes",
+        _bands(lambda spec: all(abs(band.step) == 1 for band in spec.bands)),
+        (
+            Sample(of.dilated_scores, ((2, 128, 16), (2, 128 + 2 * 47, 16)), 3),
+            Sample(of.dilated_sums, ((128, 48), (128 + 3 * 47, 16)), 3),
+            Sample(of.stepped_scores, ((100, 32), (3 * 99 + 2 * 47 + 1, 32)), 3),
+        ),
+    ),
+    Mechanism(
+        "bands along several axes",
+        "temporaries",
+        _bands(lambda spec: len(spec.bands) == 1),
+        (
+            Sample(of.neighbours, ((16, 16, 16), (20, 22, 16)), 1.8),
+            Sample(of.strided_neighbours, ((20, 24, 16), (44, 32, 16)), 1.8),
+            Sample(of.around_in_time, ((2, 16, 20, 16), (2, 20, 28, 16)), 1.8),
+        ),
+    ),
+    Mechanism(
+        "strided slices held at an end",
+        "gather",
+        _replaced(one_axis, "_of_continued", lambda *args: Refusal("without")),
+        (
+            Sample(of.halved, ((30, 5),), 1),
+            Sample(of.thirds, ((30,),), 1),
+            Sample(of.backwards, ((2, 33),), 1),
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""Each rule that looks special, in three functions that it was not made for: what XLA counts with it and without it, and equal results."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from tests.agreement import QUICK
+from tests.lower.mechanisms import MECHANISMS, Mechanism, Positions, Sample, as_named
+
+CASES = [
+    pytest.param(mechanism, sample, id=f"{mechanism.name}: {sample.function.__name__}")
+    for mechanism in MECHANISMS
+    for sample in mechanism.samples
+]
+
+
+def arguments(sample: Sample) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [
+        rng.integers(0, a.below, a.shape).astype("int32")
+        if isinstance(a, Positions)
+        else rng.standard_normal(a).astype("float32")
+        for a in sample.arguments
+    ]
+
+
+def counted(sample: Sample, counts: str, without: str) -> tuple[float, list[np.ndarray]]:
+    """What is counted for the function with its gradients, and what it returns."""
+    arrays = arguments(sample)
+    fn = te.function(sample.function, forms=sample.forms or {}, without=without or ())
+    floats = [n for n, array in enumerate(arrays) if array.dtype.kind == "f"]
+
+    def of_floats(*given: Any) -> Any:
+        filled = dict(enumerate(arrays)) | dict(zip(floats, given, strict=True))
+        return fn(*filled.values())
+
+    def both(*given: Any) -> Any:
+        found, pull = jax.vjp(of_floats, *given)
+        return found, *pull(found)
+
+    lowered = jax.jit(both).lower(*(arrays[n] for n in floats))
+    compiled = lowered.compile(compiler_options=QUICK)
+    results = [np.asarray(r) for r in compiled(*(arrays[n] for n in floats))]
+    if counts == "temporaries":
+        return float(compiled.memory_analysis().temp_size_in_bytes), results
+    if counts in ("flops", "bytes"):
+        return float(compiled.cost_analysis()[{"flops": "flops", "bytes": "bytes accessed"}[counts]]), results
+    return float(len(re.findall(rf"stablehlo\.{counts}\b", lowered.as_text()))), results
+
+
+@pytest.mark.parametrize(("mechanism", "sample"), CASES)
+def test_it_serves_functions_that_it_was_not_made_for(
+    mechanism: Mechanism, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, results = counted(sample, mechanism.counts, "")
+    mechanism.without(monkeypatch)
+    other, expected = counted(
+        sample, mechanism.counts, mechanism.name if mechanism.without is as_named else ""
+    )
+    assert other >= sample.gain * max(own, 1)
+    for found, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3 * (1 + np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+def test_three_functions(mechanism: Mechanism) -> None:
+    assert len({sample.function for sample in mechanism.samples}) >= 3
