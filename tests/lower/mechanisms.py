@@ -137,12 +137,12 @@ MECHANISMS = (
     ),
     Mechanism(
         "rotations",
-        "temporaries",
+        "gather",
         _replaced(evaluator, "rotation_of", lambda indices: None),
         (
-            Sample(of.cyclic_windows, ((2, 20, 20, 3),), 1.3),
-            Sample(of.blocks_of_a_torus, ((18, 18, 12),), 1.3),
-            Sample(of.mirrored_windows, ((28, 28),), 1.3),
+            Sample(of.cyclic_windows, ((2, 20, 20, 3),), 2),
+            Sample(of.blocks_of_a_torus, ((18, 18, 12),), 2),
+            Sample(of.mirrored_windows, ((28, 28),), 2),
         ),
     ),
     Mechanism(
