@@ -23,7 +23,7 @@ from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rewrites.unroll import is_short
-from jaxte.lower.rules.einsum_letters import letters_of
+from jaxte.lower.rules.einsum_letters import letters_of, small_first
 from jaxte.lower.rules.flatten_dot import with_flat_vector
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
@@ -284,7 +284,7 @@ def reduced_call(
 
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
-    values = with_flat_vector(body, values, out)
+    values = small_first(with_flat_vector(body, values, out), out)
     letters = letters_of(values, out)
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)

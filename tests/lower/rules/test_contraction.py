@@ -12,7 +12,7 @@ from jaxte.lang.expr import TRUE, Reduce, call
 from jaxte.lang.operators import SELECT
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
-from tests.lowered import arrays_for, check, check_view, one, program_of, run
+from tests.lowered import arrays_for, check, check_view, one, program_of, run, text_of
 
 A = te.placeholder((4, 6), name="A")
 W = te.placeholder((5, 6), name="W")
@@ -258,3 +258,14 @@ def test_identities_that_are_plain_numbers(start, rng: np.random.Generator) -> N
     expected = np.log(np.exp(value).sum(1))
     np.testing.assert_allclose(te.evaluate(y, {x: value}), expected, rtol=1e-5)
     np.testing.assert_allclose(te.interpret(y, {x: value}), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("summed", [3, 16])
+def test_the_smaller_operand_comes_first_where_the_result_is_transposed(summed: int) -> None:
+    """The copy that brings the product into order moves rows of the larger operand then. Short sums keep the order that they are written in."""
+    D, B = te.placeholder((4, summed, 6), name="D"), te.placeholder((summed, 5), name="B")
+    i = k(summed, "i")
+    between = te.compute((4, 5, 6), lambda r, a, p: te.sum(D[r, i, p] * B[i, a], axis=i), "Y")
+    behind = te.compute((4, 6, 5), lambda r, p, a: te.sum(D[r, i, p] * B[i, a], axis=i), "Y")
+    assert (" B, D)" in text_of(between)) == (summed == 16)
+    assert " D, B)" in text_of(behind)
