@@ -119,9 +119,12 @@ def power(rng: Rng) -> Case:
 
 
 def binary(rng: Rng) -> Case:
-    name = chosen(rng, ["add", "sub", "mul", "div", "max", "min", "pow", "atan2"])
+    name = chosen(rng, ["add", "sub", "mul", "div", "max", "min", "pow", "atan2", "rem"])
     kind = "positive" if name in ("pow", "div", "atan2") else chosen(rng, ["any", "ties"])
     dtype, own = chosen(rng, FLOATS), shape(rng)
+    if name == "rem":
+        x, y = array(rng, own, dtype), array(rng, own, dtype, "positive")
+        return Case(f"{name} {dtype}", lax.rem, (x, np.where(rng.integers(0, 2, own), y, -y).astype(y.dtype)))
     return Case(f"{name} {dtype}", getattr(lax, name), tuple(array(rng, own, dtype, kind) for _ in range(2)))
 
 
@@ -289,6 +292,9 @@ def at_positions(rng: Rng) -> Case:
         (f"at set {starts[0]}", lambda x: x.at[starts[0] % n].set(2.0), (x,)),
         (f"at add {index[:2]}", lambda x: x.at[: n // 2 + 1].add(0.5), (x,)),
         (f"at multiply {n}", lambda x: x.at[::2].multiply(3.0), (x,)),
+        (f"at subtract {n}", lambda x: x.at[1::2].subtract(x[: n // 2]), (x,)),
+        (f"at max {n}", lambda x: x.at[: n // 2 + 1].max(0.0), (x,)),
+        (f"at min {n}", lambda x: x.at[::2].min(x[0]), (x,)),
         (
             f"at set rows {n}",
             lambda x, y: x.at[1:].set(y),
@@ -358,6 +364,35 @@ def product(rng: Rng) -> Case:
     )
 
 
+def chosen_by_products(rng: Rng) -> Case:
+    """Products with known arrays of zeros and ones: one-hot rows, permutations, kernels of windows, triangles."""
+    x = array(rng, shape(rng, 2, 2, 7), chosen(rng, FLOATS))
+    n = x.shape[0]
+    shift, number = int(rng.integers(n)), int(rng.integers(1, 3))
+    rolled = (number * np.eye(n)[(np.arange(n) + shift) % n]).astype(x.dtype)
+    size = tuple(int(k) for k in rng.integers(1, 4, 2))
+    strides, holes = (tuple(int(k) for k in rng.integers(1, 3, 2)) for _ in range(2))
+    triangle = np.tril(np.ones((n, n)), shift - 1).astype(x.dtype)
+    options: list[tuple[str, Callable[..., Any]]] = [
+        (f"rows rolled {shift} {number}", lambda x: rolled @ x),
+        (f"columns {shift}", lambda x: x.T @ rolled),
+        (f"reversed {n}", lambda x: jnp.eye(n, dtype=x.dtype)[::-1] @ x),
+        (
+            f"one of {n}",
+            lambda x: jnp.sum(jnp.where(jnp.arange(n) == shift, 1, 0).astype(x.dtype)[:, None] * x, 0),
+        ),
+        (f"triangle {shift}", lambda x: triangle @ x),
+        (
+            f"patches {size} {strides} {holes}",
+            lambda x: lax.conv_general_dilated_patches(
+                jnp.stack([x, 2 * x])[None], size, strides, "SAME", rhs_dilation=holes
+            ),
+        ),
+    ]
+    name, function = chosen(rng, options)
+    return Case(f"{name} {x.shape} {x.dtype}", function, (x,))
+
+
 def convolved(rng: Rng) -> Case:
     dims, groups = int(rng.integers(1, 3)), int(rng.integers(1, 3))
     features, out = groups * int(rng.integers(1, 3)), groups * int(rng.integers(1, 3))
@@ -413,5 +448,5 @@ FAMILIES: tuple[Callable[[Rng], Case], ...] = (
         reduced,
         reduced,
     ),
-    *(cumulated, windowed, windowed, product, convolved, counted),
+    *(cumulated, windowed, windowed, product, chosen_by_products, convolved, counted),
 )

@@ -11,15 +11,22 @@ import numpy as np
 from jaxte.frontends.jaxpr import rules
 from jaxte.frontends.jaxpr.constants import positions_in
 from jaxte.frontends.jaxpr.gains import DEAR
-from jaxte.frontends.jaxpr.overrides import blocked, by_tangent, tangent_jaxpr
+from jaxte.frontends.jaxpr.overrides import adjoint_jaxpr, blocked, by_adjoint, by_tangent, tangent_jaxpr
 from jaxte.frontends.jaxpr.parts import is_diagonal, part_of_product
+from jaxte.frontends.jaxpr.shifts import (
+    chooses_between_reads,
+    divides,
+    is_held,
+    is_repeat,
+    is_shifted,
+    is_turned,
+    size_of,
+)
 from jaxte.frontends.jaxpr.steps import OWN_DERIVATIVES, Slot, Step, flat, known_array, needed, slot_of
 from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
-from jaxte.lang import operators as ops
-from jaxte.lang.dtypes import DTYPES, is_float
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read
-from jaxte.lang.walk import postorder
+from jaxte.lang.dtypes import DTYPES, is_float, is_inexact
+from jaxte.lang.expr import Const, Expr, Read
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -115,7 +122,7 @@ class Builder:
                 raise Unraised(f"arrays of {dtypes[0]}")
             operands = [self.prepared(slot, step, rule.reads) for slot in step.inputs]
             made = rule.raise_(site, *operands)
-            if step.name == "reshape":
+            if step.name == "reshape" and not drops_ones(step):
                 made = self._simple(made, site, operands)
         except Unraised as error:
             raise Refused(step, str(error)) from None
@@ -131,6 +138,11 @@ class Builder:
         tensors = [v.tensor() for v in operands]
         if step.name == "stop_gradient":
             self.values[step.outputs[0]] = of_tensor(blocked(tensors[0]))
+            return
+        if len(step.outputs) != 1:
+            raise Refused(step, f"{step.label} has a derivative of its own and several results")
+        if step.name == "custom_vjp_call":
+            self._with_own_adjoint(step, operands, tensors)
             return
         jaxpr, moving = tangent_jaxpr(step.eqn)
         if any(n not in moving and v.kind is not Kind.NUMBER for n, v in enumerate(operands)):
@@ -150,8 +162,24 @@ class Builder:
         )  # or it is refused now
         self.values[step.outputs[0]] = result
 
+    def _with_own_adjoint(self, step: Step, operands: Sequence[Value], tensors: Sequence[Tensor]) -> None:
+        """A function of elements with a rule for what flows back: each adjoint an expression of elements and the head."""
+        sources = [t for t in tensors if is_inexact(t.dtype)]
+        if len(set(sources)) < len(sources) or any(t.shape != step.outputs[0].shape for t in sources):
+            raise Refused(step, f"{step.label} has a derivative of its own and broadcasts its operands")
+        jaxpr, _ = adjoint_jaxpr(step.eqn)
+        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
+
+        def adjoints(out: Tensor, head: Tensor) -> list[Tensor]:
+            found = self._pointwise(step, jaxpr, [*operands, of_tensor(head)], of_tensor(out), len(sources))
+            return [own.computed() for own in found]
+
+        by_adjoint(result.computed(), sources, adjoints)
+        adjoints(result.tensor(), result.tensor())  # or it is refused now
+        self.values[step.outputs[0]] = result
+
     def _pointwise(
-        self, step: Step, closed: Any, operands: Sequence[Value], result: Value | None = None
+        self, step: Step, closed: Any, operands: Sequence[Value], result: Value | None = None, count: int = 1
     ) -> list[Value]:
         """The results of a jaxpr of elementwise functions on ``operands``; ``result`` is what ``step`` itself makes of them."""
         slots = {v: Slot(v.aval) for v in closed.jaxpr.invars}
@@ -170,7 +198,7 @@ class Builder:
         found = [own.value(slot) for slot in results]
         if (
             own.placeholders
-            or len(found) != 1
+            or len(found) != count
             or any(is_shifted(v.body) or v.kind is Kind.REDUCED for v in found)
         ):
             raise Refused(
@@ -181,11 +209,11 @@ class Builder:
     def _simple(self, made: Value, site: Site, operands: list[Value]) -> Value:
         """A reshape of one tensor, or one division by itself; not divisions of what is composed already."""
         read = made.body
-        if isinstance(read, Read) and _is_repeat(read):
+        if isinstance(read, Read) and is_repeat(read):
             return made
         operands[0].tensor()
         made = RULES["reshape"].raise_(site, *operands)
-        if isinstance(made.body, Read) and _divides(made.body):
+        if isinstance(made.body, Read) and divides(made.body):
             made.tensor()
         return made
 
@@ -199,18 +227,18 @@ class Builder:
             case Reads.VIEW | Reads.WINDOW:
                 composed = (
                     value.kind is Kind.VIEW
-                    and not _chooses_between_reads(value.body)
-                    and not _is_held(value.body)
-                )
+                    and not chooses_between_reads(value.body)
+                    and not is_held(value.body)
+                ) or drops_ones(step)
             case Reads.PRODUCT:
-                composed = False
+                composed = is_turned(value.body)
             case Reads.REDUCE:
                 composed = (
                     value.kind is Kind.VIEW and (isinstance(value.body, Read) or is_diagonal(value.body))
                 ) or ((value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted)
             case _:
                 composed = not shifted or self._reads_linearly(step)
-        if not composed or _size(value.body) > _LONGEST:
+        if not composed or size_of(value.body) > _LONGEST:
             value.tensor()
         return value
 
@@ -224,6 +252,8 @@ class Builder:
     def settle(self, slot: Slot, value: Value) -> None:
         """Makes ``value`` a tensor where several readers, or one that is not linear, would compute it again."""
         readers = slot.readers
+        if len(readers) == 1 and slot not in self.results and drops_ones(readers[0]):
+            return
         if (
             value.kind is Kind.REDUCED
             or (value.kind in (Kind.LINEAR, Kind.POINTWISE) and (len(readers) > 1 or slot in self.results))
@@ -262,45 +292,9 @@ def _number(number: Any, dtype: str) -> Expr:
     return typed(Const(float(str(np.float32(number))) if dtype == "float32" else number), dtype)
 
 
-def is_shifted(body: Expr) -> bool:
-    """Whether an element reads a float tensor at other positions than its own."""
-    for node in postorder(body):
-        if isinstance(node, Read) and not all(isinstance(i, (Axis, Const)) for i in node.indices):
-            return True
-        if isinstance(node, Call) and node.op is ops.SELECT and not _reads(node.args[0]):
-            return True
-    return False
-
-
-def _reads(body: Expr) -> bool:
-    return any(isinstance(n, Read) for n in postorder(body))
-
-
-def _chooses_between_reads(body: Expr) -> bool:
-    """Whether a view is made of several arrays; one array with numbers around it is composed further."""
-    return sum(isinstance(n, Read) for n in postorder(body)) > 1
-
-
-def _is_held(body: Expr) -> bool:
-    """Whether a view repeats the ends of an array: composed with shifts, its adjoint has a part for each of them at each end."""
-    return any(isinstance(n, Call) and n.op in (ops.MINIMUM, ops.MAXIMUM) for n in postorder(body))
-
-
-def _divides(read: Read) -> bool:
-    return any(isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD) for n in postorder(*read.indices))
-
-
-def _is_repeat(read: Read) -> bool:
-    """Whether an array is read at affine indices, and quotients of axes that stand nowhere else: elements repeated."""
-    found = [
-        n for n in postorder(*read.indices) if isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD)
-    ]
-    divided = [n.args[0] for n in found]
-    if any(n.op is ops.MOD for n in found) or not all(isinstance(a, Axis) for a in divided):
+def drops_ones(step: Step) -> bool:
+    """Whether ``step`` only drops or adds dimensions of one element: what it reads may be any expression."""
+    if step.name not in ("squeeze", "reshape", "expand_dims"):
         return False
-    bare = [n for i in read.indices for n in postorder(i) if isinstance(n, Axis)]
-    return all(sum(a is b for b in bare) == 1 for a in divided)
-
-
-def _size(body: Expr) -> int:
-    return sum(1 for _ in postorder(body))
+    (source, *_), (out,) = step.inputs, step.outputs
+    return [e for e in source.shape if e != 1] == [e for e in out.shape if e != 1]

@@ -32,7 +32,7 @@ def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:
             return remainder(index, extent)
         if np.array_equal(np.broadcast_to(np.clip(form, 0, extent - 1), values.shape), values):
             return clamped(index, 0, extent - 1)
-    return _divided(values, grids, i)
+    return _divided(values, i, extent)
 
 
 def _slopes(values: np.ndarray) -> Iterator[tuple[list[int], int]]:
@@ -55,8 +55,8 @@ def _expression(coefficients: Sequence[int], constant: int, i: Sequence[Any]) ->
     return result
 
 
-def _divided(values: np.ndarray, grids: Sequence[Any], i: Sequence[Any]) -> Expr | None:
-    """``(a * i + c) // b`` along one axis, all others being of no effect."""
+def _divided(values: np.ndarray, i: Sequence[Any], extent: int) -> Expr | None:
+    """``(a * i + c) // b`` along one axis, all others being of no effect; around the end too, as the digits of numbers are."""
     moving = [d for d in range(values.ndim) if values.shape[d] > 1 and np.any(np.diff(values, axis=d))]
     if len(moving) != 1:
         return None
@@ -74,6 +74,9 @@ def _divided(values: np.ndarray, grids: Sequence[Any], i: Sequence[Any]) -> Expr
     shift = span - 1 - int(steps[0])
     own = np.arange(len(line))
     form = (own + shift) // span * height
+    index = height * quotient(as_expr(i[axis]) + shift, span) + int(line[0] - form[0])
     if np.array_equal(form + (line[0] - form[0]), line):
-        return height * quotient(as_expr(i[axis]) + shift, span) + int(line[0] - form[0])
+        return index
+    if extent > 1 and np.array_equal((form + (line[0] - form[0])) % extent, line):
+        return remainder(index, extent)
     return None

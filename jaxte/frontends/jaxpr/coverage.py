@@ -24,8 +24,8 @@ _KEPT = {
         "sort svd symmetric_product top_k approx_top_k triangular_solve tridiagonal tridiagonal_solve custom_lin linear_solve "
         "custom_linear_solve linear_call"
     ),
-    "its derivative is not one of single elements, or it brings its own": (
-        "custom_vjp_call custom_vjp_call_jaxpr custom_vjp_call_jaxpr_p custom_jvp_call_jaxpr"
+    "older names of calls with their own derivatives": (
+        "custom_vjp_call_jaxpr custom_vjp_call_jaxpr_p custom_jvp_call_jaxpr"
     ),
     "random bits have no derivative": (
         "random_bits random_fold_in random_gamma random_gamma_grad random_seed random_split random_unwrap random_wrap threefry2x32 "
@@ -37,11 +37,10 @@ _KEPT = {
     "bits and integers have no derivative": (
         "bitcast_convert_type clz population_count shift_left shift_right_arithmetic shift_right_logical reduce_xor mulhi"
     ),
-    "rounding and remainders towards zero": "rem reduce_precision",
+    "rounding to fewer bits": "reduce_precision",
     "a reduction by a function of the user": "reduce reduce_window scatter_apply",
-    "it reads or writes at positions that are data, or adds where positions coincide": (
-        "scatter-sub scatter_sub scatter-max scatter_max scatter-min scatter_min select_and_gather_add select_and_scatter "
-        "select_and_scatter_add"
+    "JAX makes it of windows that it differentiates; these are raised": (
+        "select_and_gather_add select_and_scatter select_and_scatter_add"
     ),
     "it has no reverse derivative": "while",
     "a logarithm of cumulative sums: JAX's own derivative": "cumlogsumexp",

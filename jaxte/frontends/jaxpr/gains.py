@@ -15,6 +15,7 @@ from jaxte.frontends.jaxpr.pairs import (
     is_pairwise,
 )
 from jaxte.frontends.jaxpr.parts import is_read_in_part, sums_diagonal
+from jaxte.frontends.jaxpr.selections import kernel_selection, selecting_operand
 from jaxte.frontends.jaxpr.steps import Slot, Step
 
 _MOST_FUSED = (
@@ -55,22 +56,24 @@ _STRONG = {
     "cummin": "the adjoint is a recurrence from the other end",
     "gather": "the positions are index expressions: no scatter",
 }
+SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-max", "scatter-min")
 SHIFTS = {
     "slice": "a slice",
     "concatenate": "slices side by side",
     "pad": "a pad",
-    "scatter": "a choice by position",
-    "scatter-add": "a choice by position",
-    "scatter-mul": "a choice by position",
+    **dict.fromkeys(SCATTERS, "a choice by position"),
     "dynamic_update_slice": "a choice by position",
 }
-_POSITIONS = {"gather": 1, "scatter": 1, "scatter-add": 1, "scatter-mul": 1}
+_POSITIONS = {"gather": 1, **dict.fromkeys(SCATTERS, 1)}
 
 
 def keeps(step: Step) -> str:
     """Why a step that has a rule stays as it is; empty where it need not."""
     if step.name == "dot_general" and not (
-        any(_is_framed(s) or _is_small(s) for s in step.inputs) or _is_part(step) or _is_banded(step)
+        any(_is_framed(s) or _is_small(s) for s in step.inputs)
+        or _is_part(step)
+        or _is_banded(step)
+        or _selects(step)
     ):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
@@ -105,6 +108,8 @@ def strong(step: Step) -> str:
     if step.name == "dot_general":
         if any(map(_is_framed, step.inputs)):
             return "a product with overlapping parts of an array: a banded product"
+        if _selects(step):
+            return "a product with a known matrix that chooses elements, which is a read"
         if _is_banded(step):
             return "a product with a known matrix of few numbers in each row, which is a few taps"
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
@@ -172,6 +177,10 @@ def _is_banded(step: Step) -> bool:
     return max(map(elements, step.outputs)) >= SMALLEST and banded_operand(step) is not None
 
 
+def _selects(step: Step) -> bool:
+    return max(map(elements, step.outputs)) >= SMALLEST and selecting_operand(step) is not None
+
+
 def _positions_known(step: Step) -> bool:
     if step.name == "gather":
         numbers = step.eqn.params["dimension_numbers"]
@@ -222,6 +231,8 @@ def _meet(a: Sequence[range], b: Sequence[range]) -> bool:
 
 def _slow_convolution(step: Step) -> str:
     p = step.eqn.params
+    if kernel_selection(step.inputs[1].known, p["dimension_numbers"].rhs_spec) is not None:
+        return "a convolution whose kernel chooses elements: windows, which are reads"
     features = (
         step.inputs[1].shape[p["dimension_numbers"].rhs_spec[0]]
         * step.inputs[1].shape[p["dimension_numbers"].rhs_spec[1]]

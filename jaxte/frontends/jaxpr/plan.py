@@ -18,6 +18,8 @@ from jaxte.frontends.jaxpr.measured import Measured, Place
 from jaxte.frontends.jaxpr.regions import Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.steps import GROUPS, Slot, flat, known_array
 from jaxte.lang.errors import JaxteError
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these
 BODIES = {
@@ -221,7 +223,8 @@ def _region(
         tensors = builder.run(steps, [slots[v] for v in results])
         tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
         outputs = Outputs(tuple(tensors), tree, len(tensors))
-        code = compiled(f"{label}_{number}", tuple(builder.placeholders.values()), outputs)
+        read = _read(builder, tensors)
+        code = compiled(f"{label}_{number}", tuple(read.values()), outputs)
         _ = code.graph.programs  # derived and lowered now, so that what cannot be is kept
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
@@ -235,10 +238,15 @@ def _region(
         )  # where it was first: a call that returns its argument makes no other array
     # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
     inputs = tuple(
-        places[s] if s.known is None or (s.origin is None and s in places) else s.known
-        for s in builder.placeholders
+        places[s] if s.known is None or (s.origin is None and s in places) else s.known for s in read
     )
     return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
+
+
+def _read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
+    """What is read of the arrays from outside: a matrix that chooses elements is not."""
+    reached = set(topological_order(tensors))
+    return {slot: own for slot, own in builder.placeholders.items() if own in reached}
 
 
 def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[Var]:

@@ -16,7 +16,7 @@ from jaxte.frontends.jaxpr.table import RULES, Reads
 # calls whose equations may stand in place of them, and the parameter that holds these
 GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 # steps whose derivative is not that of what they compute
-OWN_DERIVATIVES = frozenset({"custom_jvp_call", "stop_gradient"})
+OWN_DERIVATIVES = frozenset({"custom_jvp_call", "custom_vjp_call", "stop_gradient"})
 _KERNELS = ("mosaic",)
 _LINEAR_READS = (Reads.LINEAR, Reads.VIEW, Reads.WINDOW, Reads.PRODUCT, Reads.REDUCE)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.jaxpr.banded import Band, along_rows, band_of
+from jaxte.frontends.jaxpr.constants import positions_in
 from jaxte.frontends.jaxpr.positions import quotient
-from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
+from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed
 from jaxte.frontends.jaxpr.rules.window import tap_position
+from jaxte.frontends.jaxpr.selections import Selection, kernel_selection, selection_of
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.value import Value, typed
 from jaxte.lang import operators as ops
@@ -35,22 +38,45 @@ def _dot(site: Site, x: Value, y: Value) -> Value:
         right = {**dict(zip(by, batch, strict=True)), **dict(zip(cy, taps, strict=True))}
         a = x[tuple(left[d] if d in left else next(rest) for d in range(x.ndim))]
         b = y[tuple(right[d] if d in right else next(rest) for d in range(y.ndim))]
-        return reduced("sum", call(ops.MULTIPLY, a, b), taps)
+        return summed(call(ops.MULTIPLY, a, b), taps)
 
     if 0 in (*x.shape, *y.shape):
         raise Unraised("products of nothing")
     if not bx and len(cx) == 1:
         for n, (matrix, other, contracted, along) in enumerate(((x, y, cx[0], cy[0]), (y, x, cy[0], cx[0]))):
-            band = _band(matrix, contracted) if other.known is None else None
+            if matrix.known is None or matrix.ndim != 2 or other.known is not None:
+                continue
+            rows = along_rows(np.asarray(matrix.known), contracted)
+            chosen, band = selection_of(rows), band_of(rows)
+            row = 0 if n == 0 else len(site.shape) - 1
+            if chosen is not None and band is None:
+                return _selected(site, chosen, other, along, row)
             if band is not None:
-                return _banded(site, band, other, along, 0 if n == 0 else len(site.shape) - 1)
+                return _banded(site, band, other, along, row)
     return site.define(element)
 
 
-def _band(matrix: Value, contracted: int) -> Band | None:
-    if matrix.known is None or matrix.ndim != 2:
-        return None
-    return band_of(along_rows(np.asarray(matrix.known), contracted))
+def _selected(site: Site, chosen: Selection, x: Value, along: int, row: int) -> Value:
+    """Dimension ``along`` of ``x`` at the positions that a matrix selects, whose rows are dimension ``row`` of the result."""
+    (positions,) = chosen.positions
+
+    def element(*i: Any) -> Expr:
+        rest = iter((*i[:row], *i[row + 1 :]))
+        place = position_of(positions, i[row], x.shape[along])
+        return scaled(chosen.number, x[tuple(place if d == along else next(rest) for d in range(x.ndim))])
+
+    return site.define(element)
+
+
+def position_of(positions: np.ndarray, i: Any, extent: int) -> Expr:
+    """The index expression of ``i`` that ``positions`` follow."""
+    found = positions_in(positions, [i], extent)
+    assert found is not None
+    return found
+
+
+def scaled(number: Any, element: Expr) -> Expr:
+    return element if number == 1 else call(ops.MULTIPLY, number, element)
 
 
 def _banded(site: Site, band: Band, x: Value, along: int, row: int) -> Value:
@@ -91,6 +117,9 @@ def _conv(site: Site, x: Value, w: Value) -> Value:
     (batch_x, feature_x, *space_x), (out_w, in_w, *space_w) = numbers.lhs_spec, numbers.rhs_spec
     batch_o, feature_o, *space_o = numbers.out_spec
     per_group, features = w.shape[out_w] // groups, w.shape[in_w]
+    chosen = kernel_selection(w.known, numbers.rhs_spec)
+    if chosen is not None:
+        return _windows(site, chosen, x, [features, *(w.shape[d] for d in space_w)], per_group)
 
     def element(*i: Any) -> Expr:
         inside: Expr = TRUE
@@ -112,5 +141,29 @@ def _conv(site: Site, x: Value, w: Value) -> Value:
         if not taps:
             return call(ops.SELECT, inside, product, typed(as_expr(0), site.dtype))
         return reduced("sum", product, list(taps.values()), inside)
+
+    return site.define(element)
+
+
+def _windows(site: Site, chosen: Selection, x: Value, extents: Sequence[int], per_group: int) -> Value:
+    """A convolution whose kernel, of input features and positions, chooses one element for each output feature."""
+    p, numbers = site.params, site.params["dimension_numbers"]
+    (batch_x, feature_x, *space_x), (batch_o, feature_o, *space_o) = numbers.lhs_spec, numbers.out_spec
+
+    def element(*i: Any) -> Expr:
+        inside: Expr = TRUE
+        index: list[Any] = [0] * x.ndim
+        output = as_expr(i[feature_o])
+        own, *taps = (position_of(at, output, e) for at, e in zip(chosen.positions, extents, strict=True))
+        index[batch_x] = i[batch_o]
+        group = quotient(output, per_group) if p["feature_group_count"] > 1 else 0
+        index[feature_x] = group * extents[0] + own
+        rows = zip(space_x, space_o, p["window_strides"], p["padding"], taps, strict=True)
+        for n, (dx, do, stride, (low, _), tap) in enumerate(rows):
+            place = as_expr(i[do]) * stride + tap * p["rhs_dilation"][n]
+            index[dx], condition = tap_position(place, int(low), p["lhs_dilation"][n], x.shape[dx])
+            inside = call(ops.AND, inside, condition)
+        taken = scaled(chosen.number, x[tuple(index)])
+        return call(ops.SELECT, inside, taken, typed(as_expr(0), site.dtype))
 
     return site.define(element)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jax import lax
+
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.value import Kind, Value, typed
 from jaxte.lang import operators as ops
@@ -110,6 +112,20 @@ def _quotient(site: Site, x: Value, y: Value) -> Value:
     return site.define(lambda *i: call(ops.DIVIDE, *elements((x, y), i)))
 
 
+@raises("rem", reads=Reads.POINTWISE, notation="`x[i] % y[i]` of absolute values, with the sign of `x[i]`")
+def _rem(site: Site, x: Value, y: Value) -> Value:
+    if not is_inexact(site.dtype):
+        raise Unraised("remainders of integers towards zero")
+
+    def element(*i: Any) -> Expr:
+        of, by = (call(TABLE["abs"].op, e) for e in elements((x, y), i))
+        left = call(TABLE["mod"].op, of, by)
+        negative = call(ops.LESS, at(x, i), 0)
+        return call(ops.SELECT, negative, call(ops.NEGATIVE, left), left)
+
+    return site.define(element)
+
+
 def _is_one(y: Value) -> bool:
     """Whether all elements are known to be 1, as the spacing of ``jnp.gradient`` is."""
     return y.known is not None and y.ndim == 0 and bool(y.known == 1)
@@ -130,7 +146,7 @@ def _not(site: Site, x: Value) -> Value:
 
 @raises("round", reads=Reads.POINTWISE, notation="`round(x[i])`")
 def _round(site: Site, x: Value) -> Value:
-    if "EVEN" not in str(site.params["rounding_method"]).upper():
+    if site.params["rounding_method"] != lax.RoundingMethod.TO_NEAREST_EVEN:
         raise Unraised("rounding away from zero")
     return site.define(lambda *i: call(TABLE["round"].op, x[i]))
 

@@ -14,7 +14,14 @@ from jaxte.frontends.jaxpr.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Expr, as_expr, call
 
-_SCATTERS = {"scatter": None, "scatter-add": ops.ADD, "scatter-mul": ops.MULTIPLY, "scatter_add": ops.ADD}
+_SCATTERS = {
+    "scatter": None,
+    "scatter-add": ops.ADD,
+    "scatter-sub": ops.SUBTRACT,
+    "scatter-mul": ops.MULTIPLY,
+    "scatter-max": ops.MAXIMUM,
+    "scatter-min": ops.MINIMUM,
+}
 
 
 def _known(indices: Value) -> np.ndarray:
@@ -100,6 +107,8 @@ def _scatter(site: Site, x: Value, indices: Value, new: Value) -> Value:
     numbers = site.params["dimension_numbers"]
     if numbers.operand_batching_dims:
         raise Unraised("scatters into each row of a batch")
+    if site.params["primitive"] == "scatter" and _computes(site.params["update_jaxpr"]):
+        raise Unraised("a function of the user at positions")
     window_dims = [d for d in range(x.ndim) if d not in numbers.inserted_window_dims]
     update_window = numbers.update_window_dims
     sizes = [1] * x.ndim
@@ -136,6 +145,11 @@ def _scatter(site: Site, x: Value, indices: Value, new: Value) -> Value:
         return call(ops.SELECT, inside, value if op is None else call(op, old, value), old)
 
     return site.define(element)
+
+
+def _computes(update: Any) -> bool:
+    """Whether what is written is computed from what stands there, as by ``x.at[i].apply(f)``."""
+    return update is not None and bool(update.eqns)
 
 
 def _line(starts: np.ndarray, axis: int, size: int) -> tuple[int | None, int, int]:

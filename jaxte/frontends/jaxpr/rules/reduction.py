@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxte.frontends.jaxpr.masks import is_equality, unmasked
 from jaxte.frontends.jaxpr.parts import along_diagonal
 from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
-from jaxte.lang.expr import TRUE, Axis, Expr, Reduce, as_expr
+from jaxte.lang.expr import TRUE, Axis, Expr, Reduce, as_expr, call
 from jaxte.tensors import reductions
 
 _REDUCERS = {
@@ -25,6 +27,19 @@ _IDENTITY = {"sum": 0, "prod": 1, "all": True, "any": False}
 def reduced(name: str, x: Expr, axes: list[Axis], where: Expr = TRUE, ties: str = "even") -> Expr:
     """``x`` reduced over ``axes`` in its own dtype, as the primitives of lax do."""
     return Reduce(reductions.builtin_reducer(name, x.dtype, ties), (x,), axes, where) if axes else x
+
+
+def summed(x: Expr, axes: list[Axis]) -> Expr:
+    """The sum of ``x`` over ``axes``: along a diagonal only, or where a mask of positions is 1, if it is 0 elsewhere."""
+    masked = unmasked(x)
+    if masked is None:
+        return reduced("sum", *along_diagonal(x, axes))
+    where, chosen = masked
+    if is_equality(where):
+        return reduced(
+            "sum", *along_diagonal(call(ops.SELECT, where, chosen, typed(as_expr(0), x.dtype)), axes)
+        )
+    return reduced("sum", chosen, axes, where)
 
 
 def reduce_axes(extents: list[int]) -> list[Axis]:
@@ -50,9 +65,7 @@ def _reduce(site: Site, x: Value) -> Value:
         trimmed = tuple(as_expr(0) if e == 1 else k for k, e in zip(index, x.shape, strict=True))
         over = [a for d, a in own.items() if x.shape[d] != 1]
         what = typed(x[trimmed], site.dtype)
-        if name == "sum":
-            what, over = along_diagonal(what, over)
-        return reduced(name, what, over)
+        return summed(what, over) if name == "sum" else reduced(name, what, over)
 
     if 0 in x.shape:
         raise Unraised("reductions over nothing")

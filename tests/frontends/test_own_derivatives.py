@@ -1,0 +1,91 @@
+"""Functions that bring a rule for what flows back, ``jax.custom_vjp``: raised with it where it is one of single elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+
+@jax.custom_vjp
+def clipped_back(x: Any) -> Any:
+    """The identity, through which slopes between -1 and 1 pass."""
+    return x * 1.0
+
+
+clipped_back.defvjp(lambda x: (clipped_back(x), None), lambda _, g: (jnp.clip(g, -1, 1),))
+
+
+@jax.custom_vjp
+def rounded(x: Any) -> Any:
+    """Rounds, with the slope of the identity near 0."""
+    return jnp.round(x)
+
+
+rounded.defvjp(lambda x: (rounded(x), x), lambda x, g: (g * (jnp.abs(x) < 1),))
+
+
+@jax.custom_vjp
+def weighted(x: Any, y: Any) -> Any:
+    """A product whose slopes are not its own."""
+    return x * jnp.sin(y)
+
+
+weighted.defvjp(lambda x, y: (weighted(x, y), (x, y)), lambda r, g: (2 * g * jnp.sin(r[1]), 3 * g * r[0]))
+
+
+@jax.custom_vjp
+def centred(x: Any) -> Any:
+    """No function of single elements; its rule is one."""
+    return x - x.mean()
+
+
+centred.defvjp(lambda x: (centred(x), None), lambda _, g: (g,))
+
+
+@jax.custom_vjp
+def scaled(x: Any, s: Any) -> Any:
+    """A product with one number."""
+    return x * s
+
+
+scaled.defvjp(lambda x, s: (scaled(x, s), (x, s)), lambda r, g: (g * r[1], jnp.sum(g * r[0])))
+
+FUNCTIONS = {
+    "clipped": (lambda x: jnp.sum(clipped_back(3 * jnp.roll(x, 1) - x) ** 2), ""),
+    "rounded": (lambda x: jnp.sum((rounded(x[1:] - x[:-1]) + x[1:] * x[:-1]) ** 2), ""),
+    "two operands": (lambda x: jnp.sum(weighted(jnp.roll(x, 1, 0) + x, jnp.roll(x, -1, 1)) ** 3), ""),
+    "whole arrays": (lambda x: jnp.sum(centred(jnp.roll(x, 1)) ** 3), ""),
+    "one operand twice": (lambda x: jnp.sum(weighted(x, x)[1:] * x[1:]), "broadcasts its operands"),
+    "a scale": (lambda x: jnp.sum(scaled(x, x[0, 0])[1:] ** 2), "broadcasts its operands"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_rule_is_honoured(name: str, rng: np.random.Generator) -> None:
+    f, reason = FUNCTIONS[name]
+    x = jnp.asarray(rng.normal(size=(12, 8)), jnp.float32)
+    raised = te.adjoint(f, everything=True)
+    found = [line.reason for line in te.explain(raised, x).kept]
+    assert any(reason in r for r in found) if reason else not found
+    np.testing.assert_allclose(jax.grad(raised)(x), jax.grad(f)(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("transform", [lambda g: jax.vmap(g), lambda g: jax.jacrev(lambda x: g(x[0]))])
+def test_rules_under_transformations(transform: Any, rng: np.random.Generator) -> None:
+    f, _ = FUNCTIONS["two operands"]
+    x = jnp.asarray(rng.normal(size=(2, 5, 4)), jnp.float32)
+    found = transform(jax.grad(te.adjoint(f, everything=True)))(x)
+    np.testing.assert_allclose(found, transform(jax.grad(f))(x), rtol=1e-4, atol=1e-5)
+
+
+def test_functions_applied_at_positions_stay() -> None:
+    """JAX writes them as a scatter, whose values a rule for scatters would set."""
+    f = lambda x: x.at[1:3].apply(jnp.sin)  # noqa: E731
+    x = jnp.arange(5.0)
+    np.testing.assert_array_equal(jax.jit(te.adjoint(f, everything=True))(x), f(x))
