@@ -88,3 +88,21 @@ def test_one_region_of_all(name: str) -> None:
 def test_nothing(name: str) -> None:
     found = report(*KEPT[name])
     assert not found.regions and all(line.reason for line in found.kept), found
+
+
+def test_padded_windows_are_banded_products(rng: np.random.Generator) -> None:
+    """The zeros are a condition of the product, and no window is laid out."""
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        kp, vp = (jnp.pad(a, ((8, 0), (0, 0))) for a in (k, v))
+        index = jnp.arange(128)[:, None] + jnp.arange(9)
+        weights = jax.nn.softmax(jnp.einsum("td,twd->tw", q, kp[index]))
+        return jnp.sum(jnp.einsum("tw,twd->td", weights, vp[index]) ** 2)
+
+    args = [jnp.asarray(rng.normal(size=(128, 16)), jnp.float32) for _ in range(3)]
+    raised = te.adjoint(attention)
+    text = te.source(raised, *args)
+    assert "gather[" not in text and text.count(" where ") >= 2
+    both = zip(te.grad(raised, (0, 1, 2))(*args), jax.grad(attention, (0, 1, 2))(*args), strict=True)
+    for found, expected in both:
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)

@@ -16,6 +16,7 @@ from jaxte.frontends.jaxpr.parts import is_diagonal, part_of_product
 from jaxte.frontends.jaxpr.shifts import (
     chooses_between_reads,
     divides,
+    is_framed,
     is_held,
     is_repeat,
     is_shifted,
@@ -231,7 +232,7 @@ class Builder:
                     and not is_held(value.body)
                 ) or drops_ones(step)
             case Reads.PRODUCT:
-                composed = is_turned(value.body)
+                composed = is_turned(value.body) or is_framed(value.body, value.shape)
             case Reads.REDUCE:
                 composed = (
                     value.kind is Kind.VIEW and (isinstance(value.body, Read) or is_diagonal(value.body))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaxte.lang import operators as ops
-from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.walk import postorder
 
 
@@ -12,23 +12,21 @@ def unmasked(product: Expr) -> tuple[Expr, Expr] | None:
     if not (isinstance(product, Call) and product.op is ops.MULTIPLY):
         return None
     for factor, other in (product.args, product.args[::-1]):
-        condition = _condition(factor)
-        if condition is not None:
-            return condition, other
+        match factor:
+            case Call(op, (condition, Expr() as chosen, Const(0 | 0.0))) if op is ops.SELECT and not _reads(
+                condition
+            ):
+                one = isinstance(chosen, Const) and chosen.value == 1
+                return condition, other if one else call(ops.MULTIPLY, chosen, other)
+            case Call(op, (condition,)) if (
+                op.name == "cast" and condition.dtype == "bool" and not _reads(condition)
+            ):
+                return condition, other
     return None
 
 
-def _condition(factor: Expr) -> Expr | None:
-    """Where ``factor`` is 1, if it is 0 elsewhere."""
-    found: Expr | None = None
-    match factor:
-        case Call(op, (Expr() as inner,)) if op.name.startswith("cast") and inner.dtype == "bool":
-            found = inner
-        case Call(op, (Expr() as inner, Const(1 | 1.0), Const(0 | 0.0))) if op is ops.SELECT:
-            found = inner
-    if found is None or any(isinstance(n, (Read, Reduce)) for n in postorder(found)):
-        return None
-    return found
+def _reads(condition: Expr) -> bool:
+    return any(isinstance(n, (Read, Reduce)) for n in postorder(condition))
 
 
 def is_equality(condition: Expr) -> bool:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear
+
+_OVERLAPPING = 4  # times as many elements as the tensor has that parts of it hold together
 
 
 def is_shifted(body: Expr) -> bool:
@@ -50,6 +55,20 @@ def is_repeat(read: Read) -> bool:
 
 def size_of(body: Expr) -> int:
     return sum(1 for _ in postorder(body))
+
+
+def is_framed(body: Expr, shape: Sequence[int]) -> bool:
+    """Whether an array of ``shape`` is overlapping parts of a tensor, zeros around it: composed, a product with it is a banded one."""
+    match body:
+        case Call(op, (condition, Read() as read, Const(0 | 0.0))) if op is ops.SELECT and not _reads(
+            condition
+        ):
+            return is_framed(read, shape)
+        case Read(tensor):
+            whole = all(isinstance(e, int) for e in tensor.shape)
+            affine = all(isinstance(a, Axis) for i in body.indices for a in linear(i).terms)
+            return whole and affine and prod(shape) >= _OVERLAPPING * prod(tensor.shape)
+    return False
 
 
 def is_turned(body: Expr) -> bool:

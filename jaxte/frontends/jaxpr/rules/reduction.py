@@ -36,9 +36,8 @@ def summed(x: Expr, axes: list[Axis]) -> Expr:
         return reduced("sum", *along_diagonal(x, axes))
     where, chosen = masked
     if is_equality(where):
-        return reduced(
-            "sum", *along_diagonal(call(ops.SELECT, where, chosen, typed(as_expr(0), x.dtype)), axes)
-        )
+        line = call(ops.SELECT, where, chosen, typed(as_expr(0), x.dtype))
+        return reduced("sum", *along_diagonal(line, axes))
     return reduced("sum", chosen, axes, where)
 
 
