@@ -55,6 +55,15 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "many pairs": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), LARGE),
     "stencils between repeated ends": (neumann, (64, 64)),
     "windows and what repeats them": (pyramid, (64, 64)),
+    "distances by a few coordinates": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), (128, 3)),
+    "sums of absolute differences of a few coordinates": (
+        lambda x: jnp.exp(-jnp.sum(jnp.abs(pairs(x)), -1)),
+        (128, 3),
+    ),
+    "differences to the nearest image": (
+        lambda x: jnp.sum((pairs(x) - jnp.round(pairs(x))) ** 2, -1) ** 2,
+        (128, 3),
+    ),
     "the nearest of few centres": (lambda x: jnp.min(jnp.sum((x[:, None] - x[:8]) ** 2, -1), 1), LARGE),
     "many reads, dear functions": (kernel, (64, 64)),
     "short sums between shifts": (shifted_distances, (64, 64, 3)),
@@ -64,8 +73,8 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
 }
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "few pairs that are read once": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), SMALL),
-    "the nearest of all pairs": (lambda x: jnp.min(jnp.sum(pairs(x) ** 2, -1), 1), LARGE),
-    "absolute differences": (lambda x: jnp.sum(jnp.abs(pairs(x)), -1), LARGE),
+    "few distances by many coordinates": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), (64, 16)),
+    "absolute differences": (lambda x: jnp.sum(jnp.abs(pairs(x)), -1), (64, 64)),
     "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
     "repeated elements": (lambda u: jnp.repeat(u, 2, 0), (64, 64)),
     "products of matrices": (lambda u: u @ u.T, (64, 64)),
@@ -106,3 +115,13 @@ def test_padded_windows_are_banded_products(rng: np.random.Generator) -> None:
     both = zip(te.grad(raised, (0, 1, 2))(*args), jax.grad(attention, (0, 1, 2))(*args), strict=True)
     for found, expected in both:
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_distances_are_raised_and_the_nearest_is_left_to_jax() -> None:
+    nearest = lambda x: jnp.min(jnp.sum(pairs(x) ** 2 + 1.0, -1), 1)  # noqa: E731
+    found = report(nearest, LARGE)
+    assert len(found.regions) == 1
+    assert any("reduction" in line.reason for line in found.kept if "reduce_min" in line.what), found
+    x = jnp.sin(jnp.arange(384.0)).reshape(128, 3)
+    loss = lambda x: jnp.sum(nearest(x) ** 2)  # noqa: E731
+    np.testing.assert_allclose(te.grad(loss)(x), jax.grad(loss)(x), rtol=1e-4, atol=1e-5)

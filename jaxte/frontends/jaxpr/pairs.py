@@ -9,26 +9,49 @@ from jaxte.lang.dtypes import is_float
 
 SMALLEST = 1024  # elements below which nothing is to be gained
 _FEW_CENTRES = 16
+_FEW_COORDINATES = 4  # of a point, with which squared distances are a loop over pairs
+_SEVERAL = 1 << 15  # differences, with fewer of which both take some ten microseconds
 _MANY = 1 << 21  # pairs that JAX should rather not hold
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
+_CHEAP = _SMOOTH | {"add", "sub", "neg", "abs", "max", "min"}
+_MOST_CHEAP = 4  # functions of differences before they are added
 _EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
 
 
 def is_pairwise(step: Step) -> bool:
     """Whether ``step`` subtracts the elements of two arrays in all pairs, which are read twice or are too many to be held in a cache.
 
-    Fewer of them that are squared once JAX holds at no cost, and of their absolute values there is no product of matrices.
+    Or are of points with a few coordinates, whose squares are added: JAX adds them in a loop for each pair, which uses no vectors. Fewer
+    pairs that are squared once JAX holds at no cost, and of their absolute values there is no product of matrices.
     """
     if step.name != "sub" or not is_differentiated(step) or elements(step.outputs[0]) < SMALLEST:
         return False
     (out,) = step.outputs
     readers = list(dict.fromkeys(out.readers))
-    if any(r.name not in _SMOOTH for r in readers):
-        return False
-    if len(readers) < 2 and elements(out) < _MANY and not _has_nearest_of_few(out):
-        return False
+    if not _is_of_few_coordinates(out):
+        if any(r.name not in _SMOOTH for r in readers):
+            return False
+        if len(readers) < 2 and elements(out) < _MANY and not _has_nearest_of_few(out):
+            return False
     sources = [elements(before_broadcast(slot)) for slot in step.inputs]
     return all(4 * s <= elements(step.outputs[0]) and s > 1 for s in sources)
+
+
+def _is_of_few_coordinates(slot: Slot) -> bool:
+    """Whether what is made of differences of many pairs is a sum of a few cheap functions of them, such as squares."""
+    if elements(slot) < _SEVERAL:
+        return False
+    for _ in range(_MOST_CHEAP):
+        if len(slot.readers) != 1:
+            return False
+        (step,) = slot.readers
+        (out, *_) = step.outputs
+        if step.name == "reduce_sum":
+            return elements(slot) <= _FEW_COORDINATES * elements(out)
+        if step.name not in _CHEAP or out.shape != slot.shape:
+            return False
+        slot = out
+    return False
 
 
 def _has_nearest_of_few(slot: Slot) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces, worth
-from jaxte.frontends.jaxpr.pairs import is_pairwise
+from jaxte.frontends.jaxpr.pairs import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.table import RULES
 
@@ -112,10 +112,11 @@ def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[l
 def _hanging_reductions(group: Sequence[Equation]) -> list[Equation]:
     """Neutral reductions to more than one number that are not on the way from something that gains to something that gains.
 
-    They begin the norms and softmaxes around a region, whose derivatives are better left to JAX. Sums over pairs do not.
+    They begin the norms and softmaxes around a region, whose derivatives are better left to JAX. Sums over pairs do not, but of many
+    pairs the least is dear to be found again.
     """
     if any(is_pairwise(s) for e in group for s in e.steps):
-        return []
+        return [e for e in group if e.fate is Fate.NEUTRAL and any(map(chooses_of_many, e.steps))]
     members = {e.index for e in group}
     before: set[int] = set()
     after: set[int] = set()

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import ADD, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
@@ -32,6 +33,11 @@ from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import dims_of, known
+
+_LINEAR = (ADD, SUBTRACT, NEGATIVE, MULTIPLY)
+_MANY_TERMS = (
+    32  # of a sum, from which on a loop over them is worth more than one over a short dimension of the result
+)
 
 
 def sum_value(
@@ -212,6 +218,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     exprs = [f.expr for f in job.factors]
     dim = overlapping(exprs, job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
+    if dim is None and not body.in_tiles and (short := _plane(job, scope)) is not None:
+        return (yield from _for_each(body, job, scope, short))
     if dim is None:
         return (yield from contraction(body, job, scope))
     body.report.note("shift-and-add")
@@ -241,6 +249,30 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     return None
 
 
+def _plane(job: Job, scope: Scope) -> Axis | None:
+    """A dimension of the result of a few positions, ``c`` in ``sum over j of D[i, j] * (x[i, c] - y[j, c])``.
+
+    What is computed over all dimensions would be written to memory for a product that is no product of matrices; for one position of
+    ``c`` after the other it is one fused loop that keeps nothing. In tiles all of it stays in the cache, and one loop is enough.
+    """
+    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    every = frozenset().union(*dims)
+    whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
+    if len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < _MANY_TERMS:
+        return None
+    if any(isinstance(n, Call) and not n.weak and n.op not in _LINEAR for n in postorder(whole[0])):
+        return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
+    for dim in scope.order:
+        shared = any(dim not in own for own in dims)
+        if shared and dim in every and not among(dim, job.reduced) and is_short(dim):
+            return dim
+    return None
+
+
+def _points(dims: Sequence[Axis]) -> int:
+    return prod(known(d.hi) or 0 for d in dims)
+
+
 def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
     """Whether a factor is read at positions that are data and ``dim`` together, one element at each."""
     reads = (read for f in job.factors for read in reads_of(f.expr))
@@ -253,3 +285,14 @@ def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
 
 def _is_position(index: Expr) -> bool:
     return bool(reads_of(index)) or isinstance(index, (Axis, Const))
+
+
+def _for_each(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
+    """One sum for each position of a short dimension of the result, side by side."""
+    smaller = replace(job, budget=job.budget // (known(dim.hi) or 1))
+    values: list[Value] = []
+    for at in scope.at_each(dim):
+        value = yield from _conditions(body, smaller, at)
+        values.append(body.cast(value, job.dtype) if value.literal else value)
+    body.report.note("coordinates apart")
+    return body.stack(values, dim, scope)

@@ -269,3 +269,12 @@ def test_the_smaller_operand_comes_first_where_the_result_is_transposed(summed: 
     behind = te.compute((4, 6, 5), lambda r, p, a: te.sum(D[r, i, p] * B[i, a], axis=i), "Y")
     assert (" B, D)" in text_of(between)) == (summed == 16)
     assert " D, B)" in text_of(behind)
+
+
+def test_sums_of_differences_are_taken_for_one_coordinate_after_the_other() -> None:
+    """What is computed over both sides and all coordinates would be written to memory for a product of matrices that it is not."""
+    w, x, y = (te.placeholder(s, name=n) for s, n in (((6, 40), "w"), ((6, 3), "x"), ((40, 3), "y")))
+    j = k(40, "j")
+    differences = te.compute((6, 3), lambda i, c: te.sum(w[i, j] * (x[i, c] - y[j, c]), axis=j), "D")
+    (line,) = check(differences)
+    assert "einsum" not in line and line.count("jnp.sum(") == 3
