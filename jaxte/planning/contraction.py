@@ -36,7 +36,7 @@ EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others woul
 
 
 class PartialSum(Compute):
-    """A sum over some axes of a larger sum."""
+    """A sum over some axes of a larger sum, or a reduction at the terms of its indices."""
 
     __slots__ = ()
 

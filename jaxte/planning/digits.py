@@ -152,14 +152,14 @@ def _divides(node: Reduce, axis: Axis) -> bool:
 def _over(node: Reduce, table: dict[Expr, Expr], instead: dict[Axis, tuple[Axis, ...]]) -> Reduce | None:
     """``node`` with axes replaced; None where an index has no normal form."""
     try:
-        expr, where = (_straightened(substitute(e, table)) for e in (node.exprs[0], node.where))
+        expr, where = (straightened(substitute(e, table)) for e in (node.exprs[0], node.where))
     except IndexExpressionError:
         return None
     axes = [a for own in node.axes for a in instead.get(own, (own,))]
     return Reduce(node.reducer, (expr,), axes, where, node.position)
 
 
-def _straightened(expr: Expr) -> Expr:
+def straightened(expr: Expr) -> Expr:
     """``expr`` with its indices and conditions on positions in normal form."""
 
     def rule(node: Expr) -> Expr:

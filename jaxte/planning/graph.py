@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxte.lang.expr import Call, Expr, Read, Reduce, call
+from jaxte.lang.expr import TRUE, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
 from jaxte.planning.contraction import PartialSum, planned_sum
 from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
+from jaxte.planning.equations import with_equations_solved
 from jaxte.planning.geometric import in_blocks
 from jaxte.planning.lines import with_lines
+from jaxte.planning.plain_conditions import with_plain_conditions
 from jaxte.planning.points import points
 from jaxte.planning.rows import with_rows
 from jaxte.planning.strides import with_frames
+from jaxte.planning.whole_terms import at_terms
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
@@ -62,17 +65,27 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
     guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
-        positions = with_whole_axes(_under_conditions(node))
-        recurrence = in_blocks(positions, tensor.axes, tensor.name)
-        if recurrence is not None:
-            table[node] = recurrence
-            continue
-        whole = with_lines(positions, tensor.name)
-        parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
-        new = added([planned_sum(part, tensor.axes, guards.get(node, []), tensor.name) for part in parts])
+        new = _sum_planned(tensor, node, guards.get(node, []))
         if new is not node:
             table[node] = new
     return substitute(body, table)
+
+
+def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
+    """``node``, a reduction in the body of ``tensor`` where ``guards`` hold, or the same by fewer points or partial sums."""
+    outside, solved = with_equations_solved(_under_conditions(node))
+    if not isinstance(solved, Reduce):
+        return call(SELECT, outside, solved, node.reducer.identity[0])
+    positions = with_whole_axes(solved)
+    new = in_blocks(positions, tensor.axes, tensor.name)
+    if new is None:
+        whole = with_lines(positions, tensor.name)
+        parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
+        known = [*guards, *conjuncts(outside)]
+        new = added([planned_sum(part, tensor.axes, known, tensor.name) for part in parts])
+        if isinstance(new, Reduce):
+            new = at_terms(new, tensor.axes, known, tensor.name)
+    return new if outside is TRUE else call(SELECT, outside, new, node.reducer.identity[0])
 
 
 def _under_conditions(node: Reduce) -> Reduce:
@@ -126,7 +139,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
-        body = with_rows(body)
+        body = with_rows(with_plain_conditions(body))
         own = tensor if body is tensor.body else with_body(tensor, body)
         better = planned_body(own, copies)
         if better is not own.body:

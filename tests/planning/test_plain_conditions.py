@@ -1,0 +1,59 @@
+"""Conditions on one axis are what they hold at, however they are spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.plain_conditions import with_plain_conditions
+from jaxte.tensors.tensor import Compute
+
+X = te.placeholder((24,), name="X")
+
+SPELLINGS: dict[str, list[Callable[[Any], Any]]] = {
+    "i % 2 == 0": [
+        lambda i: i // 2 * 2 == i,
+        lambda i: i // 2 * 2 >= i,
+        lambda i: i % 2 < 1,
+        lambda i: i % 2 != 1,
+        lambda i: te.logical_not(2 * (i // 2) != i),
+        lambda i: (i + 1) // 2 == i // 2,
+        lambda i: (3 * i + 4) % 6 == 4,
+    ],
+    "i % 3 != 2": [
+        lambda i: i % 3 < 2,
+        lambda i: te.logical_not(i % 3 == 2),
+        lambda i: (i + 1) // 3 == i // 3,
+    ],
+    "i >= 12 and i <= 15": [lambda i: i // 4 == 3, lambda i: te.minimum(i, 27 - i) // 4 == 3],
+    "i <= 7": [lambda i: i // 4 < 2],
+    "i == 23": [lambda i: i // 2 + i % 2 == 12],
+    "True": [lambda i: i // 3 < 8],
+    # neither a range nor a remainder, and what is one already
+    "i // 4 != 2": [lambda i: i // 4 != 2],
+    "i % 6 == 4": [lambda i: i % 6 == 4],
+    "i <= 20": [lambda i: i <= 20],
+}
+
+
+@pytest.mark.parametrize("plain", SPELLINGS)
+def test_each_spelling_is_the_plain_condition(plain: str) -> None:
+    for condition in SPELLINGS[plain]:
+        tensor = te.compute(X.shape, lambda i, c=condition: te.select(c(i), X[i], 2.0), "y")
+        assert isinstance(tensor, Compute)
+        body = with_plain_conditions(tensor.body)
+        assert repr(body) == ("X[i]" if plain == "True" else f"select({plain}, X[i], 2.0)")
+        arrays = {X: np.arange(24, dtype="float32") + 3}
+        found = te.interpret([Compute("y", tensor.axes, body)], arrays)
+        np.testing.assert_array_equal(found[0], te.interpret([tensor], arrays)[0])
+
+
+def test_conditions_on_several_axes_and_on_data_stay() -> None:
+    for condition in (lambda i, j: i // 2 == j // 2, lambda i, j: te.cast(X[i], "int32") // 2 == j):
+        tensor = te.compute((6, 6), lambda i, j, c=condition: te.select(c(i, j), X[i], 2.0), "y")
+        assert isinstance(tensor, Compute)
+        assert with_plain_conditions(tensor.body) is tensor.body
