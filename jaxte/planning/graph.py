@@ -37,6 +37,26 @@ def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) 
     Args:
         copies: those that exist, which grows.
     """
+    body = _better_body(tensor, copies)
+    _mark_parts(tensor, tensor.body, body)
+    return body
+
+
+def _mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
+    """Says of the tensors in ``new``, which takes the place of ``old``, that they are parts of ``tensor``."""
+    if new is old:
+        return
+    known = {read.tensor for read in reads_of(old)}
+    order = topological_order(
+        [read.tensor for read in reads_of(new)], lambda t: () if t in known else t.inputs
+    )
+    for part in order:
+        if isinstance(part, Compute) and part not in known and part.part_of == part.name:
+            part.part_of = tensor.part_of
+
+
+def _better_body(tensor: Compute, copies: dict[object, Extended] | None) -> Expr:
+    """The body of ``tensor`` with its sums planned, over copies with continued ends where that is worth it."""
     sums = _outermost(tensor.body)
     if not sums:
         return tensor.body
@@ -139,7 +159,8 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
-        body = with_rows(with_plain_conditions(body))
+        read, body = body, with_rows(with_plain_conditions(body))
+        _mark_parts(tensor, read, body)
         own = tensor if body is tensor.body else with_body(tensor, body)
         better = planned_body(own, copies)
         if better is not own.body:

@@ -137,14 +137,16 @@ class Compute(Tensor):
     Attributes:
         axes: one axis for each entry of ``shape``, from 0.
         body: the scalar expression of the element at ``axes``.
+        part_of: the name of the tensor that it was made for, which stands for it where forms are named; its own name where there is none.
     """
 
-    __slots__ = ("_inputs", "axes", "body")
+    __slots__ = ("_inputs", "axes", "body", "part_of")
 
     def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
         super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
         self.axes = tuple(axes)
         self.body = body
+        self.part_of = name
         self._inputs: tuple[Tensor, ...] | None = None
 
     @property
@@ -156,11 +158,15 @@ class Compute(Tensor):
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor of the same name and kind with another definition."""
-        return type(self)(self.name, axes, body)
+        made = type(self)(self.name, axes, body)
+        made.part_of = self.part_of
+        return made
 
     def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
         """A tensor of the same values, of which the same is known, written as ``body``."""
-        return Compute(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
+        made = Compute(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
+        made.part_of = self.part_of
+        return made
 
     def __repr__(self) -> str:
         axes = ", ".join(a.name for a in self.axes)

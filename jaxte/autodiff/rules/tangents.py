@@ -147,9 +147,7 @@ def _terms(
             where = [substitute(c, fresh) for c in conjuncts(call_and(part.where, term.where))]
             own = [fresh[a] for a in inner]
             value = substitute(term.value, fresh)
-            found.append(
-                sum_over([a for a in own if isinstance(a, Axis)], where, value, outer, f"{name}_at_multiples")
-            )
+            found.append(sum_over([a for a in own if isinstance(a, Axis)], where, value, outer, name))
     return found
 
 

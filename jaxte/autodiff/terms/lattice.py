@@ -28,7 +28,7 @@ class LatticeSum(Compute):
 
 
 def guarded(conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], name: str) -> Expr:
-    """``value`` where all of ``conditions`` hold, else zero; a sum that they ask for at multiples only is the tensor ``name``.
+    """``value`` where all of ``conditions`` hold, else zero; a sum that they ask for at multiples only is a tensor, a part of ``name``.
 
     Its axes are in the order of ``targets``, after those of the prefix of a head.
     """
@@ -83,7 +83,9 @@ def _of_tensor(value: Expr, free: Sequence[Axis], multiples: Sequence[Multiples]
         table[axis] = normal(m.step * axes[-1] + m.start)
         places.append(normal(axis // m.step))
     body = tidy(simplify_reads(substitute(value, table)))
-    return Read(LatticeSum(name, axes, cast(body, body.dtype) if body.weak else body), places)
+    made = LatticeSum(f"{name}_at_multiples", axes, cast(body, body.dtype) if body.weak else body)
+    made.part_of = name
+    return Read(made, places)
 
 
 def _remainder(condition: Expr) -> tuple[Expr, Expr] | None:

@@ -43,9 +43,7 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
         flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
         variables = tuple(a for a in contribution.axes if a not in given)
-        result = eliminate(
-            Points(variables, tuple(flat), value), targets, f"d{read.tensor.name}_at_multiples"
-        )
+        result = eliminate(Points(variables, tuple(flat), value), targets, f"d{read.tensor.name}")
         if result is not None:
             found.append(result)
     return found
@@ -102,7 +100,7 @@ def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[E
 def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None:
     """The sum of the value over ``points``, with as few free variables as can be; None if there are no points.
 
-    A part of it that is a tensor of its own has the label ``name``, and its axes in the order of ``targets``.
+    A part of it that is a tensor of its own is called after ``name``, and has its axes in the order of ``targets``.
     """
     known = [c for c in points.conditions if is_decidable(c)]
     on_data = [c for c in points.conditions if not is_decidable(c)]

@@ -142,7 +142,7 @@ class Explanation:
         """The names in ``forms=`` that changed nothing, with the reason: no such tensor, or no such form of it."""
         found = {}
         for name, form in self.asked.items():
-            own = [c for c in self._all() if name in (c.tensor, ANY)]
+            own = [c for c in self._all() if name in (c.tensor, c.part_of, ANY)]
             offered = dict.fromkeys(e.form for c in own for e in c.estimates)
             if not own:
                 found[name] = f"no tensor here is named {name}"

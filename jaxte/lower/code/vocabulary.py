@@ -235,6 +235,7 @@ class Choice:
         rewrites: names of the rewrites that changed its body, in the order in which they did.
         verdict: what it computes and holds beside what it has to; None where it is made in tiles, or by a function.
         target: what it is called in the emitted code; empty where it is no variable there.
+        part_of: the tensor that it was made for, by its name; empty where that is itself.
     """
 
     tensor: str
@@ -246,6 +247,7 @@ class Choice:
     rewrites: tuple[str, ...] = ()
     verdict: Verdict | None = None
     target: str = ""
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -51,6 +51,15 @@ class Policy:
     @property
     def rates(self) -> Rates:
         return self.facts.rates
+
+    def for_parts(self, owners: Mapping[str, str]) -> Policy:
+        """The same with forms that are named for a tensor named for its parts, too: ``owners`` has the tensor of each by their names."""
+        forms = {
+            part: self.forms[owner]
+            for part, owner in owners.items()
+            if owner in self.forms and part not in self.forms
+        }
+        return replace(self, forms={**self.forms, **forms}) if forms else self
 
 
 def budget_bytes(budget: Any) -> int | None:

@@ -84,10 +84,11 @@ def lower(
     order = topological_order(results, lambda tensor: () if tensor in idents else tensor.inputs)
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
-    lowering = _Lowering(Shared(names, Printer(sizes), policy, _RULES), name, params, returned)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_shared_products(with_known_values(planned), returned, policy)
     planned = with_straight_reads(with_segments(planned))
+    own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
+    lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)
     for (
         statement
@@ -153,7 +154,7 @@ class _Lowering:
             target = names.new(tensor.name)
             own = Assignment(tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of))
             made = repeated.lowered(own, shared, tensor)
-            choice = made.choice
+            choice = replace(made.choice, part_of=tensor.part_of if tensor.part_of != tensor.name else "")
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
             statements += with_calls(made.statements) if by_call else made.statements

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log2, prod
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEGATIVE, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.meaning.cost import told_by_data
+from jaxte.planning.density import share
+from jaxte.planning.terms import extent
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.tensors.tensor import Compute
 
@@ -22,17 +26,30 @@ _BENT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
 
 
 def cause_and_remedy(tensor: Compute) -> tuple[str, str]:
-    """The condition or the read by which many points of ``tensor`` do not count, and what to write in its place."""
-    for node in postorder(tensor.body):
-        if isinstance(node, Reduce):
-            for condition in conjuncts(node.where):
-                if reads_of(condition) or len(free_axes(condition)) > 1:
-                    return f"where {text(condition)}", _remedy(condition, node.axes)
+    """The condition or the read by which most points of ``tensor`` do not count, and what to write in its place."""
+    found = [
+        (_left(condition, node, tensor.axes), condition, node)
+        for node in postorder(tensor.body)
+        if isinstance(node, Reduce)
+        for condition in conjuncts(node.where)
+        if reads_of(condition) or len(free_axes(condition)) > 1
+    ]
+    if found:
+        _, condition, owner = min(found, key=lambda own: round(log2(own[0])))  # the first of about equal ones
+        return f"where {text(condition)}", _remedy(condition, owner.axes)
     for node in postorder(tensor.body):
         if isinstance(node, Read) and any(map(_is_bent, node.indices)):
             own = f"a tensor of its own for what is read at {_bent(node)}, and a read of that at plain axes"
             return text(node), own
     return "", ""
+
+
+def _left(condition: Expr, node: Reduce, axes: Sequence[Axis]) -> float:
+    """The part of the points of ``node`` that ``condition`` alone leaves: of one that asks data, what it tells of ``axes``."""
+    if not reads_of(condition):
+        return share([condition])
+    told = told_by_data(Reduce(node.reducer, node.exprs, node.axes, condition, node.position), axes)
+    return 1 / max(prod(map(extent, told)), 1)
 
 
 def _is_bent(index: Expr) -> bool:

@@ -33,6 +33,8 @@ def with_segments(planned: Tiling) -> Tiling:
         if not _has_reductions(tensor.body):
             return inner, tensor.body
         body = _taken_apart(tensor.name, tensor.body, inner)
+        for part in inner:
+            part.part_of = tensor.part_of
         return inner, body
 
     return planned.with_bodies(rule)

@@ -100,6 +100,10 @@ DENSE: dict[str, tuple[Callable[..., te.Expr], str, dict[str, int], str, str]] =
         *(lambda i, j: te.abs(2 * i - 3 * j) < 6, "max", {"j": 1200}),
         *("where abs(2 * i - 3 * j) < 6", "j = (2 * i) // 3 + d"),
     ),
+    "not the first": (
+        *(lambda i, j: (i + j != 5) & (i <= j + 900) & (te.abs((i * 7) % 1200 - j) < 2), "max", {"j": 1200}),
+        *("where abs(i * 7 % 1200 - j) < 2", "j = i * 7 % 1200 + d"),
+    ),
     "two axes": (
         *(lambda i, j, k: (i + 5 * j) % 1200 == k, "sum", {"j": 1200, "k": 4}),
         *("where (i + 5 * j) % 1200 == k", "reads at (i + 5 * j) % 1200 in place of k"),
