@@ -77,6 +77,65 @@ def picked(x: Tensor, rows: Tensor, columns: Tensor, w: Tensor) -> Tensor:
     )
 
 
+# --- powers, choices and weights
+
+
+def wind_power(v: Tensor) -> Tensor:
+    """A power of a sum of squares."""
+    (k,) = summed(k=6)
+    return te.compute((40,), lambda i: te.sum(te.square(v[i, k]) + 0.1, axis=k) ** 0.75, "p")
+
+
+def flow_rate(d: Tensor, s: Tensor) -> Tensor:
+    return te.compute((30,), lambda i: (te.square(d[i]) + 1.0) ** 1.25 * te.sqrt(te.square(s[i]) + 1), "q")
+
+
+def quarter_root(x: Tensor) -> Tensor:
+    return te.compute((20, 9), lambda i, j: x[i, j] * (te.exp(x[i, j]) + 1) ** -0.25, "y")
+
+
+def signed(x: Tensor, c: Tensor) -> Tensor:
+    """Squares by the sign of a charge."""
+    (k,) = summed(k=48)
+    body = lambda i: te.select(c[i] > 0, x[i, k] * c[i], -x[i, k]) * x[i, k]  # noqa: E731
+    return te.compute((60,), lambda i: te.sum(body(i), axis=k), "y")
+
+
+def routed(q: Tensor, x: Tensor, g: Tensor) -> Tensor:
+    """Scores with a gate for some rows."""
+    (d,) = summed(d=32)
+    body = lambda i, j: te.select(g[i] > 0, q[i, d] * x[j, d] * g[i], q[i, d] * x[j, d])  # noqa: E731
+    return te.compute((60, 40), lambda i, j: te.sum(body(i, j), axis=d), "s")
+
+
+def clipped(x: Tensor, w: Tensor, r: Tensor) -> Tensor:
+    """Predictions that are held back by two rules."""
+    (k,) = summed(k=40)
+    body = lambda i: te.select(te.abs(r[i]) > 1, x[i, k] * w[k] * r[i], x[i, k] * w[k] * te.sin(r[i]))  # noqa: E731
+    return te.compute((60,), lambda i: te.sum(body(i), axis=k), "y")
+
+
+def mixed_rows(x: Tensor, y: Tensor, s: Tensor, t: Tensor, w: Tensor) -> Tensor:
+    """Two rows in shares, times a third."""
+    (k,) = summed(k=16)
+    body = lambda e: w[e, 0] * x[s[e], k] * y[e, k] + w[e, 1] * x[t[e], k] * y[e, k]  # noqa: E731
+    return te.compute((200,), lambda e: te.sum(body(e), axis=k), "z")
+
+
+def barycentric(x: Tensor, y: Tensor, w: Tensor, at: Tensor) -> Tensor:
+    """What the corners of triangles have, in shares, along a direction."""
+    (k,) = summed(k=24)
+    corner = lambda e, n: w[e, n] * x[at[n, e], k] * y[e, k]  # noqa: E731
+    return te.compute((200,), lambda e: te.sum(corner(e, 0) + corner(e, 1) + corner(e, 2), axis=k), "z")
+
+
+def attended(x: Tensor, at: Tensor, w: Tensor, q: Tensor) -> Tensor:
+    """A score of a query with two rows, less than all of each."""
+    (k,) = summed(k=8)
+    body = lambda e: w[e, 0] * x[at[e, 0], k] * te.tanh(q[e, k]) - w[e, 1] * x[at[e, 1], k] * q[e, k]  # noqa: E731
+    return te.compute((90,), lambda e: te.sum(body(e), axis=k), "s")
+
+
 # --- rows at positions
 
 

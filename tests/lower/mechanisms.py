@@ -16,6 +16,7 @@ from jaxte.bridge.compiled import compiled
 from jaxte.lower.body import evaluator
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.rewrites import hoist
 from jaxte.lower.rules import form_table
 from jaxte.lower.tiles import carried_sums, planner
 from jaxte.lower.tiles.blocks import NoBlock
@@ -25,6 +26,10 @@ from jaxte.tensors.tensor import Tensor
 from tests.lower import mechanism_functions as of
 
 Shape = tuple[int, ...]
+
+
+def as_named(_: pytest.MonkeyPatch) -> None:
+    """What ``without=`` switches off by name."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +62,18 @@ class Mechanism:
     Attributes:
         counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, or an operation of StableHLO.
         without: does without it.
+        small: lets it serve arrays of any size.
     """
 
     name: str
     counts: str
     without: Callable[[pytest.MonkeyPatch], None]
     samples: tuple[Sample, ...]
+    small: Callable[[pytest.MonkeyPatch], None] = as_named
 
 
-def _replaced(module: Any, name: str, by: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
+def _replaced(module: Any, name: str, by: Any) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(module, name, by)
-
-
-def as_named(_: pytest.MonkeyPatch) -> None:
-    """What ``without=`` switches off by name."""
 
 
 def _no_block(*_: object) -> Any:
@@ -124,6 +127,37 @@ MECHANISMS = (
             Sample(of.three_inputs, ((200, 16), (200, 16), (200, 16), (3, 16, 64)), 1.5),
             Sample(of.of_differences, ((300, 20), (3, 20, 96)), 1.5),
         ),
+    ),
+    Mechanism(
+        "roots for powers",
+        "power",
+        as_named,
+        (
+            Sample(of.wind_power, ((40, 6),), 1),
+            Sample(of.flow_rate, ((30,), (30,)), 1),
+            Sample(of.quarter_root, ((20, 9),), 1),
+        ),
+    ),
+    Mechanism(
+        "choice outside",
+        "bytes",
+        as_named,
+        (
+            Sample(of.signed, ((60, 48), (60,)), 2),
+            Sample(of.routed, ((60, 32), (40, 32), (60,)), 2),
+            Sample(of.clipped, ((60, 40), (40,), (60,)), 1.8),
+        ),
+    ),
+    Mechanism(
+        "weights outside",
+        "flops",
+        as_named,
+        (
+            Sample(of.mixed_rows, ((50, 16), (200, 16), *(2 * (Positions((200,), 50),)), (200, 2)), 1.3),
+            Sample(of.barycentric, ((50, 24), (200, 24), (200, 3), Positions((3, 200), 50)), 1.3),
+            Sample(of.attended, ((50, 8), Positions((90, 2), 50), (90, 2), (90, 8)), 1.25),
+        ),
+        _replaced(hoist, "LARGE_ROWS", 0),
     ),
     Mechanism(
         "rows gathered once",

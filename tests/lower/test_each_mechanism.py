@@ -58,6 +58,7 @@ def counted(sample: Sample, counts: str, without: str) -> tuple[float, list[np.n
 def test_it_serves_functions_that_it_was_not_made_for(
     mechanism: Mechanism, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mechanism.small(monkeypatch)
     own, results = counted(sample, mechanism.counts, "")
     mechanism.without(monkeypatch)
     other, expected = counted(
