@@ -114,19 +114,15 @@ def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = No
         DifferentiationError: a given override that is none, or of a tensor that ``outputs`` do not depend on.
     """
     checked = check_overrides({} if given is None else given)
-    found: dict[Tensor, Override] = {}
-    seen: set[Tensor] = set()
-    stack = list(outputs)
-    while stack:
-        tensor = stack.pop()
-        if tensor in seen:
-            continue
-        seen.add(tensor)
-        own = checked.get(tensor, tensor.override)
-        if own is not None:
-            found[tensor] = own
-        stack.extend(tensor.inputs)
-        stack.extend(() if own is None else own.dependencies)
+
+    def own_of(tensor: Tensor) -> Override | None:
+        return checked.get(tensor, tensor.override)
+
+    def reads(tensor: Tensor) -> Sequence[Tensor]:
+        return tensor.inputs if (own := own_of(tensor)) is None else (*tensor.inputs, *own.dependencies)
+
+    order = topological_order(outputs, reads)
+    found = {tensor: own for tensor in reversed(order) if (own := own_of(tensor)) is not None}
     for tensor, own in checked.items():
         if not any(t in found for t in own.outputs if t in checked):
             raise DifferentiationError(
