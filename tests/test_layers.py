@@ -95,6 +95,7 @@ LAYERS = (
     "autodiff.terms.simplify",
     "autodiff.terms.scalar",
     "autodiff.terms.support",
+    "autodiff.terms.held",
     "autodiff.terms.shared",
     "autodiff.terms.lattice",
     "autodiff.terms.data",

@@ -164,9 +164,13 @@ class Compute(Tensor):
 
     def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
         """A tensor of the same values, of which the same is known, written as ``body``."""
-        made = Compute(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
+        made = self.alike(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
         made.part_of = self.part_of
         return made
+
+    def alike(self, name: str, axes: Sequence[Axis], body: Expr) -> Compute:
+        """A tensor that stands for this one, or for a part of it."""
+        return Compute(name, axes, body)
 
     def __repr__(self) -> str:
         axes = ", ".join(a.name for a in self.axes)

@@ -7,7 +7,9 @@ its own maximum by its last bit, and its derivative is lost. So the places of th
 compares the elements as it computes them, and everything else asks the integers that it returns:
 
 - ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
-- ``first``, ``last`` and ``count``, of more: of two equal elements that is all there is to know. Of three and more, the others
+- the extremum again, of more elements that are *held*: computed once, behind a barrier, so that whoever asks finds the same bits. Where the adjoint
+  may hold them: ``held.py``;
+- ``first``, ``last`` and ``count``, of those above it: of two equal elements that is all there is to know. Of three and more, the others
   are compared with the maximum if all of them are found again so, or else left out. Where there is a NaN the count is 0, and all elements are hit.
 """
 
@@ -18,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.held import Held, may_be_held
 from jaxte.autodiff.terms.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.autodiff.terms.scalar import guard
@@ -67,6 +70,8 @@ def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
     points = extremum.points
     if isinstance(points, Const) and int(points) <= MOST_BITS:
         return _of_places(extremum, seed)
+    if may_be_held([*extremum.axes, *node.axes], node.dtype):
+        return _of_elements(_held(extremum), seed)
     return _of_ends(replace(extremum, element=_one_tensor(extremum)), seed)
 
 
@@ -81,11 +86,12 @@ def _at_first(tensor: Compute, node: Reduce, idle: Sequence[Axis], seed: Expr) -
 
 @dataclass(frozen=True)
 class _Extremum:
-    """The maximum or minimum ``tensor``, its reduction ``node``, and the element that is compared."""
+    """The maximum or minimum ``tensor``, its reduction ``node``, the element that is compared, and with what, if not with the ``tensor``."""
 
     tensor: Compute
     node: Reduce
     element: Expr
+    found: Expr | None = None
 
     @property
     def axes(self) -> list[Axis]:
@@ -94,7 +100,7 @@ class _Extremum:
 
     @property
     def value(self) -> Expr:
-        return first_along_others(self.tensor)
+        return first_along_others(self.tensor) if self.found is None else self.found
 
     def is_behind(self, value: Expr) -> Expr:
         """Whether the element is less than a maximum ``value``, or greater than a minimum."""
@@ -145,7 +151,10 @@ def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
         return guard(call(EQUAL, extremum.position, winner), seed)
     ties = extremum.read("ties", lambda: _number_of(extremum, hit))
     # Not `element == value`: a NaN among the elements makes all of them receive NaN.
-    return call(SELECT, extremum.is_behind(extremum.value), Const(0.0), call(DIVIDE, seed, ties))
+    level = extremum.value
+    if extremum.found is not None:
+        level = call(SELECT, call(EQUAL, ties, ties), level, _nan(level.dtype))
+    return call(SELECT, extremum.is_behind(level), Const(0.0), call(DIVIDE, seed, ties))
 
 
 def _winner(extremum: _Extremum, hit: Expr) -> Expr:
@@ -158,10 +167,16 @@ def _winner(extremum: _Extremum, hit: Expr) -> Expr:
 
 
 def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
-    """How many elements are hit; NaN where the extremum is NaN."""
+    """How many elements are hit; NaN where the extremum is NaN, or one of the elements that it was found of again.
+
+    A maximum that XLA computes on the CPU loses a NaN in some loops; a sum does not.
+    """
     node, value, dtype = extremum.node, extremum.value, extremum.tensor.dtype
     counted = cast(hit, dtype)
-    if dtypes.is_float(dtype):
+    if extremum.found is not None:
+        own = extremum.element
+        counted = call(SELECT, hit, Const(1.0), call(SELECT, call(EQUAL, own, own), Const(0.0), own))
+    elif dtypes.is_float(dtype):
         counted = call(SELECT, call(EQUAL, value, value), counted, value)
     total = Reduce(builtin_reducer("sum", dtype), (counted,), node.axes, node.where)
     return call(MAXIMUM, total, Const(1.0)) if extremum.may_be_empty else total
@@ -199,7 +214,18 @@ def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
 
 
-# --- more computed elements, or of a symbolic number
+# --- more computed elements
+
+
+def _held(extremum: _Extremum) -> _Extremum:
+    """The same of elements in memory, and of their own extremum: that of the definition may have been rounded otherwise."""
+    node = extremum.node
+    element = _one_tensor(extremum, Held)
+    best = extremum.read("best", lambda: Reduce(node.reducer, (element,), node.axes, node.where))
+    return replace(extremum, element=element, found=best)
+
+
+# --- more computed elements than memory is for, or of a symbolic number
 
 
 def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
@@ -240,10 +266,10 @@ def _nan(dtype: str) -> Const:
     return Const(float("nan"), dtype)
 
 
-def _one_tensor(extremum: _Extremum) -> Expr:
+def _one_tensor(extremum: _Extremum, kind: type[Compute] = Compute) -> Expr:
     """The element as one of a tensor: what all passes over the elements compute, in tiles where it is large."""
     tensor, node, outside = extremum.tensor, extremum.node, extremum.axes
-    if isinstance(extremum.element, Read):
+    if isinstance(extremum.element, Read) and kind is Compute:
         return extremum.element
 
     def made() -> Compute:
@@ -252,10 +278,10 @@ def _one_tensor(extremum: _Extremum) -> Expr:
         table |= {old: normal(new + old.lo) for old, new in zip(node.axes, own, strict=True)}
         element = substitute(extremum.element, table)
         body = call(SELECT, substitute(node.where, table), element, node.reducer.identity[0])
-        return Compute(f"elements_{tensor.name}", (*outer, *own), body)
+        return kind(f"elements_{tensor.name}", (*outer, *own), body)
 
     at = (*outside, *(normal(a - a.lo) for a in node.axes))
-    return Read(beside(tensor, "elements", made), at)
+    return Read(beside(tensor, "held" if kind is Held else "elements", made), at)
 
 
 def _end(extremum: _Extremum, kind: str) -> Expr:

@@ -15,6 +15,7 @@ from jaxte.autodiff.graph.forward import jvp_graph
 from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
 from jaxte.autodiff.graph.reverse import vjp_graph
 from jaxte.autodiff.graph.transpose import reached_from, transposed
+from jaxte.autodiff.terms.held import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
@@ -56,7 +57,8 @@ class Linearized:
         if not sources:
             return ()
         outputs = [source.outputs[n] for n in heads]
-        return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
+        with within(source.policy.max_memory):
+            return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
 
     @lazy
     def saved(self) -> tuple[Tensor, ...]:
@@ -150,7 +152,8 @@ class Linearized:
     def _tangents(self, dots: Sequence[Tensor]) -> list[Tensor]:
         if self._has_rules:
             source = self.source
-            moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
+            with within(source.policy.max_memory):
+                moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
             return [moved[n] for n in self.reached]
         remedy = (
             f"; its derivative was given by a function that is not linear in the adjoint (an override in {self.source.label}), "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jaxte.autodiff.terms.held import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.walk import postorder
@@ -158,8 +159,8 @@ class _Lowering:
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
             statements += with_calls(made.statements) if by_call else made.statements
-            if tensor in shifted:
-                statements[-1] = behind_barrier(statements[-1], by_call)
+            if tensor in shifted or isinstance(tensor, Held):
+                statements[-1] = behind_barrier(statements[-1], policy.facts.drops_barriers)
             for sliced in made.sliced:
                 keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target

@@ -124,7 +124,7 @@ class Blocks:
             if body.dtype != tensor.dtype:
                 body = cast(body, tensor.dtype)
             axes = _ordered([*tensor.axes[:position], own, *tensor.axes[position + 1 :]], self._order(key))
-            self.tensors[key] = Compute(f"{tensor.name}_{axis.name}", axes, body)
+            self.tensors[key] = tensor.alike(f"{tensor.name}_{axis.name}", axes, body)
         return self.tensors[key]
 
     def _order(self, key: tuple[Compute, int]) -> list[int]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from jaxte.autodiff.terms.held import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Axis, Const
 from jaxte.lang.identity import Members, among
@@ -271,6 +272,9 @@ class _Planner:
         """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
         for tensor in list(self.inside):
             passes = sum(any(t is tensor for t, _ in p.blocks.tensors) for p in self.passes)
+            if passes > 1 and isinstance(tensor, Held):
+                self._keep(tensor, f"{passes} passes would each round its elements in another way")
+                return False
             forced = self.large.has_to_be_tiled(tensor)
             if passes == 0 or (passes > 1 and not forced and self.large.again(tensor, passes - 1) > 0):
                 self._keep(tensor, f"{passes} passes would each compute it")
