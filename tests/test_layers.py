@@ -77,6 +77,7 @@ LAYERS = (
     "lower.limits",  # numbers
     "lower.match.product",  # what a product is made of is asked by plans and by forms alike
     "planning.density",
+    "planning.data_equations",
     "planning.terms",
     "planning.lines",
     "planning.points",

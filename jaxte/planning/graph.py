@@ -9,6 +9,7 @@ from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
 from jaxte.planning.contraction import PartialSum, planned_sum
+from jaxte.planning.data_equations import with_data_equations
 from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.distribution import added, distributed
 from jaxte.planning.equations import with_equations_solved
@@ -93,9 +94,12 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce]) -> Expr:
 
 def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
     """``node``, a reduction in the body of ``tensor`` where ``guards`` hold, or the same by fewer points or partial sums."""
+    outside, solved = with_data_equations(node, tensor.axes)
+    if solved is not node:
+        return _where(outside, solved, node)
     outside, solved = with_equations_solved(_under_conditions(node))
     if not isinstance(solved, Reduce):
-        return call(SELECT, outside, solved, node.reducer.identity[0])
+        return _where(outside, solved, node)
     positions = with_whole_axes(solved)
     new = in_blocks(positions, tensor.axes, tensor.name)
     if new is None:
@@ -105,7 +109,12 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
         new = added([planned_sum(part, tensor.axes, known, tensor.name) for part in parts])
         if isinstance(new, Reduce):
             new = at_terms(new, tensor.axes, known, tensor.name)
-    return new if outside is TRUE else call(SELECT, outside, new, node.reducer.identity[0])
+    return _where(outside, new, node)
+
+
+def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
+    """``value`` where ``condition`` holds, and what ``node`` is of no points elsewhere."""
+    return value if condition is TRUE else call(SELECT, condition, value, node.reducer.identity[0])
 
 
 def _under_conditions(node: Reduce) -> Reduce:

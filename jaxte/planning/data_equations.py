@@ -1,0 +1,99 @@
+"""Reductions under equations with data: what is chosen by an equation is read there, and what it says the place of is added there.
+
+    sum over k of select(k == t[b], w[k, o], 0)         is   w[t[b], o], where t[b] is in range
+    sum over k of cast(t[b] == k) * w[k, o]             is   the same
+    sum over e of select(d[e] == n, m[e, o], 0)         is   sum over e of m[e, o] where d[e] == n, which is a scatter
+
+An equation may stand in ``where=``, in a choice between a value and nothing, or as a factor that is 0 or 1. For an axis of the reduction it is solved
+(:mod:`jaxte.autodiff.terms.data`), so that the reduction visits no other point; one for an axis of the result becomes a condition of the reduction,
+as which it is recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jaxte.autodiff.terms.data import Points, solve_data
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Reduce, cast, conjunction, conjuncts
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.walk import depends_on, postorder, reads_of
+from jaxte.lower.match.product import Factor, multiplied, product_of
+
+_BUILT_IN = ("sum", "prod", "max", "min")
+
+
+def with_data_equations(node: Reduce, targets: Sequence[Axis]) -> tuple[Expr, Expr]:
+    """A condition and a value: ``node`` is the value where it holds, and the identity of the reduction elsewhere.
+
+    Args:
+        node: a reduction in the body of a tensor.
+        targets: the axes of that tensor.
+    """
+    conditions, value = _parts(node)
+    if node.reducer.name not in _BUILT_IN or not any(_ties(c, node.axes) for c in conditions):
+        return TRUE, node
+    points = solve_data(Points(tuple(node.axes), tuple(conditions), value), targets)
+    axes = [a for a in points.axes if isinstance(a, Axis)]
+    value = cast(points.value, node.dtype)
+    if not axes:
+        return conjunction(points.conditions), value
+    outside = [c for c in points.conditions if not depends_on(c, axes)]
+    inside = [c for c in points.conditions if not among(c, outside)]
+    if identical(axes, list(node.axes)) and (
+        identical(list(points.conditions), conjuncts(node.where))
+        or not any(_ties(c, targets) for c in inside)
+    ):
+        return TRUE, node
+    return conjunction(outside), Reduce(node.reducer, (value,), axes, conjunction(inside), node.position)
+
+
+def _ties(condition: Expr, axes: Iterable[Axis]) -> bool:
+    """Whether ``condition`` is an equation of data with something of ``axes``."""
+    return (
+        isinstance(condition, Call)
+        and condition.op is EQUAL
+        and bool(reads_of(condition))
+        and depends_on(condition, list(axes))
+    )
+
+
+def _parts(node: Reduce) -> tuple[list[Expr], Expr]:
+    """The conditions of ``node``, those in its element among them where one is such an equation, and what is reduced under them."""
+    conditions, element = conjuncts(node.where), node.exprs[0]
+    while isinstance(element, Call) and element.op.name == "cast" and element.args[0].weak:
+        element = element.args[0]  # numbers without a dtype of their own
+    if not any(_ties(n, node.axes) for n in postorder(element)):
+        return conditions, node.exprs[0]
+    if node.reducer.name == "sum":
+        product = product_of(element)
+        tests = [c for f in product.factors for c in _tests(f)]
+        if any(_ties(c, node.axes) for c in tests):
+            factors = [f for f in product.factors if not _tests(f)]
+            return [*conditions, *product.guards, *tests], multiplied(factors)
+    elif (
+        isinstance(element, Call)
+        and element.op is SELECT
+        and _is_number(element.args[2], node.reducer.identity[0])
+    ):
+        return [*conditions, *conjuncts(element.args[0])], element.args[1]
+    return conditions, node.exprs[0]
+
+
+def _is_number(expr: Expr, other: Expr) -> bool:
+    return isinstance(expr, Const) and isinstance(other, Const) and bool(expr.value == other.value)
+
+
+def _tests(factor: Factor) -> list[Expr]:
+    """The conditions that ``factor`` is: 1 where they hold, and 0 elsewhere."""
+    expr = factor.expr
+    if factor.guard:
+        return [expr]
+    if (
+        isinstance(expr, Call)
+        and expr.op.name == "cast"
+        and expr.args[0].dtype == "bool"
+        and not factor.inverse
+    ):
+        return conjuncts(expr.args[0])
+    return []
