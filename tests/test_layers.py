@@ -76,6 +76,8 @@ LAYERS = (
     "meaning",
     "lower.limits",  # numbers
     "lower.match.product",  # what a product is made of is asked by plans and by forms alike
+    "lower.match.sums",
+    "autodiff.terms.data",  # and equations with data by definitions and by adjoints
     "planning.density",
     "planning.data_equations",
     "planning.terms",
@@ -94,12 +96,12 @@ LAYERS = (
     "planning",
     "autodiff.terms.like_terms",
     "autodiff.terms.simplify",
+    "autodiff.terms.common",
     "autodiff.terms.scalar",
     "autodiff.terms.support",
     "autodiff.terms.held",
     "autodiff.terms.shared",
     "autodiff.terms.lattice",
-    "autodiff.terms.data",
     "autodiff.terms.zeros",
     "autodiff.terms.places",
     "autodiff.terms.beside",

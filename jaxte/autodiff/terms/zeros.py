@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
+from jaxte.autodiff.terms.common import with_common_factor
 from jaxte.autodiff.terms.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import Contribution, guard, is_zero, plus, times
@@ -135,6 +136,7 @@ def sum_over(
         value = times(value, _count(axis))
     if axes:
         points = _where_points_are(axes, conjuncts(where))
+        value = with_common_factor(value, axes)
         factors, inner = ([], value) if points is None else factors_outside(value, axes, _may_leave(where))
         if factors and points is not None:
             outside += conjuncts(points)
