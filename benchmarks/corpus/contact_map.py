@@ -13,13 +13,12 @@ SIZES = {
     "tiny": dict(b=1, n=5),
 }
 ABOVE = {
-    "bytes": (2.5, "differences of positions are masked, three components of each pair"),
+    "bytes": (
+        2.5,
+        "differences of positions in small arrays, which are one product; large ones are not held",
+    ),
     "temporaries": (3.4, "the same"),
 }
-HOLDS_BACK = (
-    "the best calls are faster (12.8 ms beside 15.1): the adjoint is a product of matrices that reads an array XLA fuses into its sums; "
-    "0.85 to 1.1 from run to run"
-)
 
 
 def inputs(b, n):

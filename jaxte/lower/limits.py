@@ -9,7 +9,7 @@ from __future__ import annotations
 
 # --- a short axis, one position after the other
 
-FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles: gaussian_sum_4096, soft_rasteriser
+FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles; columns that are summed one by one: gaussian_sum_4096, soft_rasteriser, contact_map
 FEW_POSITIONS = 8  # a loop over so many costs more to start than to run: product_reduction; beyond, an array is stacked of slices
 LONGEST_UNROLLED = (
     32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise

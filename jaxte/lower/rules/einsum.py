@@ -19,10 +19,12 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rules.by_columns import by_columns, column_of
 from jaxte.lower.rules.einsum_letters import letters_of, small_first
 from jaxte.lower.rules.flatten_dot import with_flat_vector
 from jaxte.lower.rules.positions import combined
@@ -80,8 +82,10 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
             return (yield from _written_out(body, job, scope, dim))
         if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM:
             groups = _halves(groups[0])
-    elif body.in_tiles and (dim := _widening(groups, job, scope)) is not None:
-        return (yield from _one_by_one(body, job, scope, dim))
+    elif (dim := _column(body, groups, job, scope)) is not None:
+        (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
+        make = lambda at: contraction(body, job, at)  # noqa: E731
+        return (yield from by_columns(body, wide, scope, dim, make))
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
@@ -106,25 +110,14 @@ def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     return (yield from combined(body, ADD, dim, scope, job.dtype, lambda at: contraction(body, rest, at)))
 
 
-def _widening(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
-    """A kept dimension of few points that one computed operand has beyond all the others: they are in cache, it is not."""
+def _column(body: Body, groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
+    """The kept dimension whose positions are taken one after the other; see ``by_columns``."""
+    if not all(isinstance(d.hi, Const) for d in scope.order):
+        return None
     dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
-    every = set().union(*dims)
-    for own, members in zip(dims, groups, strict=True):
-        if own == every and not _is_plain(members):
-            alone = [d for d in own if not among(d, job.reduced) and sum(d in other for other in dims) == 1]
-            few = [d for d in scope.order if among(d, alone) and is_short(d)]
-            if few and any(other == own - {few[0]} for other in dims):
-                return few[0]
-    return None
-
-
-def _one_by_one(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
-    """One sum for each position of ``dim``, stacked."""
-    values: list[Value] = []
-    for at in scope.at_each(dim):
-        values.append(body.named((yield from contraction(body, job, at))))
-    return body.stack(values, dim, scope)
+    costly = [expensive_calls([f.expr for f in members]) > 0 and not body.in_tiles for members in groups]
+    plain = [_is_plain(members) or once for members, once in zip(groups, costly, strict=True)]
+    return column_of(body, dims, plain, job.reduced, scope)
 
 
 def _halves(members: list[Factor]) -> list[list[Factor]]:

@@ -124,7 +124,8 @@ class _Planner:
     def _has_large_operand(self, tensor: Compute) -> bool:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
-        size = inner_bytes(tensor.body, FEW if self.tiled else 1)
+        columns = FEW if self.policy.facts.copies_for_products and not self.tiled else 0
+        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns)
         budget = self.policy.max_memory
         if overlaps(tensor):
             return False

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.identity import Members
+from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import expensive_calls, general_work
 from jaxte.lower.cost.policy import ANY, Policy
@@ -37,11 +37,12 @@ def work_of(tensor: Compute) -> Work:
     return total
 
 
-def inner_bytes(body: Expr, few: int = 1) -> int:
+def inner_bytes(body: Expr, few: int = 1, columns: int = 0) -> int:
     """The largest array that the reductions of ``body`` evaluate before they reduce it.
 
     That are the operands of a sum of products, and what an expression uses more than once; the rest is fused. Dimensions of at
-    most ``few`` points do not count in operands: those are evaluated one after the other.
+    most ``few`` points do not count in operands: those are evaluated one after the other. What is summed column by column, up to ``columns`` of
+    them (see ``rules/by_columns.py``), is no array at all.
     """
     largest = 0
     for node in postorder(body):
@@ -52,9 +53,20 @@ def inner_bytes(body: Expr, few: int = 1) -> int:
             _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
             if len({frozenset(free_axes(f.expr)) for f in inner}) > 1:
                 made = [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
+                made = [e for e in made if not _has_columns(e, [f.expr for f in inner], node.axes, columns)]
                 sizes += [_bytes_over([a for a in free_axes(e) if points([a]) > few], e.dtype) for e in made]
         largest = max([largest, *sizes])
     return largest
+
+
+def _has_columns(wide: Expr, factors: Sequence[Expr], reduced: Sequence[Axis], most: int) -> bool:
+    """Whether ``wide`` depends on a kept axis of few points, and another factor on all of its axes but that one; what is costly is computed once."""
+    if expensive_calls([wide]):
+        return False
+    own = set(free_axes(wide))
+    others = [set(free_axes(e)) for e in factors if e is not wide]
+    alone = [a for a in own if not among(a, reduced) and not any(a in other for other in others)]
+    return any(points([a]) <= most and any(other == own - {a} for other in others) for a in alone)
 
 
 def _used_twice(node: Reduce) -> list[Expr]:

@@ -1,0 +1,46 @@
+"""Weights times differences, summed one component after the other: the gradients of distances hold no differences."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+
+def weighted(w: te.Tensor, x: te.Tensor, y: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
+    """The weighted differences of all pairs, summed over either side."""
+    (n, m), size = w.shape, x.shape[1]
+    i, j = te.reduce_axis((0, n), "i"), te.reduce_axis((0, m), "j")
+    rows = te.compute((n, size), lambda i, c: te.sum(w[i, j] * (x[i, c] - y[j, c]), axis=j), "rows")
+    columns = te.compute((m, size), lambda j, c: te.sum(w[i, j] * (x[i, c] - y[j, c]), axis=i), "columns")
+    return rows, columns
+
+
+def arrays(n: int, m: int, size: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape).astype("float32") for shape in ((n, m), (n, size), (m, size))]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
+    w, x, y = arrays(400, 300, size)
+    compiled = jax.jit(te.function(weighted)).lower(w, x, y).compile()
+    differences = w[:, :, None].astype("float64") * (x[:, None].astype("float64") - y)
+    for found, axis in zip(compiled(w, x, y), (1, 0), strict=True):
+        np.testing.assert_allclose(found, differences.sum(axis), rtol=1e-4, atol=1e-3)
+    assert compiled.memory_analysis().temp_size_in_bytes < w.nbytes / 4
+
+
+def test_small_arrays_and_costly_elements_stay_products() -> None:
+    """The shorter text where nothing is gained; what takes an exponential is computed once."""
+    small = te.source(te.function(weighted), *map(jnp.asarray, arrays(20, 30, 3)))
+    assert "_again" not in small and "jnp.einsum(" in small
+
+    def bumps(w: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
+        j = te.reduce_axis((0, w.shape[1]), "j")
+        return te.compute(x.shape, lambda i, c: te.sum(w[i, j] * te.exp(x[i, c] - y[j, c]), axis=j))
+
+    assert "_again" not in te.source(te.function(bumps), *map(jnp.asarray, arrays(300, 400, 3)))
