@@ -125,3 +125,13 @@ def test_distances_are_raised_and_the_nearest_is_left_to_jax() -> None:
     x = jnp.sin(jnp.arange(384.0)).reshape(128, 3)
     loss = lambda x: jnp.sum(nearest(x) ** 2)  # noqa: E731
     np.testing.assert_allclose(te.grad(loss)(x), jax.grad(loss)(x), rtol=1e-4, atol=1e-5)
+
+
+def test_differences_of_several_arrays_stay() -> None:
+    """Nothing is added before each is squared: JAX's transposes are one loop."""
+
+    def smoothness(u: Any, v: Any) -> Any:
+        return sum(jnp.sum((jnp.roll(a, -1, d) - a) ** 2) for a in (u, v) for d in (0, 1))
+
+    u = jax.ShapeDtypeStruct((64, 64), "float32")
+    assert not te.explain(te.adjoint(smoothness), u, u).regions

@@ -9,7 +9,6 @@ from jaxte.frontends.jaxpr.banded import banded_operand
 from jaxte.frontends.jaxpr.pairs import (
     SMALLEST,
     before_broadcast,
-    chooses_of_many,
     elements,
     is_differentiated,
     is_pairwise,
@@ -18,12 +17,6 @@ from jaxte.frontends.jaxpr.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.selections import kernel_selection, selecting_operand
 from jaxte.frontends.jaxpr.steps import Slot, Step
 
-_MOST_FUSED = (
-    8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
-)
-_MANY_READS = (
-    16  # of an element by one stencil, from which on its transposes cost more than functions that are dear
-)
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
 _FEW_FEATURES = 2  # in and out, below which a convolution is no product of matrices
@@ -129,45 +122,6 @@ def reduces(step: Step) -> bool:
     )
 
 
-def worth(steps: Sequence[Step]) -> bool:
-    """Whether a region of ``steps`` is raised.
-
-    A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
-    added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
-    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. Extrema over pairs
-    are found again by comparing, which takes what is gained.
-    """
-    if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
-        return True
-    if any(is_pairwise(s) for s in steps):
-        return not any(chooses_of_many(s) for s in steps)
-    found = levels(steps)
-    dear = sum(s.name in DEAR for s in steps)
-    if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
-        return False
-    return prod(found) >= _MOST_FUSED
-
-
-def levels(steps: Sequence[Step]) -> list[int]:
-    """How many reads of an element there are at each level of a chain of shifts; shifts of shifts are one level."""
-    level: dict[Slot, int] = {}
-    moved: set[Slot] = set()
-    shifts: dict[int, set[object]] = {}
-    for step in steps:
-        before = max((level.get(s, 0) for s in step.inputs), default=0)
-        shifted = bool(gain_of(step))
-        again = any(s in moved for s in step.inputs)
-        for slot in step.outputs:
-            level[slot] = before + (shifted and not again)
-            if shifted or (again and (step.name in _MOVES or step.name in SHIFTS)):
-                moved.add(slot)
-        if shifted and step.name != "pad" and not (step.name == "concatenate" and again):
-            read = shifts.setdefault(before - again, set())
-            read.add(step)
-            read.update(s for s in step.inputs if any(not gain_of(r) for r in s.readers))
-    return [len(found) for found in shifts.values()]
-
-
 def _is_part(step: Step) -> bool:
     """Whether a matrix product is read in part only, so that this part is all that is computed."""
     return prod(step.outputs[0].shape) >= SMALLEST and is_read_in_part(step)
@@ -207,10 +161,10 @@ def _is_small(slot: Slot) -> bool:
 
 
 def _overlaps(step: Step) -> bool:
-    """Whether another slice of the same array has elements of this one."""
+    """Whether another slice of the same array has elements of this one, and others."""
     (source,) = step.inputs
     own = _lines(step)
-    others = (r for r in source.readers if r is not step and r.name == "slice")
+    others = [r for r in source.readers if r.name == "slice" and _lines(r) != own]
     return (source.origin is not None and source.origin.name == "pad") or any(
         _meet(own, _lines(o)) for o in others
     )
@@ -261,10 +215,10 @@ def _is_framed(slot: Slot) -> bool:
             return False
         if step.name == "gather":
             return _positions_known(step) and elements(slot) > 4 * elements(step.inputs[0])
-        if step.name not in _MOVES:
+        if step.name not in MOVES:
             return False
         slot = step.inputs[0]
     return False
 
 
-_MOVES = ("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims", "convert_element_type")
+MOVES = ("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims", "convert_element_type")

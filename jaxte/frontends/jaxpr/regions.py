@@ -9,10 +9,11 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces, worth
+from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces
 from jaxte.frontends.jaxpr.pairs import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.table import RULES
+from jaxte.frontends.jaxpr.worth import worth
 
 
 class Fate(Enum):

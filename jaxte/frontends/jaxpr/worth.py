@@ -1,0 +1,88 @@
+"""Whether a region of shifts is worth raising: how many reads of an element there are, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.frontends.jaxpr.gains import DEAR, MOVES, SHIFTS, gain_of, strong
+from jaxte.frontends.jaxpr.pairs import chooses_of_many, is_pairwise
+from jaxte.frontends.jaxpr.steps import Slot, Step
+
+_MOST_FUSED = (
+    8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
+)
+_MANY_READS = (
+    16  # of an element by one stencil, from which on its transposes cost more than functions that are dear
+)
+_MOST_ALONE = (
+    4  # shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared
+)
+
+
+def worth(steps: Sequence[Step]) -> bool:
+    """Whether a region of ``steps`` is raised.
+
+    A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
+    added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
+    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. Extrema over pairs
+    are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added.
+    """
+    if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
+        return True
+    if any(is_pairwise(s) for s in steps):
+        return not any(chooses_of_many(s) for s in steps)
+    found = levels(steps)
+    dear = sum(s.name in DEAR for s in steps)
+    if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < _MOST_ALONE:
+        return False
+    if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
+        return False
+    return prod(found) >= _MOST_FUSED
+
+
+def widest(steps: Sequence[Step]) -> int:
+    """How many shifted reads are added before something nonlinear reads them: two in a difference, four in a Laplacian."""
+    reads: dict[Slot, int] = {}
+    for step in steps:
+        found = [reads.get(s, 0) for s in step.inputs]
+        if step.name in SHIFTS and gain_of(step):
+            count = max(1, *found)
+        elif step.name in ("add", "sub", "add_any"):
+            count = sum(found)
+        else:
+            count = max(found, default=0) if step.reads_linearly else 0
+        reads.update(dict.fromkeys(step.outputs, count))
+    return max(reads.values(), default=0)
+
+
+def levels(steps: Sequence[Step]) -> list[int]:
+    """How many reads of an element there are at each level of a chain of shifts; shifts of shifts are one level."""
+    return [len(set().union(*own.values())) for own in _shifts(steps)]
+
+
+def most_of_one(steps: Sequence[Step]) -> int:
+    """The same for the array of which there are most at one level."""
+    return max((len(read) for own in _shifts(steps) for read in own.values()), default=0)
+
+
+def _shifts(steps: Sequence[Step]) -> list[dict[Slot, set[object]]]:
+    """For each level, the reads of each array."""
+    level: dict[Slot, int] = {}
+    source: dict[Slot, Slot] = {}
+    shifts: dict[int, dict[Slot, set[object]]] = {}
+    for step in steps:
+        before = max((level.get(s, 0) for s in step.inputs), default=0)
+        shifted = bool(gain_of(step))
+        moved = next((source[s] for s in step.inputs if s in source), None)
+        again = moved is not None
+        for slot in step.outputs:
+            level[slot] = before + (shifted and not again)
+            if shifted or (again and (step.name in MOVES or step.name in SHIFTS)):
+                source[slot] = step.inputs[0] if moved is None else moved
+        if shifted and step.name != "pad" and not (step.name == "concatenate" and again):
+            own = step.inputs[0] if moved is None else moved
+            read = shifts.setdefault(before - again, {}).setdefault(own, set())
+            read.add(step)
+            read.update(s for s in step.inputs if any(not gain_of(r) for r in s.readers))
+    return list(shifts.values())
