@@ -26,7 +26,7 @@ CASES: dict[str, tuple[Callable[..., Any], int, int]] = {
     "both positions": (
         lambda i, j: te.select(within(I[i], 5) & within(J[i], 4), X[I[i], J[i]], 0.0) + te.cast(j, "float32"), 1, 0,
     ),
-    "one of two positions": (lambda i, j: te.select(within(I[i], 5), X[I[i], J[i]], 0.0) * 2, 0, 1),
+    "one of two positions": (lambda i, j: te.select(within(I[i], 5), X[I[i], J[i]], 0.0) * 2, 1, 0),
     "half of a range": (lambda i, j: te.select(I[i] < 5, X[I[i], j], 0.0), 0, 1),
     "another extent": (lambda i, j: te.select(within(I[i], 6), X[I[i], j], 0.0), 0, 1),
     "also without a guard": (lambda i, j: te.select(within(I[i], 5), X[I[i], j], 0.0) + X[I[i], j], 0, 1),
