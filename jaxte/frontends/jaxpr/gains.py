@@ -71,6 +71,8 @@ def keeps(step: Step) -> str:
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
         return "a dense convolution, which XLA and its own derivative do well"
+    if step.name == "rem":
+        return "a remainder, which XLA and its own derivative do well: in index notation it is computed again for its slopes"
     if step.name == "tile":
         return "elements repeated, whose sum XLA does well"
     if step.name == "reshape" and _is_broadcast(step.inputs[0]) and not _of_windows(step.inputs[0]):
