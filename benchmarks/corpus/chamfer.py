@@ -11,12 +11,6 @@ SIZES = {
     "quick": dict(b=2, n=64),
     "tiny": dict(b=1, n=4),
 }
-ABOVE = {
-    "flops": (
-        2.0,
-        "elements are computed again where minima are found, so that none is lost to rounding, and differences for each coordinate",
-    ),
-}
 
 
 def inputs(b, n):

@@ -27,20 +27,17 @@ from jaxte.tensors.tensor import Tensor
 
 
 def column_of(
-    body: Body, dims: Sequence[set[Axis]], plain: Sequence[bool], reduced: Sequence[Axis], scope: Scope
+    dims: Sequence[set[Axis]], plain: Sequence[bool], reduced: Sequence[Axis], scope: Scope
 ) -> Axis | None:
-    """A kept dimension of few points that one computed operand has beyond all the others.
+    """A kept dimension of few points that one computed operand has beyond all the others, which are in cache as it is not.
 
     Args:
-        body: the tensor that is lowered. In tiles the others are in cache and that one is not; elsewhere its array has to be large.
         dims: the dimensions of each operand.
-        plain: whether each of them is an array that exists, or is to be one.
+        plain: whether each of them is an array that exists.
         reduced: what is summed over.
         scope: of the sum.
     """
     every = set().union(*dims)
-    if not body.in_tiles and not (body.policy.facts.copies_for_products and points(every) >= LARGE_RESULT):
-        return None
     for own, exists in zip(dims, plain, strict=True):
         if own != every or exists:
             continue
@@ -52,15 +49,17 @@ def column_of(
 
 
 def by_columns(
-    body: Body, wide: Sequence[Factor], scope: Scope, dim: Axis, make: Callable[[Scope], Task]
+    body: Body, wide: Sequence[Factor], scope: Scope, dim: Axis, make: Callable[[Scope], Task], dtype: str
 ) -> Task:
-    """What ``make`` gives at each position of ``dim``, over which ``wide`` is computed, stacked."""
+    """What ``make`` gives at each position of ``dim``, over which ``wide`` is computed, stacked, in ``dtype``."""
     before = body.tensors
-    if not body.in_tiles:
+    if body.policy.facts.drops_barriers and not body.in_tiles and points(scope.order) >= LARGE_RESULT:
         body.tensors = {**before, **_again(body, wide)}
     values: list[Value] = []
     for at in scope.at_each(dim):
-        values.append(body.named((yield from make(at))))
+        value = yield from make(at)
+        value = body.cast(value, dtype) if value.literal else value
+        values.append(body.named(value) if body.in_tiles else value)
     body.tensors = before
     return body.stack(values, dim, scope)
 

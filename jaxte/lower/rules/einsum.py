@@ -19,7 +19,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.limits import FEW, LONG_SUM, MOST_UNROLLED
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
@@ -82,10 +81,10 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
             return (yield from _written_out(body, job, scope, dim))
         if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM:
             groups = _halves(groups[0])
-    elif (dim := _column(body, groups, job, scope)) is not None:
+    elif body.in_tiles and (dim := _column(groups, job, scope)) is not None:
         (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
-        return (yield from by_columns(body, wide, scope, dim, make))
+        return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
@@ -110,14 +109,10 @@ def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     return (yield from combined(body, ADD, dim, scope, job.dtype, lambda at: contraction(body, rest, at)))
 
 
-def _column(body: Body, groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
+def _column(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
     """The kept dimension whose positions are taken one after the other; see ``by_columns``."""
-    if not all(isinstance(d.hi, Const) for d in scope.order):
-        return None
     dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
-    costly = [expensive_calls([f.expr for f in members]) > 0 and not body.in_tiles for members in groups]
-    plain = [_is_plain(members) or once for members, once in zip(groups, costly, strict=True)]
-    return column_of(body, dims, plain, job.reduced, scope)
+    return column_of(dims, [_is_plain(members) for members in groups], job.reduced, scope)
 
 
 def _halves(members: list[Factor]) -> list[list[Factor]]:

@@ -23,6 +23,7 @@ from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import Factor, is_zero, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rules.by_columns import by_columns
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.positions import combined
@@ -263,8 +264,8 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     if any(isinstance(n, Call) and not n.weak and n.op not in _LINEAR for n in postorder(whole[0])):
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
     for dim in scope.order:
-        shared = any(dim not in own for own in dims)
-        if shared and dim in every and not among(dim, job.reduced) and is_short(dim):
+        alone = sum(dim in own for own in dims) == 1
+        if alone and dim in every and not among(dim, job.reduced) and is_short(dim):
             return dim
     return None
 
@@ -290,9 +291,8 @@ def _is_position(index: Expr) -> bool:
 def _for_each(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     """One sum for each position of a short dimension of the result, side by side."""
     smaller = replace(job, budget=job.budget // (known(dim.hi) or 1))
-    values: list[Value] = []
-    for at in scope.at_each(dim):
-        value = yield from _conditions(body, smaller, at)
-        values.append(body.cast(value, job.dtype) if value.literal else value)
+    wide = [f for f in job.factors if among(dim, dims_under(f.expr, scope))]
     body.report.note("coordinates apart")
-    return body.stack(values, dim, scope)
+    return (
+        yield from by_columns(body, wide, scope, dim, lambda at: _conditions(body, smaller, at), job.dtype)
+    )

