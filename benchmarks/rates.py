@@ -22,6 +22,8 @@ from jaxte.lower.cost.platforms import Rates, platform_of
 from timing import interleaved, markdown
 
 _CHAIN = 64
+_TERMS = 256
+_CALLS = 1000  # of a program that is compiled once
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ def _chained(x: Any) -> Any:
     return x
 
 
+def _compiled(x: Any) -> Any:
+    """What XLA makes of many shifted terms, compiled anew."""
+    return jax.jit(lambda x: sum(x[:, i : i + 200] * (1 + i) for i in range(_TERMS))).lower(x).compile()
+
+
 def probes(large: int) -> Iterator[Probe]:
     """One program of each kind; ``large`` is the number of elements of arrays that fit in no cache."""
     a, x, image = _random(1024, 1024), _random(large), _random(8, 3, 256, 256)
@@ -90,6 +97,7 @@ def probes(large: int) -> Iterator[Probe]:
     yield _probe("gather", 1e6, lambda x, i: x[i], _random(1_000_000), at)
     yield _probe("scatter", 1e6, lambda x, i: jnp.zeros_like(x).at[i].add(x), _random(1_000_000), at)
     yield _probe("kernel", _CHAIN, _chained, _random(4, 4))
+    yield Probe("written", _CALLS * _TERMS, lambda: _compiled(_random(96, 512)))
 
 
 def _probe(kind: str, amount: float, function: Callable[..., Any], *args: Any) -> Probe:

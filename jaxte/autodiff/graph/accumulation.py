@@ -8,11 +8,12 @@ from typing import Any
 from jaxte.autodiff.graph.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
-from jaxte.autodiff.sums.blocks import diff_building_block, zero_of, zeros
+from jaxte.autodiff.sums.blocks import zero_of, zeros
 from jaxte.autodiff.sums.cancel import cancels
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
+from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.lang import dtypes
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
@@ -55,6 +56,7 @@ class _Accumulation:
         self.adjoints: dict[Tensor, Tensor] = {}
         self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
         self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}
+        self._blocks = RepeatedBlocks()
         self._given = list(zip(outputs, heads, strict=True))
         self._prefix = prefix_of(outputs[0], heads[0])
         self._overrides = overrides
@@ -122,7 +124,7 @@ class _Accumulation:
                 if alike is not None:
                     return alike
         quotient = through_quotient(reader, tensor, head, self._readers[reader])
-        return diff_building_block(reader, tensor, head, missing_ok=True) if quotient is None else quotient
+        return self._blocks.block(reader, tensor, head) if quotient is None else quotient
 
     def _alone(self, reader: Tensor, tensor: Tensor) -> list[Tensor]:
         """The tensors beside ``tensor`` whose whole adjoint is what ``reader`` passes on to them."""

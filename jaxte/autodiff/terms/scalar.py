@@ -194,13 +194,13 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
         if g.op is ADD and any(_has_guard(a) for a in g.args):
             left, right = (through_guards(a, rule, depth + 1) for a in g.args)
             return left if right is None else right if left is None else plus(left, right)
-        if (multiple := _multiple_of_guard(g)) is not None:
+        if (multiple := multiple_of_guard(g)) is not None:
             factor, inner = multiple
             return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
     return rule(g)
 
 
-def _multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
+def multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
     """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added."""
     if g.op is NEGATIVE and _has_guard(g.args[0]):
         return Const(-1.0), g.args[0]

@@ -16,7 +16,14 @@ from functools import reduce
 from jaxte.autodiff.terms.common import with_common_factor
 from jaxte.autodiff.terms.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.lattice import guarded
-from jaxte.autodiff.terms.scalar import Contribution, guard, is_zero, plus, times
+from jaxte.autodiff.terms.scalar import (
+    Contribution,
+    guard,
+    is_zero,
+    multiple_of_guard,
+    plus,
+    times,
+)
 from jaxte.autodiff.terms.simplify import factors_outside, simplify_reads
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
@@ -51,7 +58,7 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
 
 
 def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
-    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies; of a sum, what guards all of its terms."""
+    """``select(c, x, 0)`` as ``x`` and the condition ``c``, as often as it applies; of a multiple its own, of a sum what guards all terms."""
     guards: list[Expr] = []
     while isinstance(value, Call) and value.op is SELECT:
         condition, taken, other = value.args
@@ -63,15 +70,30 @@ def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
             value = other
         else:
             break
+    if isinstance(value, Call) and (multiple := multiple_of_guard(value)) is not None:
+        number, inner = multiple
+        value, found = lift_guards(inner)
+        return times(number, value), [*guards, *found]
+    value, common = _lifted_out_of_sum(value)
+    return value, [*guards, *common]
+
+
+def _lifted_out_of_sum(value: Expr) -> tuple[Expr, list[Expr]]:
+    """A sum without the conditions that guard each of its terms, and these."""
     terms = _terms(value)
-    if len(terms) == 1 or not all(isinstance(term, Call) and term.op is SELECT for term in terms):
-        return value, guards
-    found = [(own, [c for g in inner for c in conjuncts(g)]) for own, inner in map(lift_guards, terms)]
+    if len(terms) == 1:
+        return value, []
+    found: list[tuple[Expr, list[Expr]]] = []
+    for term in terms:
+        own, inner = lift_guards(term)
+        if not inner:
+            return value, []
+        found.append((own, [c for g in inner for c in conjuncts(g)]))
     common = [c for c in found[0][1] if all(among(c, inner) for _, inner in found)]
     if not common:
-        return value, guards
+        return value, []
     rests = [guard(conjunction([c for c in inner if not among(c, common)]), own) for own, inner in found]
-    return reduce(plus, rests), [*guards, *common]
+    return reduce(plus, rests), common
 
 
 def _terms(value: Expr) -> list[Expr]:

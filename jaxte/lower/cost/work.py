@@ -30,6 +30,7 @@ class Work:
     gather: float = 0
     scatter: float = 0
     kernel: float = 0
+    written: float = 0
     temporaries: float = 0
 
     def __add__(self, other: Work) -> Work:

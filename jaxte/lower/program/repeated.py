@@ -16,8 +16,8 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Statement
-from jaxte.lower.match.structure import structure_of
 from jaxte.lower.program.verdicts import verdict_of
+from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _NEW, _NUMBERED, _ASKED, _CALLED = "new", "numbered", "asked", "called"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import jaxte as te
-from jaxte.lower.match.structure import structure_of
 from jaxte.lower.program import plan, repeated
 from jaxte.lower.program.plan import lower
+from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute
 
 N = 12

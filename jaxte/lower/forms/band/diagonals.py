@@ -74,7 +74,8 @@ def slices_work(spec: BandSpec, facts: Platform) -> Work:
     slices = prod(band.window for band in spec.bands)
     met = slices * width * _behind_rows(spec, sizes)
     taps = result * slices * max(1, width // 4) * (1 if met <= facts.near else 2)
-    return Work(tap=taps, stream=2 * width * result if padded else 0, kernel=1, temporaries=padded)
+    copied = 2 * width * result if padded else 0
+    return Work(tap=taps, stream=copied, kernel=1, written=slices, temporaries=padded)
 
 
 def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:

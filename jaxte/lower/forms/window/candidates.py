@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ZERO, Read, Reduce
+from jaxte.lang.expr import ZERO, Call, Read, Reduce
 from jaxte.lang.identity import identical
+from jaxte.lang.walk import nodes_outside
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
@@ -81,14 +82,17 @@ def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidat
 
     everywhere = float(points(axes)) * len(spec.taps)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
-    yield Candidate(SLICES, Work(tap=everywhere, transcendental=calls, kernel=1), write)
+    terms = len(spec.taps) * max(1, sum(isinstance(n, Call) for n in nodes_outside(node.exprs[0], (Read,))))
+    work = Work(tap=everywhere, transcendental=calls, kernel=1, written=terms)
+    yield Candidate(SLICES, work, write)
 
 
 def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     """Every position of every window, and the array with what is around it once."""
     before, after = _points(spec)[0], _points(spec)[-1]
     own = _made(spec, spec.dims, before, node)
-    return own + Work(tap=float(after) * prod(d.size for d in spec.dims), kernel=1)
+    slices = prod(d.size for d in spec.dims)
+    return own + Work(tap=float(after) * slices, kernel=1, written=slices)
 
 
 def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
@@ -106,7 +110,7 @@ def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
             total += _copied(before, node)
         elif not apart:
             total += _made(spec, (d,), before, node)
-        total += Work(tap=float(after) * d.size, kernel=1)
+        total += Work(tap=float(after) * d.size, kernel=1, written=d.size)
     return total
 
 
@@ -118,7 +122,8 @@ def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
         steps, pieces = d.size.bit_length() - 1, d.size.bit_count()
         total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
         moved = float(_width(node) * before * steps)
-        total += Work(tap=float(before) * 2 * steps + float(after) * pieces, stream=moved, kernel=steps + 1)
+        taps = float(before) * 2 * steps + float(after) * pieces
+        total += Work(tap=taps, stream=moved, kernel=steps + 1, written=steps + pieces)
     return total
 
 
