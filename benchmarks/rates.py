@@ -23,7 +23,7 @@ from timing import interleaved, markdown
 
 _CHAIN = 64
 _TERMS = 256
-_CALLS = 1000  # of a program that is compiled once
+_CALLS = 10_000  # of a program that is compiled once
 
 
 @dataclass(frozen=True)

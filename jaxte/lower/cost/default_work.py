@@ -32,7 +32,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         laid_out = width * everywhere
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:
-        own = Work(kernel=1, written=taps)
+        own = Work(kernel=max(1, taps / 8), written=taps)
     gathered = len(gathered_rows(axes, node))
     if gathered > 1:  # each is an array before anything is summed
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)

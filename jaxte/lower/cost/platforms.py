@@ -31,7 +31,7 @@ class Rates:
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
         kernel: operations started.
-        written: terms that a form writes out one by one, each of which XLA compiles; a call is charged a thousandth of that time.
+        written: terms that a form writes out one by one, each of which XLA compiles; a call is charged a ten-thousandth of that time.
         cache: bytes that an intermediate may have without being slower than what is in cache.
         spill: bytes a second of intermediates that are larger than the cache.
     """
@@ -113,7 +113,7 @@ CPU = Platform(
         gather=3e8,
         scatter=4e8,
         kernel=3e5,
-        written=1.2e6,
+        written=1.2e7,
         cache=1.6e7,
         spill=3e9,
     ),
@@ -140,7 +140,7 @@ GPU = Platform(
         gather=2e11,
         scatter=5e10,
         kernel=3e5,
-        written=1e6,
+        written=1e7,
         cache=5e7,
         spill=4e12,
     )
@@ -160,7 +160,7 @@ TPU = Platform(
         gather=1e10,
         scatter=5e9,
         kernel=3e5,
-        written=1e6,
+        written=1e7,
         cache=1e8,
         spill=1e12,
     )

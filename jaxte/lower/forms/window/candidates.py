@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ZERO, Call, Read, Reduce
+from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.identity import identical
-from jaxte.lang.walk import nodes_outside
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
@@ -82,8 +81,7 @@ def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidat
 
     everywhere = float(points(axes)) * len(spec.taps)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
-    terms = len(spec.taps) * max(1, sum(isinstance(n, Call) for n in nodes_outside(node.exprs[0], (Read,))))
-    work = Work(tap=everywhere, transcendental=calls, kernel=1, written=terms)
+    work = Work(tap=everywhere, transcendental=calls, kernel=1, written=len(spec.taps))
     yield Candidate(SLICES, work, write)
 
 
