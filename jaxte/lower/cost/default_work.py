@@ -11,7 +11,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.lower.match.product import product_of, split_outer
@@ -32,7 +32,7 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
         laid_out = width * everywhere
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:
-        own = Work(kernel=max(1, taps / 8), written=taps)
+        own = Work(kernel=max(1, taps / 8)) + long_text(taps)
     gathered = len(gathered_rows(axes, node))
     if gathered > 1:  # each is an array before anything is summed
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)

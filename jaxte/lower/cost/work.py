@@ -9,6 +9,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lower.cost.platforms import Rates
+from jaxte.lower.limits import MOST_TERMS
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 
@@ -59,6 +60,11 @@ class Work:
             getattr(self, f.name) / getattr(rates, f.name) for f in fields(self) if f.name != "temporaries"
         )
         return own + (2 * self.temporaries / rates.spill if self.temporaries > rates.cache else 0.0)
+
+
+def long_text(terms: float) -> Work:
+    """What it takes to compile ``terms`` that are written out, beyond as many as are written out in any case."""
+    return Work(written=max(0.0, terms - MOST_TERMS))
 
 
 def points(axes: Iterable[Axis]) -> int:

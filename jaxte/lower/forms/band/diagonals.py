@@ -32,7 +32,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.work import Work, long_text
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
 from jaxte.lower.forms.band.write_blocks import Assign
 from jaxte.lower.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
@@ -75,7 +75,7 @@ def slices_work(spec: BandSpec, facts: Platform) -> Work:
     met = slices * width * _behind_rows(spec, sizes)
     taps = result * slices * max(1, width // 4) * (1 if met <= facts.near else 2)
     copied = 2 * width * result if padded else 0
-    return Work(tap=taps, stream=copied, kernel=1, written=slices, temporaries=padded)
+    return Work(tap=taps, stream=copied, kernel=1, temporaries=padded) + long_text(slices)
 
 
 def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:

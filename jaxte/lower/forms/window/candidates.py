@@ -15,7 +15,7 @@ from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.forms.window.unrolled import unrolled
 from jaxte.lower.forms.window.write import (
@@ -81,7 +81,7 @@ def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidat
 
     everywhere = float(points(axes)) * len(spec.taps)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
-    work = Work(tap=everywhere, transcendental=calls, kernel=1, written=len(spec.taps))
+    work = Work(tap=everywhere, transcendental=calls, kernel=1) + long_text(len(spec.taps))
     yield Candidate(SLICES, work, write)
 
 
@@ -90,7 +90,7 @@ def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     before, after = _points(spec)[0], _points(spec)[-1]
     own = _made(spec, spec.dims, before, node)
     slices = prod(d.size for d in spec.dims)
-    return own + Work(tap=float(after) * slices, kernel=1, written=slices)
+    return own + Work(tap=float(after) * slices, kernel=1) + long_text(slices)
 
 
 def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
@@ -108,7 +108,7 @@ def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
             total += _copied(before, node)
         elif not apart:
             total += _made(spec, (d,), before, node)
-        total += Work(tap=float(after) * d.size, kernel=1, written=d.size)
+        total += Work(tap=float(after) * d.size, kernel=1) + long_text(d.size)
     return total
 
 
@@ -121,7 +121,7 @@ def doubling_work(spec: WindowSpec, node: Reduce) -> Work:
         total += _made(spec, (d,), before, node) if d is spec.dims[0] else _copied(before, node)
         moved = float(_width(node) * before * steps)
         taps = float(before) * 2 * steps + float(after) * pieces
-        total += Work(tap=taps, stream=moved, kernel=steps + 1, written=steps + pieces)
+        total += Work(tap=taps, stream=moved, kernel=steps + 1) + long_text(steps + pieces)
     return total
 
 
