@@ -31,7 +31,7 @@ class Rates:
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
         kernel: operations started.
-        written: terms that a form writes out one by one, each of which XLA compiles; a call is charged a ten-thousandth of that time.
+        written: terms beyond sixteen that a form writes out one by one; a call is charged a ten-thousandth of what XLA takes to compile them.
         cache: bytes that an intermediate may have without being slower than what is in cache.
         spill: bytes a second of intermediates that are larger than the cache.
     """
