@@ -56,6 +56,13 @@ def test_digits_of_one_axis_are_two() -> None:
     )
 
 
+def test_digits_of_digits_are_joined_when_these_are_apart() -> None:
+    """``2 * g + b`` in quotients and remainders by four: ``b`` is no part of the quotient."""
+    g, b = te.reduce_axis((0, 6), "g"), te.reduce_axis((0, 2), "b")
+    node = summed(lambda i: M[(2 * g + b) // 4, (2 * g + b) % 4] * X[i + (2 * g + b) % 4], g, b)
+    assert [a.extent.value for a in with_whole_axes(node).axes] == [3, 4]  # type: ignore[attr-defined]
+
+
 def test_digits_that_do_not_divide_the_axis_stay() -> None:
     g = te.reduce_axis((0, 11), "g")
     node = summed(lambda i: M[g // 4, g % 4] * X[i + g], g)
