@@ -15,6 +15,7 @@ from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE
 
 _DEEPEST = 24  # products nested deeper than this are one factor, to keep the work linear
 _ROUNDING = 1e-14
+_SMALL = 1e-4  # numbers from here to its inverse are within the range of every dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,34 @@ def _count(node: Expr, power: int, powers: Counter[Expr], depth: int) -> None:
                 _count(b, -power, powers, depth + 1)
                 return
     powers[node] += power
+
+
+def with_one_number(expr: Expr) -> Expr:
+    """A product with one number in front, where it has several: ``-(H * 0.75) * y * 0.01`` as ``-(0.0075 * (H * y))``."""
+    if _numbers(expr) < 2:
+        return expr
+    term = term_of(expr)
+    if (
+        term.product is None
+        or term.product.dtype != expr.dtype
+        or not _SMALL < abs(term.coefficient) < 1 / _SMALL
+    ):
+        return expr
+    return scaled(term, term.coefficient)
+
+
+def _numbers(expr: Expr) -> int:
+    """How many numbers a product has."""
+    found, stack = 0, [expr]
+    for _ in range(_DEEPEST):
+        if not stack:
+            break
+        match stack.pop():
+            case Call(op, args) if op in (MULTIPLY, DIVIDE, NEGATIVE):
+                stack += args
+            case Const() as node:
+                found += _is_number(node)
+    return found
 
 
 def alike(a: Expr, b: Expr, sign: float = 1.0) -> Expr | None:

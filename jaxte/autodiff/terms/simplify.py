@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from jaxte.autodiff.terms.like_terms import alike, term_of
+from jaxte.autodiff.terms.like_terms import alike, term_of, with_one_number
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
@@ -91,7 +91,7 @@ def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
 def collect(terms: Sequence[Expr]) -> Expr:
     """The sum of ``terms``: like ones added up, opposite ones gone; 0 if nothing is left."""
     counts: dict[Expr, float] = {}
-    for term in _gathered(terms):
+    for term in map(with_one_number, _gathered(terms)):
         sign, core = _sign_and_core(term)
         counts[core] = counts.get(core, 0) + sign
     result: Expr | None = None

@@ -26,7 +26,8 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.forms.band.write_blocks import blocks_of
 from jaxte.lower.match.index_terms import with_normal_indices
-from jaxte.lower.match.product import product_of
+from jaxte.lower.match.product import may_be_infinite, product_of
+from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import is_index, normal
@@ -128,9 +129,16 @@ class _Matrices:
         read = self._bands_read(tensor.body)
         like = next(band for r in read if identical((band := self.known[r.tensor]).place(r), (row, diagonal)))
         column = Axis("j", 0, like.columns)
-        body = self.over(substitute(tensor.body, {diagonal: column - row}))
-        self.known[tensor] = _over(tensor, (row, diagonal, column), body, like.window)
+        body = substitute(tensor.body, {diagonal: column - row})
+        is_zero = self._stays_zero(body, (row, column))
+        self.known[tensor] = _over(tensor, (row, diagonal, column), self.over(body), like.window, is_zero)
         return self.known[tensor].tensor
+
+    def _stays_zero(self, body: Expr, place: tuple[Expr, Expr]) -> bool:
+        """Whether all terms of ``body`` are multiples of matrices that are 0 outside, by nothing that finite numbers make infinite."""
+        factors = [f for term, _ in signed_terms(body) for f in product_of(term).factors]
+        zeros = (self._is_zero_outside(term, place) for term, _ in signed_terms(body))
+        return not any(map(may_be_infinite, factors)) and all(zeros)
 
     def over(self, body: Expr) -> Expr:
         """``body`` with reads of matrices."""
@@ -213,14 +221,17 @@ def _scores(tensor: Compute) -> _Matrix | None:
     return _over(tensor, (row, diagonal, column), body, band.window)
 
 
-def _over(tensor: Compute, axes: tuple[Axis, Axis, Axis], body: Expr, window: int) -> _Matrix:
+def _over(
+    tensor: Compute, axes: tuple[Axis, Axis, Axis], body: Expr, window: int, is_zero: bool = False
+) -> _Matrix:
     """``tensor`` with ``body`` and columns in place of diagonals; ``axes`` are its rows, its diagonals and the columns.
 
-    A sum of products is left as it is outside of the window: where it counts, so does a condition, or another matrix.
+    A sum of products is left as it is outside of the window: where it counts, so does a condition, or another matrix. So is what
+    ``is_zero`` there without a condition.
     """
     row, diagonal, column = axes
     is_sum = isinstance(body, Reduce)
-    if not is_sum:
+    if not (is_sum or is_zero):
         inside = conjunction(_inside(row, column, window))
         body = call(SELECT, inside, body, cast(ZERO, tensor.dtype))
     new = Compute(tensor.name, [column if a is diagonal else a for a in tensor.axes], body)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff.terms.like_terms import alike
+from jaxte.autodiff.terms.like_terms import alike, with_one_number
 from jaxte.lang.expr import Const, Expr
 
 X, Y = te.placeholder((4,), name="x"), te.placeholder((4,), name="y")
@@ -31,6 +31,27 @@ def test_added(left: Expr, right: Expr, sign: int, expected: Expr) -> None:
 @pytest.mark.parametrize(("left", "right"), [(A, B), (A * A, A), (A / B, A * B), (te.exp(A), A)])
 def test_others_stay_apart(left: Expr, right: Expr) -> None:
     assert alike(left, right) is None
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        (-A * B / (A + 2.0) * (0.75 * te.exp(B)) * 0.5, -(0.375 * (A * B / (A + 2.0) * te.exp(B)))),
+        (-(-A * 0.5) * 4.0, 2.0 * A),
+        (A * 0.5 * 2.0, A),
+        (A * 1e-3 * 1e-3, A * 1e-3 * 1e-3),  # not in float16
+        (0.5 * A * B, 0.5 * A * B),
+        (A + 2.0, A + 2.0),
+    ],
+)
+def test_the_numbers_of_a_product_are_one(product: Expr, expected: Expr) -> None:
+    assert with_one_number(product) is expected
+
+
+def test_the_gradient_of_a_power_of_a_sum_has_one_number() -> None:
+    y = te.compute((4,), lambda i: X[i] / (2.0 + 0.01 * Y[i]) ** 0.75, "y")
+    dy = te.formula(te.differentiate(y, [Y], te.placeholder(y.shape, name="H"))[0])
+    assert "0.0075" in dy and dy.count("0.75") == 1
 
 
 def _text(y: te.Tensor) -> str:

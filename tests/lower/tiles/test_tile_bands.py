@@ -138,6 +138,8 @@ def test_the_gradients_of_attention_are_products_with_blocks() -> None:
     backward = text[text.index("def backward") : text.index("def _fwd")]
     assert "jnp.pad(" not in backward and backward.count("jnp.einsum(") == 5
     assert backward.count("jnp.exp(") == 1
+    # of scores, of exp and of what is divided; multiples of these are 0 outside of the window by themselves
+    assert backward.count("= jnp.where(") == 3
 
 
 def masked(q: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
