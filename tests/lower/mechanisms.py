@@ -139,7 +139,7 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "choice outside",
+        "factors outside",
         "bytes",
         as_named,
         (
@@ -149,7 +149,7 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "weights outside",
+        "factors outside",
         "flops",
         as_named,
         (

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import and_
 
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalar_table import is_finite
@@ -115,6 +115,17 @@ def taken_outside(factors: Sequence[Factor], axes: Sequence[Axis]) -> tuple[list
     """The factors over other axes than the reduced ``axes``, and those that stay inside of the sum, numbers among them."""
     outer = [f for f in split_outer(factors, axes)[0] if free_axes(f.expr)]
     return outer, [f for f in factors if not among(f, outer)]
+
+
+def times_sum(
+    outer: Sequence[Factor], inner: Sequence[Factor], node: Reduce, guards: Sequence[Expr] = ()
+) -> Expr | None:
+    """``outer`` times the sum of ``inner`` over the axes of ``node``, where ``guards`` hold; None where the dtype would be another one."""
+    kept = multiplied(inner)
+    if kept.dtype != node.dtype or kept.weak:
+        return None
+    scaled = multiplied([*outer, Factor(Reduce(node.reducer, (kept,), node.axes, TRUE))], guards)
+    return scaled if scaled.dtype == node.dtype and not scaled.weak else None
 
 
 def summand(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:

@@ -28,6 +28,7 @@ from jaxte.lower.match.product import (
     multiplied,
     product_of,
     split_outer,
+    times_sum,
     without,
 )
 from jaxte.lower.match.sums import Signed, added, signed_terms
@@ -36,30 +37,40 @@ _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 _MOST_BRANCHES = 8
 
 
+def with_factors_outside(root: Expr) -> Expr:
+    """``root`` with what its sums do not depend on outside of them."""
+    return rewrite(root, _outside)
+
+
+def _outside(node: Expr) -> Expr:
+    if not isinstance(node, Reduce) or node.reducer.name != "sum":
+        return node
+    for outside in (_choice_outside, _weights_outside):
+        found = outside(node)
+        if found is not None and found.dtype == node.dtype and not found.weak:
+            return found
+    return node
+
+
 # --- weights of each term
 
 
-def with_weights_outside(root: Expr) -> Expr:
-    """``root`` with the weights of gathered products outside of the sums."""
-    return rewrite(root, _apart)
-
-
-def _apart(node: Expr) -> Expr:
-    if not isinstance(node, Reduce) or node.where is not TRUE or node.dtype in _NARROW:
-        return node
+def _weights_outside(node: Reduce) -> Expr | None:
+    """``node`` as a sum of weighted sums over gathered rows; None where it is none, or these are few."""
+    if node.where is not TRUE or node.dtype in _NARROW:
+        return None
     terms = signed_terms(node.exprs[0], negated=True)
-    if not 1 < len(terms) <= MOST_TERMS or node.reducer.name != "sum":
-        return node
+    if not 1 < len(terms) <= MOST_TERMS:
+        return None
     if len(terms) * dtypes.width(node.dtype) * points({*free_axes(node), *node.axes}) < LARGE_ROWS:
-        return node  # in one loop what the caches hold is read faster
+        return None  # in one loop what the caches hold is read faster
     parts: list[Signed] = []
     for term, sign in terms:
         own = _weighted(term, node)
         if own is None:
-            return node
+            return None
         parts.append((own, sign))
-    total = added(parts)
-    return node if total.dtype != node.dtype or total.weak else total
+    return added(parts)
 
 
 def _weighted(term: Expr, node: Reduce) -> Expr | None:
@@ -73,11 +84,7 @@ def _weighted(term: Expr, node: Reduce) -> Expr | None:
     above = [f for f in inner if not f.inverse]
     if not outer or len(above) < 2 or not any(map(_is_gathered, above)):
         return None
-    kept = multiplied(inner)
-    if kept.dtype != node.dtype or kept.weak:
-        return None
-    sums = Reduce(node.reducer, (kept,), node.axes, TRUE)
-    return multiplied([*outer, Factor(sums)], [f.expr for f in guards])
+    return times_sum(outer, inner, node, [f.expr for f in guards])
 
 
 def _is_gathered(factor: Factor) -> bool:
@@ -87,10 +94,8 @@ def _is_gathered(factor: Factor) -> bool:
 # --- choices
 
 
-def with_choice_outside(node: Reduce) -> Expr | None:
+def _choice_outside(node: Reduce) -> Expr | None:
     """``node`` as a choice among multiples of one sum; None where it is none."""
-    if node.reducer.name != "sum":
-        return None
     product = product_of(node.exprs[0])
     choice = next((f for f in product.factors if _is_choice(f, node)), None)
     if choice is None or product.is_conditional:
@@ -98,10 +103,7 @@ def with_choice_outside(node: Reduce) -> Expr | None:
     others = [f for f in product.factors if f is not choice]
     factors = {b: _factors(others, b) for b in _branches(choice.expr, node) if not is_zero(b)}
     multiples = _multiples(factors, node)
-    if multiples is None:
-        return None
-    result = _chosen(choice.expr, multiples, node)
-    return result if result.dtype == node.dtype and not result.weak else None
+    return None if multiples is None else _chosen(choice.expr, multiples, node)
 
 
 def _is_choice(factor: Factor, node: Reduce) -> bool:

@@ -8,7 +8,7 @@ from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
-from jaxte.lower.rewrites.hoist import with_choice_outside, with_weights_outside
+from jaxte.lower.rewrites.hoist import with_factors_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.lower.rewrites.quarter_powers import root_power
 from jaxte.lower.rewrites.residue_terms import with_residues_apart
@@ -26,11 +26,6 @@ def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:
         return rule(body) if several else body
 
     return apply
-
-
-def _choice(node: Expr, place: Place) -> Expr:
-    found = with_choice_outside(node) if isinstance(node, Reduce) else None
-    return node if found is None else found
 
 
 def _root(node: Expr, place: Place) -> Expr:
@@ -55,11 +50,10 @@ STACKED_TERMS = Rewrite(
     "products with the slices of one tensor are one product",
     in_tiles=False,
 )
-WEIGHTS_OUTSIDE = Rewrite(
-    "weights outside",
-    _of_sums(with_weights_outside),
-    "weights of gathered rows are multiplied once, not once for each feature",
-    in_tiles=False,
+FACTORS_OUTSIDE = Rewrite(
+    "factors outside",
+    lambda body, at: with_factors_outside(body),
+    "weights of gathered rows are multiplied once, and a choice that no reduced axis decides leaves a product behind",
 )
 RESIDUES = Rewrite(
     "residues apart",
@@ -77,11 +71,6 @@ SHARED_CALLS = Rewrite(
     lambda body, at: with_shared_calls(body),
     "an expensive factor of several sums is computed once, and products with one matrix are one product",
 )
-CHOICE_OUTSIDE = Rewrite(
-    "choice outside",
-    _choice,
-    "a choice that no reduced axis decides leaves the sum, so that what remains is a product",
-)
 ROOTS = Rewrite(
     "roots for powers",
     _root,
@@ -89,8 +78,8 @@ ROOTS = Rewrite(
 )
 
 # Where zeros are put around what a body reads is decided between these two.
-BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, WEIGHTS_OUTSIDE)
+BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, FACTORS_OUTSIDE)
 AFTER_PADDING = (DISJOINT_TERMS, SHARED_CALLS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
-NODES = (CHOICE_OUTSIDE, ROOTS)
+NODES = (ROOTS,)
 REWRITES = (*BODIES, *NODES)

@@ -21,7 +21,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
-from jaxte.lower.rewrites.table import CHOICE_OUTSIDE
 from jaxte.lower.rewrites.unroll import few_positions
 from jaxte.lower.rules.choose_form import recognised
 from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
@@ -42,10 +41,6 @@ FUNCTIONS = frozenset(name for name in OPS if name != "sum")  # that jnp has
 def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
     """The value of a reduction at every point of ``scope``."""
     assert isinstance(node, Reduce)
-    chosen = body.rewrite(node, [CHOICE_OUTSIDE], scope)
-    if chosen is not node:
-        body.survey(chosen)
-        return (yield chosen, scope)
     some = point_condition(node, scope)
     value = yield from _reduction(body, node, scope)
     if some is None or value.literal:

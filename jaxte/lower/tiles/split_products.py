@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer
+from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
@@ -147,11 +147,10 @@ def _without_outer(node: Reduce, exprs: Sequence[Expr]) -> Expr:
     product = product_of(exprs[0])
     outer, inner = split_outer(product.factors, node.axes)
     empty = any(not isinstance(a.extent, Const) or not a.extent.value for a in node.axes)
-    if product.guards or empty or all(f.inverse or f.guard for f in inner):
+    if not outer or product.guards or empty or all(f.inverse or f.guard for f in inner):
         return own
-    total = Reduce(node.reducer, (multiplied(inner),), node.axes, TRUE)
-    scaled = multiplied([*outer, Factor(total)])
-    return scaled if outer and total.dtype == scaled.dtype == own.dtype and not scaled.weak else own
+    scaled = times_sum(outer, inner, own)
+    return own if scaled is None else scaled
 
 
 def _renewed(expr: Expr, new: Mapping[Tensor, Tensor]) -> Expr:

@@ -42,7 +42,10 @@ def made(name: str, n: int, m: int) -> Compute:
             w, z = te.placeholder((2, m, 4 * m), "float64", "w"), te.placeholder((n, m), "float64", "z")
             body = lambda i, o: te.sum(x[i, k] * w[0, k, o] + z[i, k] * w[1, k, o], axis=k)  # noqa: E731
             return te.compute((n, 4 * m), body, "Y")
-        case "weights outside":
+        case "factors outside":
+            if n % 2:
+                choice = lambda i: te.select(c[i] > 2, x[i, k] * s[i], -x[i, k])  # noqa: E731
+                return te.compute((n,), lambda i: te.sum(choice(i), axis=k), "Y")
             t = te.placeholder((2, n), "int32", "t")
             v = te.placeholder((2, n), "float64", "v")
             body = lambda i: te.sum(  # noqa: E731
@@ -68,9 +71,6 @@ def made(name: str, n: int, m: int) -> Compute:
         case "shared calls":
             weight = lambda i: te.exp(x[i, k] - s[i])  # noqa: E731
             return te.compute((n,), lambda i: te.sum(weight(i) * y[i, k] - weight(i) * x[i, k], axis=k), "Y")
-        case "choice outside":
-            choice = lambda i: te.select(c[i] > 2, x[i, k] * s[i], -x[i, k])  # noqa: E731
-            return te.compute((n,), lambda i: te.sum(choice(i), axis=k), "Y")
         case "roots for powers":
             return te.compute((n, m), lambda i, j: (x[i, j] * x[i, j] + 0.5) ** 0.75, "Y")
     raise AssertionError(name)
