@@ -44,16 +44,11 @@ def times(results: Sequence[Result], which: str, rates: dict[str, float]) -> str
     goals = f.LEAST | f.LEAST_MEAN
     mean_cells = [_shown(mean, goals.get(o, 0.0)) for o, mean in f.means(results, which).items()]
     cells = [TIMES, *rows, ("geometric mean", "", *mean_cells, "", "")]
-    none = {
-        name for name in (INDEXED, BY_HAND, TORCH) if not any(_has(result, which, name) for result in results)
-    }
+    ran = {name for result in results for name in f.sides(result, which)}
+    none = {INDEXED, BY_HAND, TORCH} - ran  # a column in which nothing stands
     shown = [n for n, name in enumerate(TIMES) if name not in none]
     header, *body = ([row[n] for n in shown] for row in cells)
     return markdown(header, body)
-
-
-def _has(result: Result, which: str, side: str) -> bool:
-    return side in f.sides(result, which) or bool(f.why_not(result, which, side))
 
 
 def _times_row(result: Result, which: str, rates: dict[str, float]) -> tuple[str, ...]:
