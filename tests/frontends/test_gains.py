@@ -135,3 +135,10 @@ def test_differences_of_several_arrays_stay() -> None:
 
     u = jax.ShapeDtypeStruct((64, 64), "float32")
     assert not te.explain(te.adjoint(smoothness), u, u).regions
+
+
+def test_remainders_are_left_to_jax() -> None:
+    """They are dear, and a region computes what its backward pass needs again."""
+    found = report(lambda x: jnp.cumsum(jnp.mod(x, 3.0) * x), (2048,))
+    assert len(found.regions) == 1
+    assert any(line.reason.startswith("a remainder") for line in found.kept), found
