@@ -63,7 +63,9 @@ def _better_body(tensor: Compute, copies: dict[object, Extended] | None) -> Expr
         return tensor.body
     exist = {} if copies is None else copies
     own = dict(exist)
-    straight = with_copies(tensor.body, lambda read: True, own)
+    # a remainder that is a digit of a sum's own axes does not wrap
+    digits = substitute(tensor.body, {n: with_whole_axes(n) for n in sums if n.reducer.name == "sum"})
+    straight = with_copies(digits, lambda read: True, own)
     if straight is not None:
         body = _planned(tensor, straight.body, _outermost(straight.body))
         if body is not straight.body and _is_worth(tensor, body, exist.values()):
