@@ -20,7 +20,9 @@ from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv import fourier_candidates as fourier
 from jaxte.lower.forms.conv import toeplitz_candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
+from jaxte.lower.forms.data import masked_products as masked
 from jaxte.lower.forms.data import scatter_candidates as scatter
+from jaxte.lower.forms.data.masked_products import recognise_mask
 from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
 from jaxte.lower.forms.data.recognise import recognise_scatter
 from jaxte.lower.forms.pieces import short_reduction as short
@@ -58,6 +60,11 @@ class Family:
 def _is_told_by_data(body: Body, wanted: Wanted) -> bool:
     """Sums at positions that are data have conditions that read them."""
     return not wanted.guards and any(reads_of(c) for c in wanted.conditions)
+
+
+def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
+    """Data choose, for each row of the result, what is summed."""
+    return not wanted.guards and not wanted.mixes and (_is_told_by_data(body, wanted) or wanted.chooses)
 
 
 def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:
@@ -98,6 +105,14 @@ FAMILIES = (
         lambda w: recognise_scatter(w.axes, w.node),
         scatter.scatter_candidates,
         (*SCATTERS.values(), scatter.SORTED, scatter.ONE_HOT),
+        alone=True,
+    ),
+    Family(
+        "masked",
+        _is_chosen_by_data,
+        recognise_mask,
+        masked.mask_candidates,
+        (masked.MASKED,),
         alone=True,
     ),
     Family(

@@ -13,12 +13,14 @@ from jax import lax
 
 from jaxte.autodiff.graph.reverse import differentiate
 from jaxte.lang import functions as f
-from jaxte.lang.expr import TRUE, Const, Expr, Reduce
+from jaxte.lang.expr import TRUE, Call, Const, Expr, Read, Reduce
+from jaxte.lang.identity import among
 from jaxte.lang.text import text
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import reduce_axis
@@ -157,6 +159,13 @@ def test_strides_dilations_and_paddings(rng, stride: int, dilation: int, padding
     expected = [value, *pull(jnp.asarray(arrays[H]))]
     for tensor, wanted in zip((Y, dX, dW), expected, strict=True):
         inner = sum_of(tensor)
+        if isinstance(inner.body, Call) and isinstance(inner.body.args[1], Read):
+            # one tap at most for each element: partial sums over the channels, and a read of the one that counts
+            assert tensor is dX and stride >= 3
+            order = topological_order([tensor])
+            needed = {t: a for t, a in arrays.items() if among(t, order)}
+            np.testing.assert_allclose(interpret(tensor, needed), wanted, rtol=1e-4, atol=1e-4)
+            continue
         node, guards = split_guard(inner.body)
         spec = recognise_convolution(inner.axes, node, guards)
         if isinstance(spec, Refusal):
