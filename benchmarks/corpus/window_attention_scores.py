@@ -12,6 +12,8 @@ SIZES = {
     "tiny": dict(b=1, n=6, d=2, r=1),
 }
 
+ABOVE = {"temporaries": (2.0, "small windows are stacked, for one product")}
+
 
 def inputs(b, n, d, r):
     return normal(b, n, d), normal(b, n, d), integers(r, below=1)

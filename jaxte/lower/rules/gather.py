@@ -98,7 +98,7 @@ def _masks_itself(limits: Sequence[Limit], arrays: Sequence[Value | None]) -> bo
     """Whether what lies outside is told by comparisons beside the gather: of positions in several dimensions XLA's own mode makes
     an array first, and reduces that to a mask (trilinear samples take a fifth of the time with the comparisons)."""
     own = [a for a in arrays if a is not None]
-    return len(own) > 1 and all(a.dtype == "int32" for a in _unsure(limits, arrays))
+    return len(own) > 1 and all(a.dtype == "int32" and not a.literal for a in _unsure(limits, arrays))
 
 
 def _unsure(limits: Sequence[Limit], arrays: Sequence[Value | None]) -> dict[Value, Expr]:
