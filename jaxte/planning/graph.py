@@ -8,6 +8,7 @@ from jaxte.lang.expr import TRUE, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
+from jaxte.planning.bent_choices import with_bent_reads
 from jaxte.planning.contraction import PartialSum, planned_sum
 from jaxte.planning.data_equations import with_data_equations
 from jaxte.planning.digits import with_whole_axes
@@ -170,7 +171,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
-        read, body = body, with_rows(with_plain_conditions(body))
+        read, body = body, with_rows(with_bent_reads(with_plain_conditions(body)))
         _mark_parts(tensor, read, body)
         own = tensor if body is tensor.body else with_body(tensor, body)
         better = planned_body(own, copies)

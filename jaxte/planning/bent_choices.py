@@ -1,0 +1,153 @@
+"""Choices among elements of one tensor by where a number lies, as one read at a bent index.
+
+    select(at < 0, x[-at], select(at > n - 1, x[2*n - 2 - at], x[at]))    is   x[n - 1 - abs(n - 1 - abs(at))]
+    select(at < 0, x[0], select(at > n - 1, x[n - 1], x[at]))             is   x[minimum(maximum(at, 0), n - 1)]
+    select(at >= n, x[at - n], x[at])                                     is   x[at % n]
+
+It is how a boundary is written without an operator for it. A read at a bent index has forms of its own (:mod:`jaxte.sets.bent`,
+:mod:`jaxte.tensors.copies`). Which bend it is, is told by the positions: whatever agrees at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
+from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
+from jaxte.lang.walk import substitute
+from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.intervals import highest, known, lowest
+from jaxte.sets.tabulate import tabulated
+
+_MOST = 65536  # positions that are asked
+_MOST_LEAVES = 9
+_MOST_AXES = 4
+
+
+def with_bent_reads(body: Expr) -> Expr:
+    """``body`` with choices of that kind as reads at bent indices, one axis after the other."""
+    for _ in range(_MOST_AXES):
+        table = dict(_outermost(body))
+        if not table:
+            break
+        body = substitute(body, table)
+    return body
+
+
+def _outermost(body: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The choices that are such reads, with these; what a choice chooses among is asked where the whole of it is none."""
+    seen: set[Expr] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        found = _bent(node)
+        if found is not None:
+            yield node, found
+        else:
+            stack.extend(node.children)
+
+
+def _bent(node: Expr) -> Expr | None:
+    leaves = _leaves(node)
+    if leaves is None:
+        return None
+    first = leaves[0]
+    differing = [d for d in range(len(first.indices)) if len({leaf.indices[d] for leaf in leaves}) > 1]
+    if len(differing) != 1:
+        return None
+    (d,) = differing
+    size = known(as_expr(first.tensor.shape[d]))
+    if size is None or not all(is_index(leaf.indices[d]) for leaf in leaves):
+        return None
+    forms = {leaf.indices[d]: linear(leaf.indices[d]) for leaf in leaves}
+    for base in sorted(
+        forms.values(), key=lambda f: (-sum(f.terms.values()), abs(f.constant))
+    ):  # forwards first
+        index = _index(node, base, d, size)
+        if index is not None:
+            return Read(first.tensor, [index if n == d else i for n, i in enumerate(first.indices)])
+    return None
+
+
+def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
+    """The index number ``d`` of what ``node`` chooses as a bent function of ``base``; None where it is none that has forms."""
+    ends = lowest(base), highest(base)
+    if len(base.terms) < 2 or any(e is None or not e.is_constant for e in ends):
+        return None
+    low, high = (e.constant for e in ends if e is not None)
+    if not 0 < high - low < _MOST:
+        return None
+    at, positions = Axis("at", low, high + 1), np.arange(low, high + 1)
+    own = _over(node, base, at, d)
+    values = None if own is None else tabulated(own, {at: positions})
+    if values is None:
+        return None
+    for bend in (_wrapped, _held, _reflected):
+        if np.array_equal(tabulated(bend(at, size), {at: positions}), values):  # type: ignore[arg-type]
+            return bend(from_linear(base), size)
+    return None
+
+
+def _wrapped(at: Expr, size: int) -> Expr:
+    return call(MOD, at, size)
+
+
+def _held(at: Expr, size: int) -> Expr:
+    return call(MINIMUM, call(MAXIMUM, at, 0), size - 1)
+
+
+def _reflected(at: Expr, size: int) -> Expr:
+    inner = size - 1 - call(MAXIMUM, at, -at)
+    return size - 1 - call(MAXIMUM, inner, -inner)
+
+
+def _leaves(node: Expr) -> list[Read] | None:
+    """The reads of one tensor that ``node`` chooses among; None where it is no choice, or one among other things."""
+    if not (isinstance(node, Call) and node.op is SELECT):
+        return None
+    found: list[Read] = []
+    stack: list[Expr] = [node]
+    while stack:
+        own = stack.pop()
+        if isinstance(own, Call) and own.op is SELECT:
+            stack += [own.args[2], own.args[1]]
+        elif (
+            isinstance(own, Read)
+            and len(found) < _MOST_LEAVES
+            and (not found or own.tensor is found[0].tensor)
+        ):
+            found.append(own)
+        else:
+            return None
+    return found
+
+
+def _over(node: Expr, base: Linear, at: Axis, d: int) -> Expr | None:
+    """The index number ``d`` of what ``node`` chooses, in terms of ``at`` for ``base``; None where something else decides."""
+    if isinstance(node, Read):
+        return _in_terms(linear(node.indices[d]), base, at)
+    if not isinstance(node, Call):
+        return None
+    if node.op in COMPARISONS:
+        if not all(map(is_index, node.args)):
+            return None
+        side = _in_terms(linear(node.args[0]) - linear(node.args[1]), base, at)
+        return None if side is None else call(node.op, side, 0)
+    if node.op not in (AND, OR, NOT, SELECT):
+        return None
+    parts = [_over(part, base, at, d) for part in node.args]
+    return None if any(p is None for p in parts) else call(node.op, *parts)  # type: ignore[arg-type]
+
+
+def _in_terms(form: Linear, base: Linear, at: Axis) -> Expr | None:
+    """``form`` as a multiple of ``base``, which is ``at``, and a number."""
+    for times in (1, -1, 0):
+        rest = form - base * times
+        if rest.is_constant:
+            return times * at + rest.constant
+    return None
