@@ -80,6 +80,7 @@ LAYERS = (
     "lower.match.sums",
     "autodiff.terms.data",  # and equations with data by definitions and by adjoints
     "planning.density",
+    "planning.moving_windows",
     "planning.bent_choices",
     "planning.data_equations",
     "planning.terms",

@@ -16,6 +16,7 @@ from jaxte.planning.distribution import added, distributed
 from jaxte.planning.equations import with_equations_solved
 from jaxte.planning.geometric import in_blocks
 from jaxte.planning.lines import with_lines
+from jaxte.planning.moving_windows import with_windows
 from jaxte.planning.plain_conditions import with_plain_conditions
 from jaxte.planning.points import points
 from jaxte.planning.rows import with_rows
@@ -103,7 +104,7 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
     outside, solved = with_equations_solved(_under_conditions(node))
     if not isinstance(solved, Reduce):
         return _where(outside, solved, node)
-    positions = with_whole_axes(solved)
+    positions = with_whole_axes(with_windows(solved))
     new = in_blocks(positions, tensor.axes, tensor.name)
     if new is None:
         whole = with_lines(positions, tensor.name)

@@ -1,0 +1,96 @@
+"""Reductions between bounds that move with the result and stay as far apart: windows.
+
+    sum over k of x[b, k] where i - 50 < k and k <= i        is   sum over r of x[b, i - 49 + r], r in [0, 50), where it is inside
+    max over k of x[b, k] where abs(k - 3 * i) <= 2          is   max over r of x[b, 3 * i - 2 + r], r in [0, 5)
+
+As it is written the reduction visits all points, or is a mask over the result and what is reduced. Where an operand has a value for each point of
+both (a matrix of scores) the sum is a product under a mask, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import ABS, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.sets.affine import Linear, from_linear, is_index
+from jaxte.sets.conditions import nonnegative_forms, prune
+from jaxte.sets.intervals import known
+
+_FEWER = 2  # how many times fewer points a window has
+_BUILT_IN = ("sum", "prod", "max", "min", "any", "all")
+
+
+def with_windows(node: Reduce) -> Reduce:
+    """``node`` over windows in place of the axes whose bounds move with the result; as it is where there are none."""
+    if node.reducer.name not in _BUILT_IN or node.reducer.ties in ("first", "last") or node.reducer.arity > 1:
+        return node
+    for axis in node.axes:
+        found = _windowed(node, axis)
+        if found is not None:
+            return with_windows(found)
+    return node
+
+
+def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
+    """``node`` with a window in place of ``axis``."""
+    conditions = [part for c in conjuncts(node.where) for part in _halves(c)]
+    extent = known(axis.extent)
+    bounds = next(_bounds(conditions, axis, node.axes), None)
+    if bounds is None or extent is None:
+        return None
+    lower, width, used = bounds
+    moving = list(free_axes(from_linear(lower)))
+    if width * _FEWER > extent or _has_matrix(node, axis, moving):
+        return None
+    own = Axis(axis.name, 0, width, reduction=True)
+    at = from_linear(lower.plus(Linear({own: 1}), 1))
+    rest = [substitute(c, {axis: at}) for c in conditions if c not in used]
+    inside = [call(GREATER_EQUAL, at, axis.lo), call(LESS, at, axis.hi)]
+    axes = [own if a is axis else a for a in node.axes]
+    kept = [*rest, *inside]
+    within = dict.fromkeys([*axes, *(a for c in kept for a in free_axes(c))])
+    where = conjunction(prune(kept, list(within)))
+    return Reduce(node.reducer, [substitute(e, {axis: at}) for e in node.exprs], axes, where, node.position)
+
+
+def _halves(condition: Expr) -> Iterator[Expr]:
+    """Both sides of ``maximum(a, b) <= c``, as ``abs(e) <= c`` is one; anything else as it is."""
+    match condition:
+        case Call(op, (Call(inner, args), bound)) if op in (LESS, LESS_EQUAL) and is_index(args[0]):
+            if inner is MAXIMUM or inner is ABS:
+                yield from (
+                    call(op, side, bound) for side in (args if inner is MAXIMUM else (args[0], -args[0]))
+                )
+                return
+    yield condition
+
+
+def _bounds(
+    conditions: Sequence[Expr], axis: Axis, reduced: Sequence[Axis]
+) -> Iterator[tuple[Linear, int, set[Expr]]]:
+    """The least value that ``conditions`` leave to ``axis``, how many there are from it on, and which conditions say so."""
+    lowest: list[tuple[Linear, Expr]] = []
+    highest: list[tuple[Linear, Expr]] = []
+    for condition in conditions:
+        forms = nonnegative_forms(condition)
+        if len(forms) != 1 or abs(forms[0].coefficient(axis)) != 1:
+            continue
+        rest = forms[0].without(axis)
+        moves = free_axes(from_linear(rest))
+        if reads_of(condition) or not moves or depends_on(from_linear(rest), reduced):
+            continue
+        (lowest if forms[0].coefficient(axis) > 0 else highest).append(
+            (rest * (-1 if forms[0].coefficient(axis) > 0 else 1), condition)
+        )
+    for low, first in lowest:
+        for high, last in highest:
+            width = high - low
+            if width.is_constant and width.constant >= 0:
+                yield low, width.constant + 1, {first, last}
+
+
+def _has_matrix(node: Reduce, axis: Axis, moving: Sequence[Axis]) -> bool:
+    """Whether an operand has a value for each point of ``axis`` and of what the bounds move with."""
+    return any(depends_on(r, [axis]) and depends_on(r, moving) for e in node.exprs for r in reads_of(e))
