@@ -141,6 +141,8 @@ def as_expr(value: Any) -> Expr:
             f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
             "(X[()] if it has no axes)"
         )
+    if type(value) is int or type(value) is float:
+        return Const(value)
     if isinstance(value, (bool, int, float, complex)):
         return Const(plain_number(value))
     if hasattr(value, "item") and getattr(value, "shape", None) == ():

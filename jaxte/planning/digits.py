@@ -27,9 +27,10 @@ def with_whole_axes(node: Reduce) -> Reduce:
     if node.reducer.name != "sum" or any(isinstance(n, Reduce) for n in postorder(*node.exprs)):
         return node
     whole = _repeated(_repeated(node, _at_positions), _joined)
-    apart = _repeated(
-        _repeated(whole, _apart), _joined
-    )  # (2 * h + l) // 6 and % 6 are h // 3 and 2 * (h % 3) + l
+    apart = _repeated(whole, _apart)
+    if apart is whole:
+        return whole
+    apart = _repeated(apart, _joined)  # (2 * h + l) // 6 and % 6 are h // 3 and 2 * (h % 3) + l
     return apart if len(apart.axes) <= MOST_AXES else whole
 
 
