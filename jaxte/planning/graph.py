@@ -55,7 +55,7 @@ def _mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
     )
     for part in order:
         if isinstance(part, Compute) and part not in known and part.part_of == part.name:
-            part.part_of = tensor.part_of
+            part.as_part_of(tensor.part_of)
 
 
 def _better_body(tensor: Compute, copies: dict[object, Extended] | None) -> Expr:
@@ -111,7 +111,7 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
         parts = [with_frames(part, tensor.axes) for part in distributed(whole, tensor.axes)]
         known = [*guards, *conjuncts(outside)]
         new = added([planned_sum(part, tensor.axes, known, tensor.name) for part in parts])
-        if isinstance(new, Reduce):
+        if isinstance(new, Reduce) and not known:
             new = at_terms(new, tensor.axes, known, tensor.name)
     return _where(outside, new, node)
 

@@ -37,7 +37,7 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     exprs = [rewriting(e) for e in node.exprs]
     own = Reduce(node.reducer, exprs, tuple(inner.values()), rewriting(node.where), node.position)
     places = [c.axis for c in found.order]
-    if not reads_inside(places, own):
-        return node
+    if not set(free_axes(own)) <= set(places) or not reads_inside(places, own):
+        return node  # a condition with a maximum of indices has terms of its own
     label = f"{name}_over_{'_'.join(a.name for a in node.axes)}"
     return Read(PartialSum(label, places, own), [c.position for c in found.order])

@@ -158,15 +158,17 @@ class Compute(Tensor):
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor of the same name and kind with another definition."""
-        made = type(self)(self.name, axes, body)
-        made.part_of = self.part_of
-        return made
+        return type(self)(self.name, axes, body).as_part_of(self.part_of)
 
     def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
         """A tensor of the same values, of which the same is known, written as ``body``."""
-        made = self.alike(self.name, self.axes if axes is None else axes, body).with_facts(self.facts)
-        made.part_of = self.part_of
-        return made
+        made = self.alike(self.name, self.axes if axes is None else axes, body)
+        return made.with_facts(self.facts).as_part_of(self.part_of)
+
+    def as_part_of(self, name: str) -> Self:
+        """This tensor, made for the one called ``name``: where forms are named, that name stands for it too."""
+        self.part_of = name
+        return self
 
     def alike(self, name: str, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor that stands for this one, or for a part of it."""

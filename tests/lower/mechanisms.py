@@ -214,9 +214,9 @@ MECHANISMS = (
         "bytes",
         _replaced(planner, "with_matrices", lambda tile, results: tile),
         (
-            Sample(of.gates, _window(2, 9, 24, 3), 1.5, TILES),
-            Sample(of.recent, _window(2, 9, 24, 3), 1.5, TILES),
-            Sample(of.every_other, _window(2, 9, 24, 3), 1.5, TILES),
+            Sample(of.gates, _window(2, 24, 64, 16), 1.3, TILES),
+            Sample(of.recent, _window(2, 24, 64, 16), 1.3, TILES),
+            Sample(of.every_other, _window(2, 24, 64, 16), 1.3, TILES),
         ),
     ),
     Mechanism(

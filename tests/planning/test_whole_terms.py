@@ -48,3 +48,19 @@ def test_values_and_gradients(rng: np.random.Generator) -> None:
     for own, other in zip(jax.vjp(fn, x), jax.vjp(plain, x), strict=True):
         own, other = (f(head)[0] if callable(f) else f for f in (own, other))
         np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-5)
+
+
+def test_conditions_with_terms_of_their_own_stay() -> None:
+    """A maximum of axes in a condition was left over axes that the tensor of all values does not have."""
+    x = np.array([1.0, -2.0, 3.0, 4.0, -5.0], "float32")
+    k = te.reduce_axis((0, 5), "k")
+
+    def build(x: Any) -> Any:
+        inside = te.compute(
+            (3, 3), lambda i, j: te.sum(x[k], axis=k, where=te.maximum(j, i) == j + 1), "inside"
+        )
+        return te.compute((3, 3, 2), lambda i, j, c: inside[i, j] * (c + 1), "y")
+
+    i, j = np.arange(3)[:, None], np.arange(3)
+    expected = np.where(np.maximum(i, j) == j + 1, x.sum(), 0.0)[:, :, None] * np.array([1.0, 2.0])
+    np.testing.assert_allclose(te.function(build)(x), expected, rtol=1e-6)

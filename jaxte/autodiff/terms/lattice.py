@@ -84,8 +84,7 @@ def _of_tensor(value: Expr, free: Sequence[Axis], multiples: Sequence[Multiples]
         places.append(normal(axis // m.step))
     body = tidy(simplify_reads(substitute(value, table)))
     made = LatticeSum(f"{name}_at_multiples", axes, cast(body, body.dtype) if body.weak else body)
-    made.part_of = name
-    return Read(made, places)
+    return Read(made.as_part_of(name), places)
 
 
 def _remainder(condition: Expr) -> tuple[Expr, Expr] | None:

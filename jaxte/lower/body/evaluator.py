@@ -7,7 +7,7 @@ statement of their own, as parts of long lines do (``statements.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, SELECT, SUBTRACT
@@ -70,6 +70,10 @@ class Body(Statements):
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
+
+    def read_by(self, names: Mapping[Tensor, str]) -> None:
+        """Reads tensors by other ``names`` from now on."""
+        self.tensors = names
 
     def evaluate(self, root: Expr, scope: Scope) -> Value:
         """The value of ``root``, a body over the dimensions of ``scope``."""

@@ -34,7 +34,7 @@ def with_segments(planned: Tiling) -> Tiling:
             return inner, tensor.body
         body = _taken_apart(tensor.name, tensor.body, inner)
         for part in inner:
-            part.part_of = tensor.part_of
+            part.as_part_of(tensor.part_of)
         return inner, body
 
     return planned.with_bodies(rule)

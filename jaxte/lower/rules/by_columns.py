@@ -54,13 +54,13 @@ def by_columns(
     """What ``make`` gives at each position of ``dim``, over which ``wide`` is computed, stacked, in ``dtype``."""
     before = body.tensors
     if body.policy.facts.drops_barriers and not body.in_tiles and points(scope.order) >= LARGE_RESULT:
-        body.tensors = {**before, **_again(body, wide)}
+        body.read_by({**before, **_again(body, wide)})
     values: list[Value] = []
     for at in scope.at_each(dim):
         value = yield from make(at)
         value = body.cast(value, dtype) if value.literal else value
         values.append(body.named(value) if body.in_tiles else value)
-    body.tensors = before
+    body.read_by(before)
     return body.stack(values, dim, scope)
 
 
