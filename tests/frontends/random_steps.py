@@ -68,7 +68,11 @@ def _roll(own: np.random.Generator, x: Array, values: list[Array]) -> Array:
 def _pad(own: np.random.Generator, x: Array, values: list[Array]) -> Array:
     if own.integers(2) and x.ndim:
         config = [(*map(int, own.integers(-1, 3, 2)), int(own.integers(2))) for _ in x.shape]
-        return lax.pad(x, jnp.asarray(0.5, x.dtype), config)
+        whole = [
+            (max(low, 0) if n + low + high < 0 else low, high, inner)
+            for n, (low, high, inner) in zip(x.shape, config, strict=True)
+        ]
+        return lax.pad(x, jnp.asarray(0.5, x.dtype), whole)
     mode = ("constant", "edge", "wrap", "reflect")[own.integers(4)]
     return jnp.pad(x, 1, mode=mode) if x.ndim and (mode != "reflect" or min(x.shape) > 1) else x
 
