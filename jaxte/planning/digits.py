@@ -9,11 +9,12 @@ Both are the same points; as what they are read at, sums are recognised as convo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import permutations
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
+from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds, term_of
@@ -24,7 +25,7 @@ from jaxte.sets.intervals import axis_bounds, interval
 
 def with_whole_axes(node: Reduce) -> Reduce:
     """``node``, a sum, over axes of which no two are digits of what is read, and of none of which digits are read."""
-    if node.reducer.name != "sum" or any(isinstance(n, Reduce) for n in postorder(*node.exprs)):
+    if node.reducer.name != "sum" or any(isinstance(n, Reduce) for n in _nodes(node)):
         return node
     whole = _repeated(_repeated(node, _at_positions), _joined)
     apart = _repeated(whole, _apart)
@@ -32,6 +33,12 @@ def with_whole_axes(node: Reduce) -> Reduce:
         return whole
     apart = _repeated(apart, _joined)  # (2 * h + l) // 6 and % 6 are h // 3 and 2 * (h % 3) + l
     return apart if len(apart.axes) <= MOST_AXES else whole
+
+
+@lru_cache(maxsize=64)  # each attempt asks all of them
+def _nodes(node: Reduce) -> tuple[Expr, ...]:
+    """What stands below ``node``."""
+    return tuple(postorder(*node.exprs, node.where))
 
 
 def _repeated(node: Reduce, attempts: Callable[[Reduce], Iterator[Reduce | None]]) -> Reduce:
@@ -47,15 +54,11 @@ def _at_positions(node: Reduce) -> Iterator[Reduce | None]:
 
     Where that takes as many values as the axis: a running sum from its end is the running sum, and a window stays one.
     """
+    indices = {i: free_axes(i) for r in reads_of(*node.exprs) for i in r.indices}
     for axis in node.axes:
-        forms = [
-            linear(i)
-            for r in reads_of(*node.exprs)
-            for i in r.indices
-            if axis in free_axes(i) and is_index(i)
-        ]
-        read = {i for r in reads_of(*node.exprs) for i in r.indices if axis in free_axes(i)}
-        if len(read) != 1 or not forms or forms[0].coefficient(axis) not in (1, -1):
+        read = [i for i, free in indices.items() if axis in free]
+        forms = [linear(read[0])] if len(read) == 1 and is_index(read[0]) else []
+        if not forms or forms[0].coefficient(axis) not in (1, -1):
             continue
         (form,) = forms[:1]
         if len(form.terms) < 2 or any(axis in free_axes(a) for a in form.terms if a is not axis):
@@ -102,7 +105,9 @@ def _stand_together(node: Reduce, high: Axis, low: Axis) -> bool:
     """Whether no index of sums of axes has one of them without the other, which would remain."""
     for index in (i for read in reads_of(*node.exprs) for i in read.indices):
         free = free_axes(index)
-        if (high in free) != (low in free) and not any(
+        if (high in free) == (low in free):
+            continue
+        if isinstance(index, Axis) or not any(
             isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(index)
         ):
             return False
@@ -126,7 +131,7 @@ def _apart(node: Reduce) -> Iterator[Reduce | None]:
 
 def _extent(axis: Axis) -> int | None:
     extent = axis.extent
-    return int(extent) if isinstance(extent, Const) else None
+    return int(extent.value) if isinstance(extent, Const) else None  # type: ignore[arg-type]
 
 
 def _depends(node: Reduce, axis: Axis) -> bool:
@@ -138,7 +143,7 @@ def _divisors(node: Reduce, axis: Axis) -> list[int]:
     return sorted(
         {
             int(n.args[1])
-            for n in postorder(*node.exprs, node.where)
+            for n in _nodes(node)
             if isinstance(n, Call)
             and n.op in (FLOOR_DIVIDE, MOD)
             and isinstance(n.args[1], Const)
@@ -169,7 +174,9 @@ def straightened(expr: Expr) -> Expr:
         match node:
             case Read(tensor, indices) if not any(map(reads_of, indices)):
                 return Read(tensor, [normal(i) for i in indices])
-            case Call(op, (left, right)) if nonnegative_forms(node) and not reads_of(node):
+            case Call(op, (left, right)) if (
+                op in COMPARISONS and nonnegative_forms(node) and not reads_of(node)
+            ):
                 return call(op, normal(left - right), Const(0))
         return node
 
