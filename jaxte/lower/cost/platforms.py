@@ -68,6 +68,8 @@ class Platform:
         convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
         combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
             each value that comes with an extremum).
+        lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
+            platforms would round more than the sum does).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
@@ -86,6 +88,7 @@ class Platform:
     fuses_pads: bool = False
     convolves_alone: bool = False
     combines_singly: bool = False
+    lays_out_sums: bool = False
     divides_positions: bool = False
     lanes: int = 16
     cores: int = 2
@@ -123,6 +126,7 @@ CPU = Platform(
     fuses_pads=True,
     convolves_alone=True,
     combines_singly=True,
+    lays_out_sums=True,
     divides_positions=True,
 )
 GPU = Platform(

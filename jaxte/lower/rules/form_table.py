@@ -64,7 +64,8 @@ def _is_told_by_data(body: Body, wanted: Wanted) -> bool:
 
 def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
     """Data choose, for each row of the result, what is summed."""
-    return not wanted.guards and not wanted.mixes and (_is_told_by_data(body, wanted) or wanted.chooses)
+    alone = body.policy.facts.lays_out_sums and not wanted.guards and not wanted.mixes
+    return alone and (_is_told_by_data(body, wanted) or wanted.chooses)
 
 
 def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:

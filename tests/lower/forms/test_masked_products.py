@@ -76,3 +76,9 @@ def test_few_columns_stay_one_loop() -> None:
     build = lambda x, t: te.compute((ROWS, 3), lambda s, c: te.sum(x[i, c], i, where=t[i] >= t[s]), "y")  # noqa: E731
     x, t = jax.ShapeDtypeStruct((POINTS, 3), "float32"), jax.ShapeDtypeStruct((POINTS,), "int32")
     assert "product with a mask" not in str(te.explain(te.function(build), x, t))
+
+
+def test_platforms_that_reduce_in_one_loop_have_none() -> None:
+    x, t = jax.ShapeDtypeStruct((POINTS, COLUMNS), "float32"), jax.ShapeDtypeStruct((POINTS,), "int32")
+    for platform in ("gpu", "tpu"):
+        assert "product with a mask" not in str(te.explain(te.function(segments, platform=platform), x, t))
