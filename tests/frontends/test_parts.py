@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.banded import band_of
+from jaxte.frontends.jaxpr.gains.banded import band_of
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaxte.frontends.jaxpr.coverage import primitive_names, row, table
-from jaxte.frontends.jaxpr.table import RULES
+from jaxte.frontends.jaxpr.equations.table import RULES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "raising.md"
 

@@ -14,11 +14,11 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.calls.arrays import x64_enabled
 from jaxte.bridge.functions.evaluate import Explained
+from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.plan import Plan, Planner
-from jaxte.frontends.jaxpr.regions import Choice
+from jaxte.frontends.jaxpr.plan.plan import Plan, Planner
+from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
-from jaxte.frontends.jaxpr.steps import known_array
 from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError

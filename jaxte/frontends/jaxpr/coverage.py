@@ -11,9 +11,9 @@ from types import ModuleType
 from jax.extend.core import Primitive, primitives
 
 from jaxte.frontends.jaxpr import rules
-from jaxte.frontends.jaxpr.plan import BODIES
-from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES
-from jaxte.frontends.jaxpr.table import RULES
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES
+from jaxte.frontends.jaxpr.equations.table import RULES
+from jaxte.frontends.jaxpr.plan.plan import BODIES
 
 _ = rules  # fills the table
 

@@ -11,12 +11,12 @@ from typing import Any
 from jax.extend import source_info_util
 
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
-from jaxte.frontends.jaxpr.gains import SHIFTS
-from jaxte.frontends.jaxpr.loops import Loop
-from jaxte.frontends.jaxpr.measured import Measured
-from jaxte.frontends.jaxpr.plan import Inner, Plan, Region
-from jaxte.frontends.jaxpr.regions import Equation, Fate
-from jaxte.frontends.jaxpr.worth import levels
+from jaxte.frontends.jaxpr.gains.gains import SHIFTS
+from jaxte.frontends.jaxpr.gains.worth import levels
+from jaxte.frontends.jaxpr.plan.loops import Loop
+from jaxte.frontends.jaxpr.plan.measured import Measured
+from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Region
+from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
 
 
 @dataclass(frozen=True)

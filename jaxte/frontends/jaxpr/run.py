@@ -9,7 +9,7 @@ import jax
 from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 
-from jaxte.frontends.jaxpr.plan import Inner, Plan, Ref, Region, bodies_of
+from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Ref, Region, bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
 
 

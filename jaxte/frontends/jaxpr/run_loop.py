@@ -1,4 +1,4 @@
-"""Runs a ``scan`` whose products with matrices are taken for all steps together; see :mod:`jaxte.frontends.jaxpr.loops`."""
+"""Runs a ``scan`` whose products with matrices are taken for all steps together; see :mod:`jaxte.frontends.jaxpr.plan.loops`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.loops import Loop, Site, bound
+from jaxte.frontends.jaxpr.plan.loops import Loop, Site, bound
 from jaxte.lang.dtypes import is_inexact
 
 

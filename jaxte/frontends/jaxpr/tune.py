@@ -9,9 +9,9 @@ from typing import Any
 
 import jax
 
-from jaxte.frontends.jaxpr.measured import Measured, Place
-from jaxte.frontends.jaxpr.plan import Plan, Planner
-from jaxte.frontends.jaxpr.regions import Choice
+from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan.plan import Plan, Planner
+from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.lang.dtypes import is_float
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.banded import Band, along_rows, band_of
-from jaxte.frontends.jaxpr.constants import positions_in
-from jaxte.frontends.jaxpr.positions import quotient
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.gains.banded import Band, along_rows, band_of
+from jaxte.frontends.jaxpr.gains.selections import Selection, kernel_selection, selection_of
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed
 from jaxte.frontends.jaxpr.rules.window import tap_position
-from jaxte.frontends.jaxpr.selections import Selection, kernel_selection, selection_of
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.positions import quotient
+from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Expr, Read, as_expr, call

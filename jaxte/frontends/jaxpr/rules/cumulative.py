@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import Expr
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from jax import lax
 
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Kind, Value, typed
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.values.value import Kind, Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex, is_inexact, is_integer
 from jaxte.lang.expr import Const, Expr, call

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.constants import positions_in
-from jaxte.frontends.jaxpr.positions import decided, quotient
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.positions import decided, quotient
+from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Expr, as_expr, call
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte.frontends.jaxpr.masks import is_equality, unmasked
-from jaxte.frontends.jaxpr.parts import along_diagonal
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.gains.masks import is_equality, unmasked
+from jaxte.frontends.jaxpr.gains.parts import along_diagonal
+from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import TRUE, Axis, Expr, Reduce, as_expr, call

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from jaxte.frontends.jaxpr.joining import joined
-from jaxte.frontends.jaxpr.positions import quotient, remainder
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
+from jaxte.frontends.jaxpr.values.joining import joined
+from jaxte.frontends.jaxpr.values.positions import quotient, remainder
+from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, ZERO, Expr, as_expr, call
 

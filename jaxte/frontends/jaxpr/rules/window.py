@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.frontends.jaxpr.positions import decided, quotient
+from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced
-from jaxte.frontends.jaxpr.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.value import Value, typed
+from jaxte.frontends.jaxpr.values.positions import decided, quotient
+from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import TRUE, Axis, Expr, as_expr, call

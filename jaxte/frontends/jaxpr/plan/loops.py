@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.steps import GROUPS, may_open
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, may_open
 from jaxte.lang.dtypes import is_float
 
 _SHORTEST = 8  # steps

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.banded import along_rows
-from jaxte.frontends.jaxpr.constants import positions_in
-from jaxte.frontends.jaxpr.steps import Step
+from jaxte.frontends.jaxpr.equations.steps import Step
+from jaxte.frontends.jaxpr.gains.banded import along_rows
+from jaxte.frontends.jaxpr.values.constants import positions_in
 from jaxte.lang.expr import ZERO
 
 

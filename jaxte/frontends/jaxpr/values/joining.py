@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.frontends.jaxpr.positions import clamped
-from jaxte.frontends.jaxpr.value import Value
+from jaxte.frontends.jaxpr.values.positions import clamped
+from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.sets.affine import Linear, from_linear, linear

@@ -9,11 +9,11 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.gains import gain_of, is_foreign, keeps, reduces
-from jaxte.frontends.jaxpr.pairs import chooses_of_many, is_pairwise
-from jaxte.frontends.jaxpr.steps import GROUPS, OWN_DERIVATIVES, Step
-from jaxte.frontends.jaxpr.table import RULES
-from jaxte.frontends.jaxpr.worth import worth
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step
+from jaxte.frontends.jaxpr.equations.table import RULES
+from jaxte.frontends.jaxpr.gains.gains import gain_of, is_foreign, keeps, reduces
+from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
+from jaxte.frontends.jaxpr.gains.worth import worth
 
 
 class Fate(Enum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from jaxte.frontends.jaxpr.value import Value, defined
+from jaxte.frontends.jaxpr.values.value import Value, defined
 
 Element = Callable[..., Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.frontends.jaxpr.gains import DEAR, MOVES, SHIFTS, gain_of, strong
-from jaxte.frontends.jaxpr.pairs import chooses_of_many, is_pairwise
-from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
+from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 
 _MOST_FUSED = (
     8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes

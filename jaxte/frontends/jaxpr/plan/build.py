@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr import rules
-from jaxte.frontends.jaxpr.constants import positions_in
-from jaxte.frontends.jaxpr.gains import DEAR
-from jaxte.frontends.jaxpr.overrides import adjoint_jaxpr, blocked, by_adjoint, by_tangent, tangent_jaxpr
-from jaxte.frontends.jaxpr.parts import is_diagonal, part_of_product
-from jaxte.frontends.jaxpr.shifts import (
+from jaxte.frontends.jaxpr.equations.steps import (
+    OWN_DERIVATIVES,
+    Slot,
+    Step,
+    flat,
+    known_array,
+    needed,
+    slot_of,
+)
+from jaxte.frontends.jaxpr.equations.table import RULES, Reads, Site, Unraised
+from jaxte.frontends.jaxpr.gains.gains import DEAR
+from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product
+from jaxte.frontends.jaxpr.plan.overrides import adjoint_jaxpr, blocked, by_adjoint, by_tangent, tangent_jaxpr
+from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.shifts import (
     chooses_between_reads,
     divides,
     is_framed,
@@ -23,9 +33,7 @@ from jaxte.frontends.jaxpr.shifts import (
     is_turned,
     size_of,
 )
-from jaxte.frontends.jaxpr.steps import OWN_DERIVATIVES, Slot, Step, flat, known_array, needed, slot_of
-from jaxte.frontends.jaxpr.table import RULES, Reads, Site, Unraised
-from jaxte.frontends.jaxpr.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
+from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float, is_inexact
 from jaxte.lang.expr import Const, Expr, Read
 from jaxte.tensors.inputs import placeholder

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.known import folded
-from jaxte.frontends.jaxpr.table import RULES, Reads
+from jaxte.frontends.jaxpr.equations.known import folded
+from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 
 # calls whose equations may stand in place of them, and the parameter that holds these
 GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}

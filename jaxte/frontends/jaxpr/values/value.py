@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from jaxte.frontends.jaxpr.positions import replaced
+from jaxte.frontends.jaxpr.values.positions import replaced
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.identity import identical

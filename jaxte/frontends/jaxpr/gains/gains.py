@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from jaxte.frontends.jaxpr.banded import banded_operand
-from jaxte.frontends.jaxpr.pairs import (
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.gains.banded import banded_operand
+from jaxte.frontends.jaxpr.gains.pairs import (
     SMALLEST,
     before_broadcast,
     elements,
     is_differentiated,
     is_pairwise,
 )
-from jaxte.frontends.jaxpr.parts import is_read_in_part, sums_diagonal
-from jaxte.frontends.jaxpr.selections import kernel_selection, selecting_operand
-from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
+from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selecting_operand
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out

@@ -12,11 +12,11 @@ from jax.tree_util import tree_structure
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
-from jaxte.frontends.jaxpr.build import Builder, Refused
-from jaxte.frontends.jaxpr.loops import Loop, loop_of
-from jaxte.frontends.jaxpr.measured import Measured, Place
-from jaxte.frontends.jaxpr.regions import Choice, Equation, Fate, cut, equations
-from jaxte.frontends.jaxpr.steps import GROUPS, Slot, flat, known_array
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, flat, known_array
+from jaxte.frontends.jaxpr.plan.build import Builder, Refused
+from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
+from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan.regions import Choice, Equation, Fate, cut, equations
 from jaxte.lang.errors import JaxteError
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.positions import clamped, quotient, remainder
+from jaxte.frontends.jaxpr.values.positions import clamped, quotient, remainder
 from jaxte.lang.expr import Expr, as_expr
 
 _MOST = 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.lang.dtypes import is_float
 
 SMALLEST = 1024  # elements below which nothing is to be gained

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.positions import replaced
-from jaxte.frontends.jaxpr.steps import Slot, Step
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.values.positions import replaced
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.walk import postorder

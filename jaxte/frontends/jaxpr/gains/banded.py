@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.steps import Step
+from jaxte.frontends.jaxpr.equations.steps import Step
 
 _MOST_TAPS = 4
 _SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster

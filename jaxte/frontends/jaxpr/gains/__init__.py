@@ -1,0 +1,1 @@
+"""Which equations gain from being raised, and by what."""
