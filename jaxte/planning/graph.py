@@ -8,20 +8,20 @@ from jaxte.lang.expr import TRUE, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.lower.match.product import is_zero
-from jaxte.planning.bent_choices import with_bent_reads
-from jaxte.planning.contraction import PartialSum, planned_sum
-from jaxte.planning.data_equations import with_data_equations
-from jaxte.planning.digits import with_whole_axes
-from jaxte.planning.distribution import added, distributed
-from jaxte.planning.equations import with_equations_solved
-from jaxte.planning.geometric import in_blocks
-from jaxte.planning.lines import with_lines
-from jaxte.planning.moving_windows import with_windows
-from jaxte.planning.plain_conditions import with_plain_conditions
+from jaxte.planning.conditions.bent_choices import with_bent_reads
+from jaxte.planning.conditions.data_equations import with_data_equations
+from jaxte.planning.conditions.equations import with_equations_solved
+from jaxte.planning.conditions.moving_windows import with_windows
+from jaxte.planning.conditions.plain_conditions import with_plain_conditions
+from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.lines import with_lines
+from jaxte.planning.indices.rows import with_rows
+from jaxte.planning.indices.strides import with_frames
+from jaxte.planning.indices.whole_terms import at_terms
+from jaxte.planning.orders.contraction import PartialSum, planned_sum
+from jaxte.planning.orders.distribution import added, distributed
+from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.points import points
-from jaxte.planning.rows import with_rows
-from jaxte.planning.strides import with_frames
-from jaxte.planning.whole_terms import at_terms
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies

@@ -13,8 +13,8 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
 from jaxte.lang.scalar_table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
-from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned_body
+from jaxte.planning.orders.contraction import PartialSum
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -17,7 +17,7 @@ from jaxte.autodiff.terms.simplify import collect
 from jaxte.lang.expr import cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
-from jaxte.planning.contraction import PartialSum
+from jaxte.planning.orders.contraction import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
 _PARTS = (LatticeSum, PartialSum, HeadSum)

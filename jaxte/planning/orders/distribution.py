@@ -15,7 +15,7 @@ from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
-from jaxte.planning.contraction import EXACT
+from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, extent, term_bounds
 
 _MOST_TERMS = 4

@@ -14,7 +14,7 @@ from math import prod
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Reduce, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, MOD
 from jaxte.lang.walk import depends_on, substitute
-from jaxte.planning.digits import straightened
+from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import difference
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solve import simplify_domain

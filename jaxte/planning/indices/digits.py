@@ -16,7 +16,7 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.planning.contraction import MOST_AXES
+from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds, term_of
 from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.conditions import nonnegative_forms

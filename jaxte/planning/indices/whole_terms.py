@@ -12,7 +12,7 @@ from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.planning.contraction import PartialSum
+from jaxte.planning.orders.contraction import PartialSum
 from jaxte.planning.terms import Rewriting, Split, coordinates, extent, term_bounds
 from jaxte.tensors.compute import reads_inside
 

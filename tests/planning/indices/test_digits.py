@@ -6,8 +6,8 @@ import numpy as np
 
 import jaxte as te
 from jaxte.lang.expr import Reduce
-from jaxte.planning.digits import with_whole_axes
 from jaxte.planning.graph import planned
+from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.sets.affine import linear, normal
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Reduce
-from jaxte.planning.distribution import distributed
+from jaxte.planning.orders.distribution import distributed
 from jaxte.tensors.tensor import Compute
 
 N, D = 24, 16

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.plain_conditions import with_plain_conditions
+from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.tensors.tensor import Compute
 
 X = te.placeholder((24,), name="X")

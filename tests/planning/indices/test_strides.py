@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.strides import Frames
+from jaxte.planning.indices.strides import Frames
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.contraction import PartialSum
 from jaxte.planning.graph import planned
+from jaxte.planning.orders.contraction import PartialSum
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder
 from tests.agreement import QUICK

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.geometric import in_blocks
+from jaxte.planning.orders.geometric import in_blocks
 
 N = 144
 

@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.rows import Rows
+from jaxte.planning.indices.rows import Rows
 from jaxte.tensors.graph import topological_order
 
 POINTS, FACES = 12, 20

@@ -22,7 +22,7 @@ from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT,
 from jaxte.lang.scalar_table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.match.product import Factor, Product, multiplied, product_of
-from jaxte.planning.contraction import EXACT, PartialSum
+from jaxte.planning.orders.contraction import EXACT, PartialSum
 from jaxte.planning.terms import extent
 from jaxte.sets.affine import is_index, linear
 from jaxte.sets.domain import IntegerSet
