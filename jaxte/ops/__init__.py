@@ -5,13 +5,10 @@ On Tensors they build definitions; on JAX or NumPy arrays they run, and are diff
 
 from __future__ import annotations
 
-from jaxte.ops.attention import attention
-from jaxte.ops.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
-from jaxte.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
-from jaxte.ops.cumulative import cummax, cumprod, cumsum
-from jaxte.ops.detection import multibox_prior, multibox_transform_loc, nms
-from jaxte.ops.einstein import einsum
-from jaxte.ops.elementwise import (
+from jaxte.ops.arithmetic.attention import attention
+from jaxte.ops.arithmetic.cumulative import cummax, cumprod, cumsum
+from jaxte.ops.arithmetic.einstein import einsum
+from jaxte.ops.arithmetic.elementwise import (
     abs,
     add,
     bias_add,
@@ -69,20 +66,8 @@ from jaxte.ops.elementwise import (
     trunc,
     where,
 )
-from jaxte.ops.indexing import embedding, gather_nd, one_hot, take, take_along_axis
-from jaxte.ops.joining import concatenate, flip, repeat, roll, split, stack, strided_slice, tile
-from jaxte.ops.layouts import depth_to_space, layout_transform, space_to_depth
-from jaxte.ops.like import (
-    broadcast_to_like,
-    collapse_sum_like,
-    device_copy,
-    on_device,
-    reverse_reshape,
-    slice_like,
-)
-from jaxte.ops.linear import batch_matmul, dense, matmul, tensordot
-from jaxte.ops.matching import correlation, cost_volume
-from jaxte.ops.normalization import (
+from jaxte.ops.arithmetic.linear import batch_matmul, dense, matmul, tensordot
+from jaxte.ops.arithmetic.normalization import (
     batch_norm,
     cross_entropy,
     cross_entropy_with_logits,
@@ -94,18 +79,49 @@ from jaxte.ops.normalization import (
     rms_norm,
     softmax,
 )
-from jaxte.ops.ordering import top_k
-from jaxte.ops.padding import pad
-from jaxte.ops.patches import fold, unfold
-from jaxte.ops.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
-from jaxte.ops.random import dropout
-from jaxte.ops.reductions import all, any, argmax, argmin, logsumexp, max, mean, min, prod, std, sum, variance
-from jaxte.ops.reshape import batch_flatten, flatten, reshape, reshape_like
-from jaxte.ops.resize import resize, upsampling
-from jaxte.ops.sampling import bilinear, grid_sample, warp
-from jaxte.ops.shape import broadcast_to, expand_dims, squeeze, transpose
-from jaxte.ops.transposed import conv2d_transpose
-from jaxte.ops.winograd import conv2d_winograd_weight_transform, conv2d_winograd_without_weight_transform
+from jaxte.ops.arithmetic.random import dropout
+from jaxte.ops.arithmetic.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    variance,
+)
+from jaxte.ops.arrays.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from jaxte.ops.arrays.indexing import embedding, gather_nd, one_hot, take, take_along_axis
+from jaxte.ops.arrays.joining import concatenate, flip, repeat, roll, split, stack, strided_slice, tile
+from jaxte.ops.arrays.layouts import depth_to_space, layout_transform, space_to_depth
+from jaxte.ops.arrays.like import (
+    broadcast_to_like,
+    collapse_sum_like,
+    device_copy,
+    on_device,
+    reverse_reshape,
+    slice_like,
+)
+from jaxte.ops.arrays.ordering import top_k
+from jaxte.ops.arrays.padding import pad
+from jaxte.ops.arrays.reshape import batch_flatten, flatten, reshape, reshape_like
+from jaxte.ops.arrays.shape import broadcast_to, expand_dims, squeeze, transpose
+from jaxte.ops.images.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
+from jaxte.ops.images.detection import multibox_prior, multibox_transform_loc, nms
+from jaxte.ops.images.matching import correlation, cost_volume
+from jaxte.ops.images.patches import fold, unfold
+from jaxte.ops.images.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
+from jaxte.ops.images.resize import resize, upsampling
+from jaxte.ops.images.sampling import bilinear, grid_sample, warp
+from jaxte.ops.images.transposed import conv2d_transpose
+from jaxte.ops.images.winograd import (
+    conv2d_winograd_weight_transform,
+    conv2d_winograd_without_weight_transform,
+)
 
 __all__ = [
     "abs",

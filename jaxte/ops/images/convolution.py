@@ -7,7 +7,7 @@ from typing import Any
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.windows import channel_and_spatial, windows
+from jaxte.ops.images.windows import channel_and_spatial, windows
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import shape_text

@@ -9,7 +9,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import DtypeError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axis, operator, static_int
-from jaxte.ops.reshape import reshape
+from jaxte.ops.arrays.reshape import reshape
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, broadcast_shapes, same_extent
 from jaxte.tensors.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.windows import channel_and_spatial
+from jaxte.ops.images.windows import channel_and_spatial
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, shape_text

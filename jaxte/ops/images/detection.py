@@ -15,10 +15,10 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, pointwise, static_int
-from jaxte.ops.joining import concatenate
-from jaxte.ops.reshape import reshape
-from jaxte.ops.shape import expand_dims
-from jaxte.ops.windows import channel_and_spatial
+from jaxte.ops.arrays.joining import concatenate
+from jaxte.ops.arrays.reshape import reshape
+from jaxte.ops.arrays.shape import expand_dims
+from jaxte.ops.images.windows import channel_and_spatial
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant

@@ -9,8 +9,8 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.reshape import reshape
-from jaxte.ops.windows import Window, per_axis, windows
+from jaxte.ops.arrays.reshape import reshape
+from jaxte.ops.images.windows import Window, per_axis, windows
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, shape_text

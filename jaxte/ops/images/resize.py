@@ -11,7 +11,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.windows import channel_and_spatial, per_axis
+from jaxte.ops.images.windows import channel_and_spatial, per_axis
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor

@@ -12,8 +12,8 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import normal_axes, operator
-from jaxte.ops.reshape import reshape
-from jaxte.ops.shape import broadcast_to
+from jaxte.ops.arrays.reshape import reshape
+from jaxte.ops.arrays.shape import broadcast_to
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, same_extent, shape_text

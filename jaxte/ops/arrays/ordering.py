@@ -12,7 +12,7 @@ from jaxte.bridge.given.extern import extern
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DtypeError, ShapeError
 from jaxte.ops._operator import normal_axis, operator, static_int
-from jaxte.ops.indexing import take_along_axis
+from jaxte.ops.arrays.indexing import take_along_axis
 from jaxte.tensors.tensor import Tensor
 
 

@@ -10,8 +10,8 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.ops._operator import operator
-from jaxte.ops.reductions import reduce
-from jaxte.ops.windows import Window, channel_and_spatial, per_axis, windows
+from jaxte.ops.arithmetic.reductions import reduce
+from jaxte.ops.images.windows import Window, channel_and_spatial, per_axis, windows
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor

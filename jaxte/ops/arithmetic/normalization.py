@@ -9,7 +9,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import check_channels_of, normal_axes, normal_axis, operator, pointwise, static_int
-from jaxte.ops.reductions import Axes, inexact, mean, reduce
+from jaxte.ops.arithmetic.reductions import Axes, inexact, mean, reduce
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import shape_text

@@ -7,8 +7,8 @@ from typing import Any
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
-from jaxte.ops.convolution import check_channels, kernel_axes
-from jaxte.ops.windows import Window, channel_and_spatial, paddings, per_axis
+from jaxte.ops.images.convolution import check_channels, kernel_axes
+from jaxte.ops.images.windows import Window, channel_and_spatial, paddings, per_axis
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, shape_text

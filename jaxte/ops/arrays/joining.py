@@ -9,7 +9,7 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import select
 from jaxte.ops._operator import normal_axes, normal_axis, operator, static_int
-from jaxte.ops.reshape import reshape
+from jaxte.ops.arrays.reshape import reshape
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor

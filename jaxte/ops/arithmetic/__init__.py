@@ -1,0 +1,1 @@
+"""Operators that compute: element by element, along axes, products."""

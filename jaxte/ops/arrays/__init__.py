@@ -1,0 +1,1 @@
+"""Operators that make arrays, and put their elements elsewhere."""

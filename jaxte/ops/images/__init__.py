@@ -1,0 +1,1 @@
+"""Operators on images: windows, convolutions, pools, other sizes, boxes."""
