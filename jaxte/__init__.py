@@ -157,7 +157,7 @@ from jaxte.lang.functions import (
 from jaxte.meaning.cost import Cost, cost
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.interpret import interpret
-from jaxte.sets.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
+from jaxte.sets.solving.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
 from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts

@@ -20,8 +20,8 @@ from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.lang.expr import Axis, Const, apply, as_expr
 from jaxte.lang.numbers import number_of, plain_number
 from jaxte.lang.operators import NOT_EQUAL, Operand
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import Form, Function
+from jaxte.lang.scalars.rows import Form, Function
+from jaxte.lang.scalars.table import TABLE
 
 # fmt: off
 __all__ = [

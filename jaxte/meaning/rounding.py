@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxte.lang.dtypes import Kind, is_complex, is_float, is_inexact, is_integer, promote
 from jaxte.lang.operators import Op
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 
 
 def operated(op: Op, below: Sequence[np.ndarray], kinds: Sequence[Kind], kind: Kind) -> np.ndarray:

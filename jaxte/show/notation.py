@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, is_index, linear
 from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 
-Piece = tuple[str, int]  # a written expression and how strongly it binds, see ``jaxte.lang.scalars``
+Piece = tuple[str, int]  # a written expression and how strongly it binds, see ``jaxte.lang.scalars.rows``
 
 LONGEST = 2000  # longer subexpressions become an ellipsis: shared ones would make the text exponential
 

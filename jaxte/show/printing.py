@@ -9,8 +9,8 @@ import html as _html
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
+from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
+from jaxte.lang.scalars.table import TABLE
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.show.notation import (
     Bound,
@@ -29,7 +29,7 @@ from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 ROWS = 40  # definitions shown at most
 
-_SUMMATION, _CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars``
+_SUMMATION, _CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars.rows``
 _WORDS = {
     "logical_and": Form("{0} and {1}", AND, (AND, AND)),
     "logical_or": Form("{0} or {1}", OR, (OR, OR)),

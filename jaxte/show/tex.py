@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Call, Expr, Reduce, Scalar
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL, PRODUCT, SIGN
+from jaxte.lang.scalars.rows import CALL, PRODUCT, SIGN
+from jaxte.lang.scalars.table import TABLE
 from jaxte.show.notation import Notation, Piece, Range, Writer, inclusive_end
 
 _BRACKETS = (r"\left(", r"\right)")
 _COMMA = r",\,"
-_SUMMATION = 1  # binds less than everything in ``jaxte.lang.scalars``
+_SUMMATION = 1  # binds less than everything in ``jaxte.lang.scalars.rows``
 _ESCAPES = {
     **{c: f"\\{c}" for c in "{}$&#%_"},
     "\\": r"\backslash ",

@@ -25,7 +25,7 @@ from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError
 from jaxte.lang.expr import Call, Const, Expr, Symbol
 from jaxte.lang.functions import TABLE
 from jaxte.lang.identity import among
-from jaxte.lang.scalars import CALL, OPS, SIGN
+from jaxte.lang.scalars.rows import CALL, OPS, SIGN
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder

@@ -43,12 +43,12 @@ from jaxte.lang.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.elimination import mentions
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.reductions import builtin_reducer, position_of
 from jaxte.tensors.tensor import Compute, Tensor

@@ -10,8 +10,8 @@ from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.elimination import mentions
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.tensor import Compute
 
 

@@ -11,7 +11,7 @@ from jaxte.autodiff.terms.support import support
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
-from jaxte.lang.scalar_table import TABLE, may_blow_up
+from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.graph import planned_body
 from jaxte.planning.orders.contraction import PartialSum

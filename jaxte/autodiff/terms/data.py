@@ -16,9 +16,9 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import difference, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune
-from jaxte.sets.elimination import mentions
 from jaxte.sets.intervals import axis_bounds
-from jaxte.sets.solve import simplify_domain
+from jaxte.sets.solving.elimination import mentions
+from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.facts import Permutation, SymmetricAdjacency, find, values_in
 from jaxte.tensors.tensor import Tensor

@@ -21,7 +21,7 @@ from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.solve import simplify_domain
+from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import MAX_EXTENT

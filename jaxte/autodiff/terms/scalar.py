@@ -17,8 +17,8 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import OPS
+from jaxte.lang.scalars.rows import OPS
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
 
 _FOLDS: dict[str, Callable[..., Any]] = {

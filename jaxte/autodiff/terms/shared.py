@@ -15,7 +15,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import DIVIDE
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.tensor import Compute

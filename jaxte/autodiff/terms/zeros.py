@@ -4,7 +4,7 @@ For a read ``X[f(v)]`` in a body over ``v`` with domain ``D`` and an adjoint ``g
 
     dX[a] = sum over { v in D : f(v) = a } of g(v)
 
-The equations ``f(v) = a`` are solved over the integers (``jaxte.sets.solve``), so that the sum runs over the free
+The equations ``f(v) = a`` are solved over the integers (``jaxte.sets.solving.solve``), so that the sum runs over the free
 variables only; conditions on ``a`` alone become guards around it.
 """
 
@@ -28,13 +28,13 @@ from jaxte.autodiff.terms.simplify import factors_outside, simplify_reads
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.scalar_table import is_finite
+from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.elimination import mentions
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.solve import simplify_domain
+from jaxte.sets.solving.elimination import mentions
+from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.reductions import builtin_reducer
 

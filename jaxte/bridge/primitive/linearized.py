@@ -19,7 +19,7 @@ from jaxte.autodiff.terms.held import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lower.program.residuals import saved_tensors, sizes_of
+from jaxte.lower.program.kept.residuals import saved_tensors, sizes_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Extern, Placeholder, Tensor

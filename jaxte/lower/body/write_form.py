@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 
 from jaxte.lang.expr import Expr
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body

@@ -9,7 +9,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS

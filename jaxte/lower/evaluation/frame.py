@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.loops import Each, Parts
 from jaxte.lower.arrays.node import ArrayError, Node

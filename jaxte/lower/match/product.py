@@ -16,7 +16,7 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
-from jaxte.lang.scalar_table import is_finite
+from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.isl_text import is_decidable

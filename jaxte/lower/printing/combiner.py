@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Reducer, Scalar, Symbol
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.leaves import Typed, number
 from jaxte.lower.printing.numbers import Written, dtype_text, number_text

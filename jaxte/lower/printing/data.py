@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import data
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise, leaves
 from jaxte.lower.printing.numbers import Written, dtype_text, number_text
 from jaxte.lower.printing.writer import Rules, Writer, call

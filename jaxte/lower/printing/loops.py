@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Axis
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import loops
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.printing.combiner import combiner_source

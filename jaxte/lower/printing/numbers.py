@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from jaxte.lang.expr import Scalar
-from jaxte.lang.scalars import CALL, SIGN
+from jaxte.lang.scalars.rows import CALL, SIGN
 
 Written = tuple[str, int]  # a text and how strongly it binds
 

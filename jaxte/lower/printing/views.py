@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Expr
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import views
 from jaxte.lower.arrays.steps import (
     ALL,

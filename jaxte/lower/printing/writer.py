@@ -9,8 +9,8 @@ from typing import Any
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL, SIGN
+from jaxte.lang.scalars.rows import CALL, SIGN
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.text import text as shown
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import leaves

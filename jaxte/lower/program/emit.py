@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from jaxte.lang.identity import identical
-from jaxte.lang.scalar_table import TABLE
-from jaxte.lang.scalars import CALL
+from jaxte.lang.scalars.rows import CALL
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.data import Gather, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Name, Number

@@ -25,20 +25,20 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.first_hits import without_winners
-from jaxte.lower.program.known_values import with_known_values
-from jaxte.lower.program.one_gather import with_one_gather
-from jaxte.lower.program.padded_once import (
+from jaxte.lower.program.across.first_hits import without_winners
+from jaxte.lower.program.across.known_values import with_known_values
+from jaxte.lower.program.across.one_gather import with_one_gather
+from jaxte.lower.program.across.padded_once import (
     behind_barrier,
     keep_apart,
     materialised,
     paddings,
     with_calls,
 )
+from jaxte.lower.program.across.segments import with_segments
+from jaxte.lower.program.across.shared_products import with_shared_products
+from jaxte.lower.program.across.straight_reads import with_straight_reads
 from jaxte.lower.program.repeated import Repeated
-from jaxte.lower.program.segments import with_segments
-from jaxte.lower.program.shared_products import with_shared_products
-from jaxte.lower.program.straight_reads import with_straight_reads
 from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value

@@ -3,7 +3,7 @@
     sum over p of x[b, p] where 2 * p == i               is   select(i % 2 == 0, x[b, i // 2], 0)
     sum over u of x[b, u] where u // 2 == i              is   sum over r of x[b, 2 * i + r]
 
-It is what zero elimination does for adjoints (:mod:`jaxte.sets.solve`), for definitions as they are written.
+It is what zero elimination does for adjoints (:mod:`jaxte.sets.solving.solve`), for definitions as they are written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxte.lang.walk import depends_on, substitute
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import difference
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.solve import simplify_domain
+from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 
 _BUILT_IN = ("sum", "prod", "any", "all", "max", "min")

@@ -13,7 +13,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, cast
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.match.product import product_of
 from jaxte.planning.terms import extent, term_bounds, term_of

@@ -19,7 +19,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.match.product import Factor, Product, multiplied, product_of
 from jaxte.planning.orders.contraction import EXACT, PartialSum

@@ -11,7 +11,7 @@ from jaxte.frontends.jaxpr.values.value import Kind, Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex, is_inexact, is_integer
 from jaxte.lang.expr import Const, Expr, call
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 
 # primitive -> the operation of the language that it is
 _SAME = {

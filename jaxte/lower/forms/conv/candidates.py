@@ -19,7 +19,8 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.counted import convolutions_work
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
-from jaxte.lower.forms.conv.fourier_candidates import fourier_candidates
+from jaxte.lower.forms.conv.lines.candidates import toeplitz_candidates
+from jaxte.lower.forms.conv.lines.fourier_candidates import fourier_candidates
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
 from jaxte.lower.forms.conv.per_group import groups_of, groups_source
 from jaxte.lower.forms.conv.per_image import (
@@ -34,7 +35,6 @@ from jaxte.lower.forms.conv.per_image import (
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.residue_classes import Classes, classes_source, residue_classes
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source, specify
-from jaxte.lower.forms.conv.toeplitz_candidates import toeplitz_candidates
 from jaxte.sets.intervals import extent_of
 
 CONVOLUTION = "convolution"

@@ -22,7 +22,7 @@ from math import prod
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import COMPARISONS, NOT, SELECT
-from jaxte.lang.scalar_table import TABLE
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept

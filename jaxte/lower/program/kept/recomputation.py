@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.cost.saving import Save
-from jaxte.lower.program.budget import Choices, best_choice, smallest_choice
-from jaxte.lower.program.operations import operations
+from jaxte.lower.program.kept.budget import Choices, best_choice, smallest_choice
+from jaxte.lower.program.kept.operations import operations
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Compute, Tensor
 

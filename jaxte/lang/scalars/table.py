@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from jaxte.lang import operators as ops
-from jaxte.lang import scalar_rules as rules
 from jaxte.lang.expr import Call, Const, Expr
-from jaxte.lang.scalar_rules import f, minus_one, of_real, one
-from jaxte.lang.scalars import (
+from jaxte.lang.scalars import rules
+from jaxte.lang.scalars.rows import (
     AND,
     ANYTHING,
     BITAND,
@@ -34,6 +33,7 @@ from jaxte.lang.scalars import (
     infix,
     prefix,
 )
+from jaxte.lang.scalars.rules import f, minus_one, of_real, one
 from jaxte.lang.walk import postorder
 
 _LOG2, _LOG10, _SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)

@@ -1,4 +1,4 @@
-"""Derivatives and NumPy forms of scalar operations that take more than a line in ``jaxte.lang.scalar_table``."""
+"""Derivatives and NumPy forms of scalar operations that take more than a line in ``jaxte.lang.scalars.table``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from jaxte.lang.dtypes import is_complex, is_inexact, is_integer
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import ONE, Const, Expr, call, cast
-from jaxte.lang.scalars import OPS, Partial, Vjp
+from jaxte.lang.scalars.rows import OPS, Partial, Vjp
 
 
 class _Named:

@@ -12,7 +12,7 @@ from jaxte.lang.expr import Call, Expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, floor_divide, from_linear
-from jaxte.sets.elimination import mentions
+from jaxte.sets.solving.elimination import mentions
 
 
 def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Linear] | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
-from jaxte.sets.solve import (
+from jaxte.sets.solving.solve import (
     simplify_domain,
     solve_linear_equations,
     solve_linear_inequalities,

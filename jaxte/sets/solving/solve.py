@@ -17,8 +17,8 @@ from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import Range
-from jaxte.sets.elimination import mentions, solutions, unfold_divisions
-from jaxte.sets.smallest_box import (
+from jaxte.sets.solving.elimination import mentions, solutions, unfold_divisions
+from jaxte.sets.solving.smallest_box import (
     intervals,
     range_conditions,
     resolve_divisions,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lower.program.padded_once import materialised, paddings
+from jaxte.lower.program.across.padded_once import materialised, paddings
 from jaxte.tensors.graph import topological_order
 from tests.lowered import check, text_of
 

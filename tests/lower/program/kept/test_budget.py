@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from jaxte.lower.program.budget import Choices, best_choice, smallest_choice
+from jaxte.lower.program.kept.budget import Choices, best_choice, smallest_choice
 
 
 def every_choice(choices: Choices) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.fourier import fourier_source, fourier_spec, fourier_windows, points_of
+from jaxte.lower.forms.conv.lines.fourier import fourier_source, fourier_spec, fourier_windows, points_of
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.spec import Window
 

@@ -23,7 +23,7 @@ from jaxte.lower.code.broadcasting import finished
 from jaxte.lower.code.lettered_array import Shaped, letters_of, shaped
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.conv.toeplitz import LHS, OUT, Line, ToeplitzSpec
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_DIAGONALS
 
 

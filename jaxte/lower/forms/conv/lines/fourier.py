@@ -28,8 +28,8 @@ from jaxte.lower.code.spec import (
     Refusal,
     array,
 )
+from jaxte.lower.forms.conv.lines.toeplitz import order_of_reads
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
-from jaxte.lower.forms.conv.toeplitz import order_of_reads
 from jaxte.lower.match.product import Factor, multiplied
 
 LEAST = 16  # positions of operands and result below which no transform is worth its while

@@ -12,10 +12,10 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, difference, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune, tidy
-from jaxte.sets.deskew import Box, surround
 from jaxte.sets.domain import IntegerSet, Range
-from jaxte.sets.elimination import Solution, mentions, solutions, unfold_divisions
-from jaxte.sets.pinned import pinned, pins
+from jaxte.sets.solving.deskew import Box, surround
+from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
+from jaxte.sets.solving.pinned import pinned, pins
 from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
 
 

@@ -29,8 +29,8 @@ from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.conv.toeplitz import LHS, OUT, Line, ToeplitzSpec
-from jaxte.lower.forms.conv.write_toeplitz import matrix
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec
+from jaxte.lower.forms.conv.lines.write_toeplitz import matrix
 
 _SMALLEST = 32  # elements of a block, below which the matrices are too narrow
 _MOST_OF_LINE = 4  # times as many elements as a block has that the line has at least

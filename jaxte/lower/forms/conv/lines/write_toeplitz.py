@@ -19,7 +19,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of, shaped
-from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, ToeplitzSpec
 
 _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
 

@@ -1,4 +1,4 @@
-"""What a row of ``jaxte.lang.scalar_table`` is: the written forms, the meaning and the derivative of an operation."""
+"""What a row of ``jaxte.lang.scalars.table`` is: the written forms, the meaning and the derivative of an operation."""
 
 from __future__ import annotations
 

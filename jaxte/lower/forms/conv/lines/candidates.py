@@ -19,16 +19,16 @@ from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.blocks import Blocks, blocks_of, blocks_source, blocks_work
-from jaxte.lower.forms.conv.line_slices import (
+from jaxte.lower.forms.conv.lines.blocks import Blocks, blocks_of, blocks_source, blocks_work
+from jaxte.lower.forms.conv.lines.slices import (
     LineSlices,
     line_slices_of,
     line_slices_source,
     line_slices_work,
 )
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
+from jaxte.lower.forms.conv.lines.write_toeplitz import row_length, toeplitz_source
 from jaxte.lower.forms.conv.recognise import Matched
-from jaxte.lower.forms.conv.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
-from jaxte.lower.forms.conv.write_toeplitz import row_length, toeplitz_source
 from jaxte.sets.intervals import extent_of
 
 MATRIX = "Toeplitz matrix"

@@ -12,8 +12,8 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.cost.saving import AUTO
-from jaxte.lower.program.operations import sum_text
-from jaxte.lower.program.recomputation import chosen_residuals, needed_for
+from jaxte.lower.program.kept.operations import sum_text
+from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order

@@ -1,0 +1,1 @@
+"""Operations on scalars: one table, and what a row of it says."""

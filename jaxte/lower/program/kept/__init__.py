@@ -1,0 +1,1 @@
+"""What the forward pass keeps for the backward pass, and what is computed again."""
