@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
@@ -83,6 +83,10 @@ class Shaped:
 
     def reversed(self, at: int) -> Shaped:
         return self._indexed(at, Range(step=-1), self.extents[at])
+
+    def named(self, assign: Callable[[Node], Node]) -> Shaped:
+        """The same with what ``assign`` makes of its node, a name."""
+        return Shaped(assign(self.node), self.letters, self.extents)
 
     def arranged(self, letters: str) -> Shaped:
         if letters == self.letters:

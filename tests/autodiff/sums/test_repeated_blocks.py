@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,9 @@ import pytest
 import jaxte as te
 from jaxte.autodiff.sums import repeated_blocks
 from tests.agreement import inputs_of
+from tests.loop_steps import Step, heat
 
 N, STEPS = 6, 9
-Step = Callable[[te.Tensor, int], te.Tensor]
-
-
-def heat(u: te.Tensor, step: int) -> te.Tensor:
-    def element(i: Any, j: Any) -> te.Expr:
-        around = u[(i + 1) % N, j] + u[(i - 1) % N, j] + u[i, (j + 1) % N] + u[i, (j - 1) % N]
-        return u[i, j] + 0.1 * (around - 4 * u[i, j])
-
-    return te.compute((N, N), element, "u")
 
 
 def layer(u: te.Tensor, step: int) -> te.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,17 +11,9 @@ from jaxte.lower.program import plan, repeated
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute
+from tests.loop_steps import Step, heat
 
 N = 12
-Step = Callable[[te.Tensor, int], te.Tensor]
-
-
-def heat(u: te.Tensor, step: int) -> te.Tensor:
-    def element(i: Any, j: Any) -> te.Expr:
-        around = u[(i + 1) % N, j] + u[(i - 1) % N, j] + u[i, (j + 1) % N] + u[i, (j - 1) % N]
-        return u[i, j] + 0.1 * (around - 4 * u[i, j])
-
-    return te.compute((N, N), element, "u")
 
 
 def named_by_step(u: te.Tensor, step: int) -> te.Tensor:

@@ -11,8 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.equations.steps import Step
-
 _MOST_TAPS = 4
 _SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster
 
@@ -55,24 +53,6 @@ def band_of(matrix: np.ndarray) -> Band | None:
             numbers = np.take_along_axis(matrix, np.clip(place, 0, columns - 1), 1)
             return Band(slope, shift, np.where(inside, numbers, 0).astype(matrix.dtype))
     return None
-
-
-def banded_operand(step: Step) -> int | None:
-    """Which operand of a ``dot_general`` is a known matrix with a band, if one is."""
-    (left, right), batched = step.eqn.params["dimension_numbers"]
-    if any(batched) or len(left) != 1:
-        return None
-    for n, (contracted,) in enumerate((left, right)):
-        matrix = step.inputs[n].known
-        if matrix is not None and np.ndim(matrix) == 2 and step.inputs[1 - n].known is None:
-            if band_of(along_rows(np.asarray(matrix), contracted)) is not None:
-                return n
-    return None
-
-
-def along_rows(matrix: np.ndarray, contracted: int) -> np.ndarray:
-    """``matrix`` with the dimension that is summed over as its columns."""
-    return matrix if contracted == 1 else matrix.T
 
 
 def _slopes(rows: int, columns: int) -> Iterator[Fraction]:

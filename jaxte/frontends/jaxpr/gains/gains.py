@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import gcd, prod
 
+import numpy as np
+
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.gains.banded import banded_operand
+from jaxte.frontends.jaxpr.gains.banded import band_of
+from jaxte.frontends.jaxpr.gains.known_factors import known_factors
 from jaxte.frontends.jaxpr.gains.pairs import (
     SMALLEST,
     before_broadcast,
@@ -15,7 +18,7 @@ from jaxte.frontends.jaxpr.gains.pairs import (
     is_pairwise,
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
-from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selecting_operand
+from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
@@ -65,8 +68,8 @@ def keeps(step: Step) -> str:
     if step.name == "dot_general" and not (
         any(_is_framed(s) or _is_small(s) for s in step.inputs)
         or _is_part(step)
-        or _is_banded(step)
-        or _selects(step)
+        or _has_factor(step, band_of)
+        or _has_factor(step, selection_of)
     ):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
@@ -103,9 +106,9 @@ def strong(step: Step) -> str:
     if step.name == "dot_general":
         if any(map(_is_framed, step.inputs)):
             return "a product with overlapping parts of an array: a banded product"
-        if _selects(step):
+        if _has_factor(step, selection_of):
             return "a product with a known matrix that chooses elements, which is a read"
-        if _is_banded(step):
+        if _has_factor(step, band_of):
             return "a product with a known matrix of few numbers in each row, which is a few taps"
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
     if step.name == "sub":
@@ -129,12 +132,10 @@ def _is_part(step: Step) -> bool:
     return prod(step.outputs[0].shape) >= SMALLEST and is_read_in_part(step)
 
 
-def _is_banded(step: Step) -> bool:
-    return max(map(elements, step.outputs)) >= SMALLEST and banded_operand(step) is not None
-
-
-def _selects(step: Step) -> bool:
-    return max(map(elements, step.outputs)) >= SMALLEST and selecting_operand(step) is not None
+def _has_factor(step: Step, asked: Callable[[np.ndarray], object | None]) -> bool:
+    """Whether the result is large, and one operand a known matrix of the kind ``asked`` for."""
+    large = max(map(elements, step.outputs)) >= SMALLEST
+    return large and any(asked(matrix) is not None for matrix in known_factors(step))
 
 
 def _positions_known(step: Step) -> bool:

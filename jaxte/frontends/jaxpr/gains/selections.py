@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.jaxpr.equations.steps import Step
-from jaxte.frontends.jaxpr.gains.banded import along_rows
 from jaxte.frontends.jaxpr.values.constants import positions_in
 from jaxte.lang.expr import ZERO
 
@@ -42,19 +40,6 @@ def selection_of(rows: np.ndarray) -> Selection | None:
     if any(positions_in(p, [ZERO], e) is None for p, e in zip(places, rows.shape[1:], strict=True)):
         return None
     return Selection(places, numbers[0].item())
-
-
-def selecting_operand(step: Step) -> int | None:
-    """Which operand of a ``dot_general`` is a known matrix that selects, if one is."""
-    (left, right), batched = step.eqn.params["dimension_numbers"]
-    if any(batched) or len(left) != 1:
-        return None
-    for n, (contracted,) in enumerate((left, right)):
-        matrix = step.inputs[n].known
-        if matrix is not None and np.ndim(matrix) == 2 and step.inputs[1 - n].known is None:
-            if selection_of(along_rows(np.asarray(matrix), contracted)) is not None:
-                return n
-    return None
 
 
 def kernel_selection(kernel: Any, spec: tuple[int, ...]) -> Selection | None:

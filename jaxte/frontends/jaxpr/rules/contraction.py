@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.gains.banded import Band, along_rows, band_of
+from jaxte.frontends.jaxpr.gains.banded import Band, band_of
+from jaxte.frontends.jaxpr.gains.known_factors import along_rows
 from jaxte.frontends.jaxpr.gains.selections import Selection, kernel_selection, selection_of
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed
 from jaxte.frontends.jaxpr.rules.window import tap_position

@@ -116,7 +116,7 @@ class _Writer:
         self.each = loop(next(names), b.step)  # remainder
 
     def named(self, shaped: Shaped) -> Shaped:
-        return Shaped(self.assign(shaped.node), shaped.letters, shaped.extents)
+        return shaped.named(self.assign)
 
     def operand(self, dims: Dims, node: Node) -> Shaped:
         return Shaped(node, self.roles(dims.roles), tuple(int(a.hi) for a in dims.array.axes))

@@ -17,18 +17,16 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis
-from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Joined
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced
-from jaxte.lower.code.broadcasting import finished
-from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.lettered_array import Shaped, einsum
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.conv.lines.roles import Roles, axes_in
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec
 from jaxte.lower.forms.conv.lines.write_toeplitz import matrix
 
@@ -94,32 +92,20 @@ def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
 def blocks_source(blocks: Blocks, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
     """``blocks`` on the nodes of the operands of its specification; ``assign`` gives a node a name."""
     spec = blocks.spec
-    roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
-    letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], "txkpqb")
-    both = [
-        shaped(array, own, node, letters)
-        for array, own, node in zip(
-            (spec.lhs, spec.rhs), (spec.lhs_roles, spec.rhs_roles), operands[:2], strict=True
-        )
-    ]
-
-    def named(own: Shaped) -> Shaped:
-        return Shaped(assign(own.node), own.letters, own.extents)
-
+    *both, out = spec.lettered(operands, "txkpqb")
     u, v = _on_its_line(blocks, both[blocks.laid_out]), both[1 - blocks.laid_out]
     if blocks.line.backwards:
         v = v.reversed(v.letters.index(blocks.line.name))
-    u, v = named(u), named(v)
-    kept = "".join(letters[r] for r in spec.out if isinstance(r, Axis))
-    result = _along_diagonals(blocks, named(_product(blocks, u, v, kept, named)))
+    u, v = u.named(assign), v.named(assign)
+    kept = out.replace("t", "")
+    result = _along_diagonals(blocks, _product(blocks, u, v, kept, assign).named(assign))
     if blocks.rest:
         result = Shaped(
             Apply(ADD, (result.node, _rest(blocks, u, v, kept).node)), result.letters, result.extents
         )
     if blocks.short.backwards:
         result = result.reversed(len(kept))
-    result = result.arranged("".join(letters[r] if isinstance(r, Axis) else r for r in spec.out))
-    return assign(finished(result.node, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
+    return assign(spec.finished(result.arranged(out).node, operands))
 
 
 def _on_its_line(blocks: Blocks, u: Shaped) -> Shaped:
@@ -128,7 +114,7 @@ def _on_its_line(blocks: Blocks, u: Shaped) -> Shaped:
     return u.padded(at, spec.before, spec.span - spec.before - u.extents[at])
 
 
-def _product(blocks: Blocks, u: Shaped, v: Shaped, kept: str, named: Callable[[Shaped], Shaped]) -> Shaped:
+def _product(blocks: Blocks, u: Shaped, v: Shaped, kept: str, assign: Callable[[Node], Node]) -> Shaped:
     """Each block of ``v`` times what is read beside it: its own positions, and the first ones of the next block."""
     count, size, more = blocks.count, blocks.size, blocks.short.extent - 1
     at, place = len(u.letters) - 1, v.letters.index(blocks.line.name)
@@ -136,7 +122,7 @@ def _product(blocks: Blocks, u: Shaped, v: Shaped, kept: str, named: Callable[[S
     there = u.sliced(at, size, u.extents[at]).padded(at, 0, count * size + size - u.extents[at])
     there = there.reshaped(at, 1, "pq", (count, size)).sliced(at + 1, 0, more)
     extents = (*rows.extents[:-1], blocks.width)
-    rows = named(Shaped(Joined((rows.node, there.node), at + 1), rows.letters, extents))
+    rows = Shaped(Joined((rows.node, there.node), at + 1), rows.letters, extents).named(assign)
     blocked = v.sliced(place, 0, count * size).reshaped(place, 1, "pb", (count, size))
     return einsum(blocked, rows, f"{kept}bq")
 
@@ -163,24 +149,20 @@ def _along_diagonals(blocks: Blocks, g: Shaped) -> Shaped:
 def blocks_work(blocks: Blocks) -> Work:
     """A dense product of blocks with what is read beside them, which is laid out; stated, as that of a Toeplitz matrix."""
     spec = blocks.spec
-    extents = {
-        a: int(a.extent) for r in (spec.out, spec.lhs_roles, spec.rhs_roles) for a in r if isinstance(a, Axis)
-    }
     laid_out, other = (
         (spec.lhs_roles, spec.rhs_roles) if spec.kind == LHS else (spec.rhs_roles, spec.lhs_roles)
     )
 
-    def size(roles: Sequence[str | Axis]) -> int:
-        return prod(extents[a] for a in roles if isinstance(a, Axis))
+    def size(roles: Roles) -> int:
+        return prod(int(a.extent) for a in axes_in(roles))
 
-    groups = prod(e for a, e in extents.items() if all(among(a, r) for r in (spec.out, laid_out, other)))
     rows = blocks.count * blocks.width
     small = blocks.size * blocks.width * size(spec.out)
     copied = rows * size(laid_out) + blocks.count * blocks.size * size(other) + 2 * small
     width = dtypes.width(spec.lhs.dtype)
     return Work(
-        dot=2.0 * prod(extents.values()) * rows * blocks.size * (1 + NARROW / blocks.size),
+        dot=2.0 * prod(spec.extents.values()) * rows * blocks.size * (1 + NARROW / blocks.size),
         stream=2.0 * width * copied,
-        kernel=groups + 4,
+        kernel=spec.groups + 4,
         temporaries=width * (rows * size(laid_out) + small),
     )

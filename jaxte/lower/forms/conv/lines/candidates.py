@@ -20,6 +20,7 @@ from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.lines.blocks import Blocks, blocks_of, blocks_source, blocks_work
+from jaxte.lower.forms.conv.lines.roles import axes_in
 from jaxte.lower.forms.conv.lines.slices import (
     LineSlices,
     line_slices_of,
@@ -67,9 +68,6 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     The matrix is written, and where it is the result, added up. Its elements are stated: how many of them XLA writes to memory, and how
     many it makes in the loop that reads them, was measured.
     """
-    extents = {
-        a: int(a.extent) for r in (spec.out, spec.lhs_roles, spec.rhs_roles) for a in r if isinstance(a, Axis)
-    }
     roles = {
         LHS: spec.lhs_roles,
         OUT: spec.out,
@@ -77,19 +75,16 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     entries, laid_out = (spec.rows.extent * own for own in (spec.columns.extent, row_length(spec)))
     # rows of the line are repeated in the same loop that takes the columns of them; a product with zeros exists as it is
     written = laid_out if spec.kind == OUT else max(entries, laid_out // 2)
-    matrix = float(written * prod(extents[a] for a in roles if isinstance(a, Axis)))
+    matrix = float(written * prod(int(a.extent) for a in axes_in(roles)))
     dry = Dry()
     made = list(dry.roots(toeplitz_source(spec, on_names(spec.operands), dry)))
     flops = total_flops(made, extent_of, Einsum)
     again = total_reordered(made, extent_of) + sum(_transposed(own) for own in (spec.lhs, spec.rhs))
     width = dtypes.width(spec.lhs.dtype)
-    groups = prod(
-        e for a, e in extents.items() if all(among(a, r) for r in (spec.out, spec.lhs_roles, spec.rhs_roles))
-    )
     own = Work(
-        dot=flops * (1 + NARROW / _narrowest(spec, extents)),
+        dot=flops * (1 + NARROW / _narrowest(spec)),
         stream=width * (matrix + 2.0 * again),
-        kernel=groups + 1,
+        kernel=spec.groups + 1,
         temporaries=width * matrix,
     )
     return own + Work(tap=matrix) if spec.kind == OUT else own
@@ -102,11 +97,11 @@ def _transposed(operand: Array) -> int:
     return 0 if identical(here, there) else points(operand.axes)
 
 
-def _narrowest(spec: ToeplitzSpec, extents: dict[Axis, int]) -> int:
+def _narrowest(spec: ToeplitzSpec) -> int:
     """The least extent of the matrix product that is more than 1: of what is summed, or in one operand only."""
     out, lhs, rhs = _named(spec)
     sizes: dict[str | Axis, int] = {spec.rows.name: spec.rows.extent, spec.columns.name: spec.columns.extent}
-    sizes.update(extents.items())
+    sizes.update(spec.extents.items())
     parts = [(lhs & rhs) - out, (lhs & out) - rhs, (rhs & out) - lhs]
     return min((n for part in parts if (n := prod(sizes[r] for r in part)) > 1), default=NARROW)
 

@@ -20,14 +20,14 @@ from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier
 from jaxte.lower.arrays.steps import ALL, Index, Range
-from jaxte.lower.code.broadcasting import apply_steps, finished
-from jaxte.lower.code.lettered_array import Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.broadcasting import apply_steps
+from jaxte.lower.code.lettered_array import Shaped, einsum
 from jaxte.lower.code.spec import (
     Array,
-    OfTwo,
     Refusal,
     array,
 )
+from jaxte.lower.forms.conv.lines.roles import OfLines
 from jaxte.lower.forms.conv.lines.toeplitz import order_of_reads
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
 from jaxte.lower.match.product import Factor, multiplied
@@ -58,7 +58,7 @@ class Along:
 
 
 @dataclass(frozen=True, slots=True)
-class FourierSpec(OfTwo):
+class FourierSpec(OfLines):
     """A convolution by transforms.
 
     Attributes:
@@ -182,23 +182,16 @@ def points_of(windows: Sequence[Window]) -> int:
 
 def fourier_source(spec: FourierSpec, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
     """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
-    roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
-    letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], _POSITIONS)
-    u = shaped(spec.lhs, spec.lhs_roles, operands[0], letters)
-    v = shaped(spec.rhs, spec.rhs_roles, operands[1], letters)
+    u, v, out = spec.lettered(operands, _POSITIONS)
     for letter, own in zip(_POSITIONS, spec.along, strict=False):
         if own.before or own.alpha > 1:
             u = u.spread(u.letters.index(letter), own.before, 0, own.alpha, spec.lhs.dtype)
         v = v.spread(v.letters.index(letter), 0, 0, own.beta, spec.rhs.dtype)
-    out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
     kind = "fft" if spec.lhs.dtype.startswith("complex") else "rfft"
-    transforms = []
-    for operand in (u, v):
-        transform = _transformed(operand, spec, kind)
-        transforms.append(Shaped(assign(transform.node), transform.letters, transform.extents))
-    result = _transformed(einsum(transforms[0], transforms[1], out), spec, f"i{kind}")
+    first, second = (_transformed(own, spec, kind).named(assign) for own in (u, v))
+    result = _transformed(einsum(first, second, out), spec, f"i{kind}")
     taken = apply_steps(result.node, [Index(_entries(result, spec))])
-    return assign(finished(taken, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
+    return assign(spec.finished(taken, operands))
 
 
 def _entries(result: Shaped, spec: FourierSpec) -> tuple[Range, ...]:

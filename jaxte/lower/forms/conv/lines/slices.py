@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.code.broadcasting import finished
-from jaxte.lower.code.lettered_array import Shaped, letters_of, shaped
+from jaxte.lower.code.lettered_array import Shaped
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.conv.lines.roles import axes_in
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_DIAGONALS
 
@@ -48,7 +47,7 @@ def line_slices_of(spec: ToeplitzSpec) -> LineSlices | Refusal:
         return Refusal("the matrix is the result")
     if spec.spread != 1:
         return Refusal("there are zeros between its elements")
-    if not all(among(a, spec.out) for a in _axes(spec.lhs_roles, spec.rhs_roles)):
+    if not all(among(a, spec.out) for a in axes_in(spec.lhs_roles, spec.rhs_roles)):
         return Refusal("an axis is contracted: there are products of matrices")
     line = lines.pop("t")
     (short,) = lines.values()
@@ -60,19 +59,12 @@ def line_slices_of(spec: ToeplitzSpec) -> LineSlices | Refusal:
 def line_slices_source(own: LineSlices, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
     """``own`` on the nodes of the operands of its specification; ``assign`` gives a node a name."""
     spec, short, line = own.spec, own.short, own.line
-    letters = letters_of(_axes(spec.out, spec.lhs_roles, spec.rhs_roles), "txk")
-    both = [
-        shaped(array, roles, node, letters)
-        for array, roles, node in zip(
-            (spec.lhs, spec.rhs), (spec.lhs_roles, spec.rhs_roles), operands[:2], strict=True
-        )
-    ]
-    out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
+    *both, out = spec.lettered(operands, "txk")
     u, v = both[own.moved], both[1 - own.moved]
     at = len(u.letters) - 1
     u = u.padded(at, spec.before, spec.span - spec.before - u.extents[at])
     u = _over(out, Shaped(u.node, u.letters[:at] + "t", u.extents))
-    u = Shaped(assign(u.node), u.letters, u.extents)
+    u = u.named(assign)
     if short.backwards:
         v = v.reversed(v.letters.index(short.name))
     v = _over(out + short.name, v)
@@ -83,7 +75,7 @@ def line_slices_source(own: LineSlices, operands: Sequence[Node], assign: Callab
     result = Shaped(Total(Each(product, (turn,))), out, extents)
     if line.backwards:
         result = result.reversed(out.index("t"))
-    return assign(finished(result.node, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
+    return assign(spec.finished(result.node, operands))
 
 
 def _over(letters: str, array: Shaped) -> Shaped:
@@ -95,16 +87,12 @@ def _over(letters: str, array: Shaped) -> Shaped:
     return array
 
 
-def _axes(*roles: Sequence[str | Axis]) -> list[Axis]:
-    return [r for r in dict.fromkeys(r for own in roles for r in own) if isinstance(r, Axis)]
-
-
 def line_slices_work(own: LineSlices) -> Work:
     """Every product, in one loop; the line with zeros around it is written once."""
     spec = own.spec
     moved = (spec.lhs_roles, spec.rhs_roles)[own.moved]
-    written = spec.span * prod(int(a.extent) for a in _axes(moved))
-    each = own.line.extent * prod(int(a.extent) for a in _axes(spec.out))
+    written = spec.span * prod(int(a.extent) for a in axes_in(moved))
+    each = own.line.extent * prod(int(a.extent) for a in axes_in(spec.out))
     taps = own.short.extent
     return Work(
         tap=float(each * taps), stream=2.0 * dtypes.width(spec.lhs.dtype) * written, kernel=max(1, taps / 8)

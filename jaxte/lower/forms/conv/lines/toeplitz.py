@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
+from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.forms.conv.lines.roles import OfLines
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
 from jaxte.lower.match.product import Factor, multiplied
 
@@ -42,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class ToeplitzSpec(OfTwo):
+class ToeplitzSpec(OfLines):
     """A convolution by a matrix.
 
     Attributes:

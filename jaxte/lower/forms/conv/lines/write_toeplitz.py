@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.loops import Each, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
-from jaxte.lower.code.broadcasting import apply_steps, finished
-from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of, shaped
+from jaxte.lower.code.broadcasting import apply_steps
+from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, ToeplitzSpec
 
 _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
@@ -26,30 +26,18 @@ _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
 
 def toeplitz_source(spec: ToeplitzSpec, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
     """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
-    roles = (*spec.out, *spec.lhs_roles, *spec.rhs_roles)
-    letters = letters_of([r for r in dict.fromkeys(roles) if isinstance(r, Axis)], "txkp")
-    arrays = [
-        shaped(array, own, node, letters)
-        for array, own, node in zip(
-            (spec.lhs, spec.rhs), (spec.lhs_roles, spec.rhs_roles), operands[:2], strict=True
-        )
-    ]
-    out = "".join(letters[r] if isinstance(r, Axis) else r for r in spec.out)
-
-    def named(shaped: Shaped) -> Shaped:
-        return Shaped(assign(shaped.node), shaped.letters, shaped.extents)
-
+    *arrays, out = spec.lettered(operands, "txkp")
     if spec.kind == OUT:
         inner = "".join(letter for letter in out if letter != "t") + spec.rows.name + spec.columns.name
         arrays = [
             _spread(own, spec, array.dtype) for own, array in zip(arrays, (spec.lhs, spec.rhs), strict=True)
         ]
-        result = _diagonals(spec, einsum(arrays[0], arrays[1], inner), named).arranged(out)
+        result = _diagonals(spec, einsum(arrays[0], arrays[1], inner), assign).arranged(out)
     else:
         at = 0 if spec.kind == LHS else 1
-        arrays[at] = named(matrix(spec, arrays[at], (spec.lhs, spec.rhs)[at].dtype))
+        arrays[at] = matrix(spec, arrays[at], (spec.lhs, spec.rhs)[at].dtype).named(assign)
         result = einsum(arrays[0], arrays[1], out)
-    return assign(finished(result.node, spec.shape, spec.broadcast, operands[2] if spec.scale else None))
+    return assign(spec.finished(result.node, operands))
 
 
 def matrix(spec: ToeplitzSpec, u: Shaped, dtype: str) -> Shaped:
@@ -93,7 +81,7 @@ def _spread(operand: Shaped, spec: ToeplitzSpec, dtype: str) -> Shaped:
     return operand.spread(at, around, around, spec.columns.factor, dtype)
 
 
-def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]) -> Shaped:
+def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Node], Node]) -> Shaped:
     """The sums of the last two dimensions of ``m`` along their diagonals, at the positions of the result."""
     step, at, moved = spec.rows.factor, len(m.extents) - 2, _moved_slices
     while (rows := m.extents[at]) > 1:
@@ -102,7 +90,7 @@ def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Shaped], Shaped]
         if count > 1:
             m = m.padded(at, 0, count * size - rows)
             m = m.reshaped(at, 1, m.letters[at] + "p", (count, size))
-        m = moved(assign(m), len(m.extents) - 2, step)
+        m = moved(m.named(assign), len(m.extents) - 2, step)
         step, moved = step * size, _moved
         if count == 1:
             break
