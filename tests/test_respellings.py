@@ -1,6 +1,6 @@
 """A definition costs the same however it is spelled: what XLA counts for every respelling is within 1.5 times of the best one.
 
-Values and gradients are equal, and no respelling gathers or scatters. ``OPEN`` has the respellings that cost more, with what they take.
+Values and gradients are equal, and no respelling gathers or scatters.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
 import jaxte as te
 from harness.counts import operations
-from harness.sides import with_gradients
 from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK
 from tests.respellings import respelled
+from tests.spelled_counts import LIMIT, counts, lowered_tensor
 
 SLACK = (2000.0, 16384.0, 16384.0)
 Shapes = tuple[tuple[int, ...], ...]
@@ -51,18 +50,14 @@ DEFINITIONS: dict[str, tuple[Callable[..., te.Tensor], Shapes]] = {
     "short": (short, ((2, 8, 64), (8, 4))),
     "periodic": (periodic, ((2, 64, 8), (3, 8, 16))),
 }
-# of the definition and the respelling, what it costs beside the best
-OPEN: dict[tuple[str, str], float] = {}
 
 
 def counted(inputs: list[Any], tensor: te.Tensor, arrays: list[np.ndarray], head: np.ndarray) -> Any:
-    both = with_gradients(te.function(inputs, tensor), tuple(range(len(inputs))))
-    lowered = jax.jit(both).lower([head], *arrays)
+    lowered = lowered_tensor(inputs, tensor)
     assert not {"gather", "scatter", "while"} & set(operations(lowered.as_text()))
     compiled = lowered.compile(compiler_options=QUICK)
-    cost, memory = compiled.cost_analysis(), compiled.memory_analysis()
-    counts = cost.get("flops", 0.0), cost["bytes accessed"], float(memory.temp_size_in_bytes)
-    return counts, [np.asarray(x) for x in compiled([head], *arrays)]
+    held = float(compiled.memory_analysis().temp_size_in_bytes)
+    return (*counts(compiled), held), [np.asarray(x) for x in compiled([head], *arrays)]
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -76,10 +71,9 @@ def test_every_respelling_costs_what_the_best_does(name: str, rng: np.random.Gen
     found = {"as it is": counted(inputs, y, arrays, head)}
     found |= {own: counted(inputs, tensor, arrays, head) for own, tensor in respelled(y)}
     assert len(found) >= 6
-    best = [min(counts[n] for counts, _ in found.values()) for n in range(3)]
-    for own, (counts, values) in found.items():
-        limit = OPEN.get((name, own), 1.5)
-        for what, count, least, slack in zip(("flops", "bytes", "held"), counts, best, SLACK, strict=True):
-            assert count <= limit * least + slack, f"{own}: {what} {count:,.0f} beside {least:,.0f}"
+    best = [min(own[n] for own, _ in found.values()) for n in range(3)]
+    for own, (count, values) in found.items():
+        for what, c, least, slack in zip(("flops", "bytes", "held"), count, best, SLACK, strict=True):
+            assert c <= LIMIT * least + slack, f"{own}: {what} {c:,.0f} beside {least:,.0f}"
         for value, expected in zip(values, found["as it is"][1], strict=True):
             np.testing.assert_allclose(value, expected, rtol=1e-3, atol=1e-3, err_msg=own)

@@ -181,6 +181,11 @@ class Reducer:
     def arity(self) -> int:
         return len(self.results)
 
+    @property
+    def ignores_order(self) -> bool:
+        """Whether it is a reduction of one value in which the points may be met in any order: no winner by its place."""
+        return self.name != "custom" and self.arity == 1 and self.ties not in ("first", "last")
+
 
 class Reduce(Expr):
     """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxte.lang.expr import TRUE, Call, Expr, Read, Reduce, call, conjuncts
-from jaxte.lang.operators import AND, NOT, SELECT
+from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
-from jaxte.lower.match.product import is_zero
 from jaxte.planning.conditions.bent_choices import with_bent_reads
+from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
-from jaxte.planning.conditions.equations import with_equations_solved
-from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.planning.indices.lines import with_lines
@@ -22,7 +20,6 @@ from jaxte.planning.orders.contraction import PartialSum, planned_sum
 from jaxte.planning.orders.distribution import added, distributed
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.points import points
-from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
@@ -101,10 +98,9 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
     outside, solved = with_data_equations(node, tensor.axes)
     if solved is not node:
         return _where(outside, solved, node)
-    outside, solved = with_equations_solved(_under_conditions(node))
-    if not isinstance(solved, Reduce):
-        return _where(outside, solved, node)
-    positions = with_whole_axes(with_windows(solved))
+    outside, positions = at_counted_points(node)
+    if not isinstance(positions, Reduce):
+        return _where(outside, positions, node)
     new = in_blocks(positions, tensor.axes, tensor.name)
     if new is None:
         whole = with_lines(positions, tensor.name)
@@ -119,24 +115,6 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
 def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
     """``value`` where ``condition`` holds, and what ``node`` is of no points elsewhere."""
     return value if condition is TRUE else call(SELECT, condition, value, node.reducer.identity[0])
-
-
-def _under_conditions(node: Reduce) -> Reduce:
-    """A sum of choices between a value and zero as a sum of the value where it is chosen, if positions decide that.
-
-    Not of products of several tensors: a factor that a choice leaves out, and which may be infinite, would be multiplied by zero.
-    """
-    where, expr = node.where, node.exprs[0]
-    if len(reads_of(expr)) > 1:
-        return node
-    while node.reducer.name == "sum" and isinstance(expr, Call) and expr.op is SELECT:
-        test, taken, other = expr.args
-        if is_zero(taken):
-            test, taken, other = call(NOT, test), other, taken
-        if not is_zero(other) or taken.dtype != expr.dtype or not is_decidable(test):
-            break
-        where, expr = call(AND, where, test), taken
-    return node if expr is node.exprs[0] else Reduce(node.reducer, (expr,), node.axes, where, node.position)
 
 
 def with_body(tensor: Compute, body: Expr) -> Compute:

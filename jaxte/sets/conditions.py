@@ -6,14 +6,32 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
-from jaxte.lang.operators import EQUAL, MOD
+from jaxte.lang.operators import (
+    COMPARISONS,
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    MOD,
+    NOT,
+    NOT_EQUAL,
+)
 from jaxte.lang.walk import rewrite
-from jaxte.sets.affine import Linear, difference, from_linear, linear
+from jaxte.sets.affine import Linear, difference, from_linear, is_index, linear
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.intervals import axis_bounds, interval
 from jaxte.sets.isl_text import is_decidable
 
 _STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
+_NEGATED = {
+    EQUAL: NOT_EQUAL,
+    NOT_EQUAL: EQUAL,
+    LESS: GREATER_EQUAL,
+    GREATER_EQUAL: LESS,
+    GREATER: LESS_EQUAL,
+    LESS_EQUAL: GREATER,
+}
 
 
 @lru_cache(maxsize=4096)
@@ -28,6 +46,15 @@ def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
     if name == "equal":
         return form, form * -1
     return (Linear({}).plus(form, 1 if name.startswith("greater") else -1, _STRICT[name]),)
+
+
+def positive(condition: Expr) -> Expr:
+    """A negated comparison as the opposite comparison."""
+    match condition:
+        case Call(op, (Call(inner, args),)) if op is NOT and inner in COMPARISONS:
+            if all(a.weak and is_index(a) for a in args):
+                return call(_NEGATED[inner], *args)
+    return condition
 
 
 def tidy(condition: Expr) -> Expr:

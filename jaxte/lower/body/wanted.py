@@ -8,7 +8,7 @@ from functools import cached_property
 from jaxte.lang.expr import Axis, Expr, Reduce, conjuncts
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.match.index_terms import is_row_major
-from jaxte.lower.match.product import Factor, product_of, split_outer
+from jaxte.lower.match.product import Factor, product_of, split_outer, summand
 from jaxte.lower.views.scope import Scope
 
 
@@ -31,6 +31,11 @@ class Wanted:
     @property
     def conditions(self) -> list[Expr]:
         return conjuncts(self.node.where)
+
+    @cached_property
+    def chosen(self) -> list[Expr]:
+        """Its conditions, and those of choices between a product and zero."""
+        return self.conditions if self.node.reducer.name != "sum" else summand(self.node)[1]
 
     @cached_property
     def mixes(self) -> bool:

@@ -70,7 +70,7 @@ def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
 
 def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:
     """The bounds of a cumulative reduction move with the result."""
-    return not wanted.guards and any(len(free_axes(c)) > 1 for c in wanted.conditions)
+    return not wanted.guards and any(len(free_axes(c)) > 1 for c in wanted.chosen)
 
 
 def _is_sum(body: Body, wanted: Wanted) -> bool:

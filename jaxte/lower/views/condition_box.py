@@ -12,28 +12,13 @@ from jaxte.lang.operators import (
     COMPARISONS,
     EQUAL,
     FLOOR_DIVIDE,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
     MOD,
-    NOT,
-    NOT_EQUAL,
     SELECT,
 )
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, is_index, linear
-from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
-
-_NEGATED = {
-    EQUAL: NOT_EQUAL,
-    NOT_EQUAL: EQUAL,
-    LESS: GREATER_EQUAL,
-    GREATER_EQUAL: LESS,
-    GREATER: LESS_EQUAL,
-    LESS_EQUAL: GREATER,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +46,6 @@ def split_conditions(condition: Expr, scope: Scope) -> list[Expr] | None:
         if truth is None:
             kept.append(part)
     return kept
-
-
-def positive(condition: Expr) -> Expr:
-    """A negated comparison as the opposite comparison."""
-    match condition:
-        case Call(op, (Call(inner, args),)) if op is NOT and inner in COMPARISONS:
-            if all(a.weak and is_index(a) for a in args):
-                return call(_NEGATED[inner], *args)
-    return condition
 
 
 def truth_of(condition: Expr, scope: Scope) -> bool | None:

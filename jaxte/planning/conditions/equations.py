@@ -20,9 +20,6 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 
-_BUILT_IN = ("sum", "prod", "any", "all", "max", "min")
-_BY_POSITION = ("first", "last")  # winners, which may be other points in another order
-
 
 def with_equations_solved(node: Reduce) -> tuple[Expr, Expr]:
     """A condition and a value: ``node`` is the value where it holds, and the identity of the reduction elsewhere.
@@ -30,7 +27,7 @@ def with_equations_solved(node: Reduce) -> tuple[Expr, Expr]:
     The value is a reduction over fewer points, or what is reduced where a single one is left.
     """
     known = [c for c in conjuncts(node.where) if is_decidable(c)]
-    if node.reducer.name not in _BUILT_IN or node.reducer.ties in _BY_POSITION:
+    if not node.reducer.ignores_order:
         return TRUE, node
     if not any(_is_equation(c, node.axes) for c in known):
         return TRUE, node

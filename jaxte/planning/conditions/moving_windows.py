@@ -19,12 +19,11 @@ from jaxte.sets.conditions import nonnegative_forms, prune
 from jaxte.sets.intervals import known
 
 _FEWER = 2  # how many times fewer points a window has
-_BUILT_IN = ("sum", "prod", "max", "min", "any", "all")
 
 
 def with_windows(node: Reduce) -> Reduce:
     """``node`` over windows in place of the axes whose bounds move with the result; as it is where there are none."""
-    if node.reducer.name not in _BUILT_IN or node.reducer.ties in ("first", "last") or node.reducer.arity > 1:
+    if not node.reducer.ignores_order:
         return node
     for axis in node.axes:
         found = _windowed(node, axis)

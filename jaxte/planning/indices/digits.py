@@ -20,15 +20,15 @@ from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds, term_of
 from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.intervals import axis_bounds, interval
+from jaxte.sets.intervals import axis_bounds, interval, same
 
 
 def with_whole_axes(node: Reduce) -> Reduce:
-    """``node``, a sum, over axes of which no two are digits of what is read, and of none of which digits are read."""
-    if node.reducer.name != "sum" or any(isinstance(n, Reduce) for n in _nodes(node)):
+    """``node`` over axes of which no two are digits of what is read, and of none of which digits are read."""
+    if not node.reducer.ignores_order or any(isinstance(n, Reduce) for n in _nodes(node)):
         return node
     whole = _repeated(_repeated(node, _at_positions), _joined)
-    apart = _repeated(whole, _apart)
+    apart = _repeated(_repeated(whole, _from_zero), _apart)
     if apart is whole:
         return whole
     apart = _repeated(apart, _joined)  # (2 * h + l) // 6 and % 6 are h // 3 and 2 * (h % 3) + l
@@ -114,6 +114,21 @@ def _stand_together(node: Reduce, high: Axis, low: Axis) -> bool:
     return True
 
 
+def _from_zero(node: Reduce) -> Iterator[Reduce | None]:
+    """An axis of which ``7 - axis`` or ``axis - 3`` is divided as that, where it begins at 0."""
+    for axis in node.axes:
+        forms = [linear(n.args[0]) for n in _divisions(node, axis)]
+        form = forms[0] if forms else linear(axis)
+        if len(form.terms) != 1 or abs(form.coefficient(axis)) != 1 or not all(same(f, form) for f in forms):
+            continue
+        ends = interval(form, axis_bounds([axis]))
+        if ends is None or ends[0] != 0 or same(form, axis):
+            continue
+        own = Axis(axis.name, 0, ends[1] + 1, reduction=True)
+        sign = form.coefficient(axis)
+        yield _over(node, {axis: normal(sign * own - sign * form.constant)}, {axis: (own,)})
+
+
 def _apart(node: Reduce) -> Iterator[Reduce | None]:
     """An axis as two digits, where its quotients and remainders by a number are what is read."""
     for axis in node.axes:
@@ -138,19 +153,17 @@ def _depends(node: Reduce, axis: Axis) -> bool:
     return depends_on(node.exprs[0], (axis,)) or depends_on(node.where, (axis,))
 
 
+def _divisions(node: Reduce, axis: Axis) -> Iterator[Call]:
+    """The quotients and remainders of indices of ``axis`` by numbers."""
+    for n in _nodes(node):
+        if isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) and isinstance(n.args[1], Const):
+            if axis in free_axes(n.args[0]) and not reads_of(n):
+                yield n
+
+
 def _divisors(node: Reduce, axis: Axis) -> list[int]:
     """The numbers by which indices of ``axis`` are divided."""
-    return sorted(
-        {
-            int(n.args[1])
-            for n in _nodes(node)
-            if isinstance(n, Call)
-            and n.op in (FLOOR_DIVIDE, MOD)
-            and isinstance(n.args[1], Const)
-            and axis in free_axes(n.args[0])
-            and not reads_of(n)
-        }
-    )
+    return sorted({int(n.args[1].value) for n in _divisions(node, axis)})  # type: ignore[attr-defined]
 
 
 def _divides(node: Reduce, axis: Axis) -> bool:

@@ -37,9 +37,10 @@ from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.rules.literal import literal_of
-from jaxte.lower.views.condition_box import box_of, positive
+from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.sets.affine import is_index, linear
+from jaxte.sets.conditions import positive
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
