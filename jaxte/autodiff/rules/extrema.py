@@ -1,14 +1,14 @@
 """Adjoints of maxima and minima: the adjoint ``g`` of ``y = max over k of x[k]`` goes to the ``x[k]`` that are equal to ``y``.
 
-Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop.
+Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop. Windows read a tensor in memory; one that
+is computed is *held*: computed once, behind a barrier, so that whoever asks finds the same bits, and the maximum is found of it again.
 Elements that are *computed* may be computed again in another loop, by XLA or by a form of jaxte's, and be rounded in another
 way: a product and a sum are joined into one instruction in some loops and not in others. Such an element then misses
 its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
 compares the elements as it computes them, and everything else asks the integers that it returns:
 
 - ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
-- the extremum again, of more elements that are *held*: computed once, behind a barrier, so that whoever asks finds the same bits. Where the adjoint
-  may hold them: ``held.py``;
+- the extremum again, of more elements that are held. Where the adjoint may hold them: ``held.py``;
 - ``first``, ``last`` and ``count``, of those above it: of two equal elements that is all there is to know. Of three and more, the others
   are compared with the maximum if all of them are found again so, or else left out. Where there is a NaN the count is 0, and all elements are hit.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
-from jaxte.autodiff.terms.held import Held, may_be_held
+from jaxte.autodiff.terms.held import Held, may_be_held, may_exist
 from jaxte.autodiff.terms.places import BITS, ENDS, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.autodiff.terms.scalar import guard
@@ -44,7 +44,7 @@ from jaxte.lang.operators import (
     SELECT,
 )
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
@@ -65,13 +65,14 @@ def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
     if idle and node.reducer.ties != "all":
         return _at_first(tensor, node, idle, seed)
     extremum = _Extremum(tensor, node, node.exprs[0])
-    if not _is_computed(node.exprs[0]):
-        return _of_elements(extremum, seed)
+    read = _of_read(extremum)
+    if read is not None:
+        return _of_elements(read, seed)
     points = extremum.points
     if isinstance(points, Const) and int(points) <= MOST_BITS:
         return _of_places(extremum, seed)
     if may_be_held([*extremum.axes, *node.axes], node.dtype):
-        return _of_elements(_held(extremum), seed)
+        return _of_elements(_again(extremum, _one_tensor(extremum, Held)), seed)
     return _of_ends(replace(extremum, element=_one_tensor(extremum)), seed)
 
 
@@ -182,6 +183,39 @@ def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
     return call(MAXIMUM, total, Const(1.0)) if extremum.may_be_empty else total
 
 
+def _of_read(extremum: _Extremum) -> _Extremum | None:
+    """The same where all elements are read from memory; None where some are computed.
+
+    What overlapping windows read of a tensor is computed once, before them, so that tensor is held, and its extremum found again.
+    """
+    computed = [read for read in reads_of(extremum.element) if _rounds(read.tensor)]
+    if _is_rounded(extremum.element) or not all(map(_is_window, computed)):
+        return None
+    sources = dict.fromkeys(read.tensor for read in computed)
+    tensors = [t for t in sources if isinstance(t, Compute)]
+    if not computed:
+        return extremum
+    if not all(map(may_exist, tensors)):
+        return None
+    whole = {t: beside(t, "whole", partial(_whole, t)) for t in tensors}
+    table: dict[Expr, Expr] = {
+        r: Read(whole[r.tensor], r.indices) for r in computed if isinstance(r.tensor, Compute)
+    }
+    return _again(extremum, substitute(extremum.element, table))
+
+
+def _whole(tensor: Compute) -> Compute:
+    axes, table = fresh(tensor.axes)
+    return Held(f"whole_{tensor.name}", axes, substitute(Read(tensor, tensor.axes), table))
+
+
+def _again(extremum: _Extremum, element: Expr) -> _Extremum:
+    """The same of ``element``, which is held, and of the extremum of that: the one of the definition may have been rounded otherwise."""
+    node = extremum.node
+    best = extremum.read("best", lambda: Reduce(node.reducer, (element,), node.axes, node.where))
+    return replace(extremum, element=element, found=best)
+
+
 # --- up to 31 computed elements
 
 
@@ -212,17 +246,6 @@ def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     if extremum.may_be_empty:
         total = call(MAXIMUM, total, Const(1.0))
     return call(SELECT, call(LESS, places, 0), _nan(dtype), total)
-
-
-# --- more computed elements
-
-
-def _held(extremum: _Extremum) -> _Extremum:
-    """The same of elements in memory, and of their own extremum: that of the definition may have been rounded otherwise."""
-    node = extremum.node
-    element = _one_tensor(extremum, Held)
-    best = extremum.read("best", lambda: Reduce(node.reducer, (element,), node.axes, node.where))
-    return replace(extremum, element=element, found=best)
 
 
 # --- more computed elements than memory is for, or of a symbolic number
@@ -291,14 +314,6 @@ def _end(extremum: _Extremum, kind: str) -> Expr:
 
 
 # --- which elements
-
-
-def _is_computed(element: Expr) -> bool:
-    """Whether the element may come out rounded in another way where it is computed again."""
-    return _is_rounded(element) or any(
-        isinstance(read, Read) and not _is_window(read) and _rounds(read.tensor)
-        for read in postorder(element)
-    )
 
 
 def _is_rounded(body: Expr) -> bool:

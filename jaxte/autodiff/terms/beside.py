@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from jaxte.autodiff.terms.places import ENDS
 from jaxte.tensors.tensor import Compute
 
-KINDS = ("winner", "ties", "places", "elements", "held", "best", *ENDS.kinds)
+KINDS = ("winner", "ties", "places", "elements", "held", "whole", "best", *ENDS.kinds)
 _made: WeakValueDictionary[tuple[Compute, str], Compute] = WeakValueDictionary()
 
 

@@ -30,6 +30,7 @@ from jaxte.lower.program.across.known_values import with_known_values
 from jaxte.lower.program.across.one_gather import with_one_gather
 from jaxte.lower.program.across.padded_once import (
     behind_barrier,
+    held,
     keep_apart,
     materialised,
     paddings,
@@ -159,7 +160,9 @@ class _Lowering:
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
             statements += with_calls(made.statements) if by_call else made.statements
-            if tensor in shifted or isinstance(tensor, Held):
+            if isinstance(tensor, Held):
+                target = held(statements, policy.facts.drops_barriers)
+            elif tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], policy.facts.drops_barriers)
             for sliced in made.sliced:
                 keep_apart(statements, sliced, idents[sliced], by_call)

@@ -267,7 +267,28 @@ def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:
         or _is_made_alone(statement.source)
     ):
         return statement
+    return _kept(statement, by_call)
+
+
+def _kept(statement: Statement, by_call: bool) -> Statement:
     return replace(statement, source=Kept(statement.source, "apart" if by_call else "barrier"))
+
+
+def held(statements: list[AnyStatement], by_call: bool) -> str:
+    """The name of what the last of ``statements`` is, computed once; what is another tensor in whole is that one, kept where it is computed."""
+    *before, last = statements
+    if isinstance(last, Statement) and isinstance(last.source, Name):
+        source = last.source.identifier
+        for n in range(len(before) - 1, -1, -1):
+            if before[n].target == source:
+                statements.pop()
+                statements[n] = behind_barrier(before[n], by_call)
+                return source
+        # an argument, which may have been computed in the same program as this
+        statements[-1] = _kept(last, by_call)
+    else:
+        statements[-1] = behind_barrier(last, by_call)
+    return last.target
 
 
 def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
