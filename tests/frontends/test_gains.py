@@ -67,7 +67,7 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "the nearest of few centres": (lambda x: jnp.min(jnp.sum((x[:, None] - x[:8]) ** 2, -1), 1), LARGE),
     "many reads, dear functions": (kernel, (64, 64)),
     "short sums between shifts": (shifted_distances, (64, 64, 3)),
-    "the last rows of a product": (lambda x: (x @ x.T)[-4:], (64, 64)),
+    "the diagonal of a product": (lambda x: jnp.diagonal(x @ x.T), (64, 64)),
     "a product with a known matrix of few numbers": (lambda x: (np.eye(64) - np.eye(64, k=1)) @ x, (64, 64)),
     "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
 }

@@ -72,6 +72,7 @@ class RaisedReport:
         regions: what is raised.
         kept: what stays as it is.
         loops: loops of which products of all steps are taken together.
+        parts: what is computed at some positions only, because others are not read.
         raised_equations, kept_equations: how many.
         measured: what ``tune=`` has measured; None where regions were estimated.
     """
@@ -83,6 +84,7 @@ class RaisedReport:
     kept_equations: int
     measured: Measured | None = None
     loops: tuple[Line, ...] = ()
+    parts: tuple[Line, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._written())
@@ -99,6 +101,9 @@ class RaisedReport:
             for direction, choices in region.code.choices.items():
                 forms = ", ".join(f"{n} {form}" for form, n in _counted(choices))
                 yield f"    {direction}: {forms or 'nothing'}"
+        if self.parts:
+            yield "  in part"
+            yield from (f"    {line}" for line in self.parts)
         if self.loops:
             yield "  loops"
             yield from (f"    {line}" for line in self.loops)
@@ -126,6 +131,7 @@ def report(name: str, plan: Plan) -> RaisedReport:
         sum(len(line.what) for line in kept),
         plan.measured,
         tuple(_loop(entry, inner.loop) for entry, inner in _loops(plan)),
+        tuple(_in_part(plan)),
     )
 
 
@@ -156,6 +162,15 @@ def _loop(entry: Equation, loop: Loop | None) -> Line:
     told = [f"the gradients of {summed} matrices are one product over all steps each"] if summed else []
     told += [f"{ahead} products are taken for all steps before the loop"] if ahead else []
     return Line(place(entry.eqn), (_name(entry.eqn),), ", ".join(told))
+
+
+def _in_part(plan: Plan) -> Iterator[Line]:
+    """One line for each line of source and part."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for eqn, part in plan.parts:
+        found.setdefault((place(eqn), part), []).append(_name(eqn))
+    for (where, part), names in found.items():
+        yield Line(where, tuple(names), part)
 
 
 def _region(region: Region, measured: Measured | None) -> RegionReport:

@@ -9,12 +9,15 @@ import jax
 from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Ref, Region, bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
     """The results of ``closed`` on ``args``."""
+    returned = closed.jaxpr.outvars
+    closed = closed if plan.narrowed is None else plan.narrowed.closed
     jaxpr = closed.jaxpr
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, args, strict=True))
@@ -35,35 +38,15 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
         elif isinstance(item, Inner):
             results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
         else:
-            results = _as_it_stands(jaxpr, eqn, operands)
+            results = as_it_stands(eqn, operands)
         env |= dict(zip(eqn.outvars, results, strict=True))
-    return [_weak(read(a), a.aval) for a in jaxpr.outvars]
+    return [_weak(read(a), r.aval) for a, r in zip(jaxpr.outvars, returned, strict=True)]
 
 
 def _var(jaxpr: Any, ref: Ref) -> Any:
     if ref.kind == "out":
         return jaxpr.eqns[ref.number].outvars[ref.result]
     return (jaxpr.invars if ref.kind == "in" else jaxpr.constvars)[ref.number]
-
-
-def _as_it_stands(jaxpr: Any, eqn: Any, operands: Sequence[Any]) -> list[Any]:
-    """One equation by itself, with its names and its place in the user's source."""
-    outputs = list(eqn.outvars)
-    free = list({id(a): a for a in eqn.invars if not isinstance(a, Literal)}.values())
-    values = {id(a): value for a, value in zip(eqn.invars, operands, strict=True)}
-    own = jaxpr.replace(
-        constvars=[],
-        invars=free,
-        outvars=outputs,
-        eqns=[eqn],
-        effects=eqn.effects,
-        debug_info=_no_names(jaxpr),
-    )
-    return jax.core.eval_jaxpr(own, [], *(values[id(a)] for a in free))
-
-
-def _no_names(jaxpr: Any) -> Any:
-    return jaxpr.debug_info._replace(arg_names=None, result_paths=None)
 
 
 def _weak(value: Any, aval: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Products of which only a part is read: a diagonal, a trace, the last row. Only that part is computed.
+"""Products of which only a diagonal is read, or its sum. Only that part is computed.
 
-JAX multiplies whole matrices for ``jnp.trace(a @ b)`` and ``(x @ w)[:, -1]``. In index notation the sum of the product is read at
+JAX multiplies whole matrices for ``jnp.trace(a @ b)``. Slices are moved before products elsewhere (``narrow``); in index notation the sum of the product is read at
 the positions that are asked for, ``sum over i, k of a[i, k] * b[k, i]``.
 """
 
@@ -38,7 +38,7 @@ def _share(slot: Slot) -> float:
 
 def _share_of(reader: Step) -> float:
     source, out = reader.inputs[0], reader.outputs[0]
-    if reader.name == "slice" or (reader.name == "gather" and reader.inputs[1].known is not None):
+    if reader.name == "gather" and reader.inputs[1].known is not None:
         return prod(out.shape) / max(prod(source.shape), 1)
     if reader.name in _VIEWS:
         return _share(out)

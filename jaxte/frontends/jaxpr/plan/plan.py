@@ -12,7 +12,8 @@ from jax.tree_util import tree_structure
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, flat, known_array
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, Step, flat, known_array
+from jaxte.frontends.jaxpr.narrow.rewrite import Shorter, narrowed
 from jaxte.frontends.jaxpr.plan.build import Builder, Refused
 from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
@@ -90,22 +91,32 @@ class Plan:
         items: regions, constructs with raised bodies, and numbers of equations that stay, in the order in which they run.
         kept: the equations that stay, with the reasons.
         measured: where it was chosen by measuring.
+        narrowed: what runs in place of the jaxpr that was given, without what nothing reads.
     """
 
     items: list[Region | Inner | int] = field(default_factory=list)
     kept: list[Equation] = field(default_factory=list)
     measured: Measured | None = None
+    narrowed: Shorter | None = None
 
     @property
     def is_changed(self) -> bool:
         """Whether anything runs in another way than it stands."""
-        return any(not isinstance(item, int) for item in self.items)
+        return self.narrowed is not None or any(not isinstance(item, int) for item in self.items)
 
     @property
     def loops(self) -> list[Inner]:
         """The loops that take products of all steps together, those of bodies included."""
         inner = [item for item in self.items if isinstance(item, Inner)]
         return [i for i in inner if i.loop] + [i for item in inner for p in item.plans for i in p.loops]
+
+    @property
+    def parts(self) -> list[tuple[Any, str]]:
+        """Equations of which a part is computed, and what part, those of bodies included."""
+        own = [] if self.narrowed is None else list(self.narrowed.parts)
+        return own + [
+            part for item in self.items if isinstance(item, Inner) for p in item.plans for part in p.parts
+        ]
 
     @property
     def places(self) -> frozenset[Place]:
@@ -142,13 +153,14 @@ class Planner:
         return found[1]
 
     def _plan(self, closed: Any, number: int) -> Plan:
+        slots, found = _steps_of(closed)
+        without = narrowed(closed, [step for _, steps in found for step in steps], slots)
+        if without is not None:
+            closed = without.closed
+            slots, found = _steps_of(closed)
         jaxpr = closed.jaxpr
-        slots = {v: Slot(v.aval) for v in jaxpr.invars}
-        slots |= {
-            v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
-        }
         left = {index for place, index in self.left if place == number}
-        listed = equations(flat(jaxpr.eqns, slots), self.choice, left)
+        listed = equations(found, self.choice, left)
         inner = {e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number))}
         refs = _refs(jaxpr)
         while True:
@@ -159,7 +171,7 @@ class Planner:
             except _Refusal as refusal:
                 for entry in refusal.entries:
                     entry.become(Fate.KEPT, refusal.reason)
-        return Plan(list(_ordered(listed, regions, inner)), _kept(listed, regions))
+        return Plan(list(_ordered(listed, regions, inner)), _kept(listed, regions), narrowed=without)
 
     def _bodies(self, entry: Equation, number: int) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
@@ -170,6 +182,14 @@ class Planner:
             return Inner(number, entry.index, plans)
         loop = loop_of(entry.eqn)
         return None if loop is None else Inner(number, entry.index, loop=loop)
+
+
+def _steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
+    """The arrays of a jaxpr, and its equations with the steps that they are made of."""
+    jaxpr = closed.jaxpr
+    slots = {v: Slot(v.aval) for v in jaxpr.invars}
+    slots |= {v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)}
+    return slots, list(flat(jaxpr.eqns, slots))
 
 
 def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equation]:

@@ -68,6 +68,26 @@ _FLOATS_ONLY = frozenset(
 )  # whose integer forms wrap or round in their own ways
 
 
+# all that one position of the operands decides one position of the result of
+ELEMENTWISE = (
+    *_SAME,
+    *_LOGIC,
+    *("add", "add_any", "sub", "mul", "div", "rem", "not", "round", "integer_pow", "convert_element_type"),
+    *(
+        "copy",
+        "copy_p",
+        "select_n",
+        "clamp",
+        "nextafter",
+        "population_count",
+        "polygamma",
+        "igamma",
+        "igammac",
+    ),
+    *("bessel_i0e", "bessel_i1e", "shift_left", "shift_right_logical", "shift_right_arithmetic"),
+)
+
+
 @raises(*_SAME, reads=Reads.POINTWISE, notation="`op(x[i], ...)`")
 def _pointwise(site: Site, *operands: Value) -> Value:
     name = site.params["primitive"]

@@ -37,7 +37,7 @@ def _transpose(site: Site, x: Value) -> Value:
 def _reshape(site: Site, x: Value, *dynamic: Value) -> Value:
     if dynamic or site.params.get("dimensions") is not None:
         raise Unraised("a reshape of transposed dimensions")
-    groups = _groups(x.shape, site.shape)
+    groups = runs_of_equal_size(x.shape, site.shape)
 
     def element(*i: Any) -> Expr:
         index: list[Expr] = []
@@ -61,7 +61,7 @@ def _digits(flat: Expr, extents: list[int]) -> list[Expr]:
     return found
 
 
-def _groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+def runs_of_equal_size(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
     """The dimensions of ``old`` and of ``new`` in the smallest runs of equal size."""
     groups: list[tuple[list[int], list[int]]] = []
     a = b = 0

@@ -1,0 +1,88 @@
+"""Parts of the results of functions with a tangent of their own, such as ``jax.nn.relu``: the function and its tangent, both narrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from jaxte.frontends.jaxpr.equations.stands import in_place_of
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, known_array, slot_of
+from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, whole
+from jaxte.frontends.jaxpr.narrow.compute import computed
+from jaxte.frontends.jaxpr.narrow.demand import Demand, demand_of
+from jaxte.frontends.jaxpr.narrow.rows import narrows
+from jaxte.frontends.jaxpr.plan.overrides import tangent_jaxpr
+
+# functions whose tangents are being looked at: a tangent that calls its function says nothing new
+_LOOKED_AT: list[str] = []
+
+
+class _Part:
+    """A jaxpr of which a part of the one result is computed."""
+
+    def __init__(self, closed: Any, box: Box) -> None:
+        jaxpr = closed.jaxpr
+        slots = {v: Slot(v.aval) for v in jaxpr.invars}
+        slots |= {
+            v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
+        }
+        self.steps: list[Step] = [s for _, found in flat(jaxpr.eqns, slots) for s in found]
+        self.result = slot_of(jaxpr.outvars[0], slots)
+        self.inputs = [slots[v] for v in jaxpr.invars]
+        self.demand: Demand = demand_of(self.steps, [(self.result, box)], self.inputs)
+        self.consts = {slots[v]: c for v, c in zip(jaxpr.constvars, closed.consts, strict=True)}
+
+    @property
+    def needs(self) -> list[Box | None]:
+        """What it needs of each operand; None where it needs nothing."""
+        return [self.demand.read.get(slot) for slot in self.inputs]
+
+    def __call__(self, *operands: Any) -> Any:
+        given = self.consts | dict(zip(self.inputs, operands, strict=True))
+        return computed(self.steps, self.demand, given, [self.result])[0]
+
+
+def _own(step: Step, box: Box) -> _Part:
+    return _Part(step.eqn.params["call_jaxpr"], box)
+
+
+def _tangent(step: Step, box: Box) -> tuple[_Part, list[int]]:
+    """The tangent, and which operands have one."""
+    tangent, moving = tangent_jaxpr(step.eqn)
+    return _Part(tangent, box), moving
+
+
+def _made(step: Step, box: Box, operands: Sequence[Any]) -> Any:
+    call = jax.custom_jvp(_own(step, box))
+
+    def moved(xs: Sequence[Any], ts: Sequence[Any]) -> Any:
+        tangent, moving = _tangent(step, box)
+        return call(*xs), tangent(*xs, *(ts[n] for n in moving))
+
+    call.defjvp(moved)
+    return in_place_of(step.eqn, call, *operands)
+
+
+@narrows("custom_jvp_call", make=_made)
+def _own_tangent(step: Step, box: Box) -> Sequence[Box] | None:
+    """What the function needs, where its tangent needs no more, and the same of tangents."""
+    if is_whole(box):
+        return None
+    needed = _own(step, box).needs
+    told = [[b] for b in needed]
+    key = str(step.eqn.params["call_jaxpr"])
+    if key not in _LOOKED_AT:
+        _LOOKED_AT.append(key)
+        try:
+            tangent, moving = _tangent(step, box)
+        finally:
+            _LOOKED_AT.pop()
+        for n, own in enumerate(told):
+            own += [tangent.needs[n]]
+            own += [tangent.needs[len(told) + moving.index(n)]] if n in moving else []
+    found = [[b for b in own if b is not None] for own in told]
+    if any(not same(b, own[0]) for own in found for b in own):
+        return None
+    return [own[0] if own else whole(len(s.shape)) for own, s in zip(found, step.inputs, strict=True)]
