@@ -13,12 +13,6 @@ SIZES = {
 }
 L = 10.0
 TOLERANCE = 1e-3
-ABOVE = {
-    "temporaries": (
-        1.7,
-        "three components of each pair are laid out for a product, which is faster than a loop",
-    )
-}
 
 
 def inputs(n):

@@ -13,6 +13,7 @@ from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.planning.indices.lines import with_lines
+from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.whole_terms import at_terms
@@ -156,6 +157,10 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         better = planned_body(own, copies)
         if better is not own.body:
             own = with_body(tensor, better)
+        paired = with_pairs(own)
+        if paired is not own.body:
+            _mark_parts(tensor, own.body, paired)
+            own = with_body(tensor, paired)
         if own is not tensor:
             new[tensor] = own
     return tuple(new.get(t, t) for t in outputs)

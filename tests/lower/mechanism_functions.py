@@ -398,3 +398,29 @@ def thirds(x: Tensor) -> Tensor:
 
 def backwards(x: Tensor) -> Tensor:
     return te.compute((2, 18), lambda b, i: x[b, te.clip(33 - 2 * i, 0, 32)] * 2, "y")
+
+
+# --- slopes of pairs
+
+
+def ranked(s: Tensor, y: Tensor) -> Tensor:
+    """Logistic losses of pairs in the wrong order."""
+    i, j = summed(i=s.shape[1], j=s.shape[1])
+    wrong = lambda b: te.logical_and(j < i, y[b, i] > y[b, j])  # noqa: E731
+    loss = lambda b: te.select(wrong(b), te.log1p(te.exp(s[b, j] - s[b, i])), 0.0)  # noqa: E731
+    return te.compute((s.shape[0],), lambda b: te.sum(loss(b), axis=(i, j)), "l")
+
+
+def heard(x: Tensor, y: Tensor, loud: Tensor) -> Tensor:
+    """What is heard at places of sources along a line."""
+    (j,) = summed(j=y.shape[0])
+    return te.compute(
+        x.shape, lambda i: te.sum(loud[j] * te.exp(-te.abs(x[i] - y[j]) * 0.5), axis=j), "heard"
+    )
+
+
+def coupled(x: Tensor) -> Tensor:
+    """The free energy of units in pairs."""
+    i, j = summed(i=x.shape[1], j=x.shape[1])
+    body = lambda b: te.log(1 + te.exp(x[b, i] * x[b, j]))  # noqa: E731
+    return te.compute((x.shape[0],), lambda b: te.sum(body(b), axis=(i, j), where=i < j), "f")

@@ -259,4 +259,14 @@ MECHANISMS = (
             Sample(of.backwards, ((2, 33),), 1),
         ),
     ),
+    Mechanism(
+        "slopes of pairs",
+        "exponential",
+        _replaced(graph, "with_pairs", lambda tensor: tensor.body),
+        (
+            Sample(of.ranked, ((3, 20), (3, 20)), 1.5),
+            Sample(of.heard, ((20,), (25,), (25,)), 1.3),
+            Sample(of.coupled, ((4, 20),), 1.3),
+        ),
+    ),
 )

@@ -1,0 +1,138 @@
+"""What sums over pairs are functions of, as tensors: which there are, that slopes are made once, and values and gradients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.graph import planned
+from jaxte.planning.indices import pairs
+from jaxte.tensors.graph import topological_order
+
+N, M, D = 22, 20, 3
+
+
+def summed(**extents: int) -> list[te.Axis]:
+    return [te.reduce_axis((0, extent), name) for name, extent in extents.items()]
+
+
+def bins(x: te.Tensor, c: te.Tensor) -> te.Tensor:
+    (i,) = summed(i=N)
+    return te.compute((M,), lambda j: te.sum(te.maximum(1 - te.abs(x[i] - c[j]) * 4, 0.0), axis=i), "h")
+
+
+def additive(q: te.Tensor, k: te.Tensor, v: te.Tensor) -> te.Tensor:
+    (d,) = summed(d=D)
+    return te.compute((N, M), lambda i, j: te.sum(te.tanh(q[i, d] + k[j, d]) * v[d], axis=d), "s")
+
+
+def ranked(s: te.Tensor, y: te.Tensor) -> te.Tensor:
+    i, j = summed(i=M, j=M)
+    wrong = lambda b: te.logical_and(j < i, y[b, i] > y[b, j])  # noqa: E731
+    loss = lambda b: te.select(wrong(b), te.log1p(te.exp(s[b, j] - s[b, i])), 0.0)  # noqa: E731
+    return te.compute((D,), lambda b: te.sum(loss(b), axis=(i, j)), "l")
+
+
+def ranked_by_jax(s: Any, y: Any) -> Any:
+    wrong = jnp.tril(jnp.ones((M, M), bool), -1) & (y[:, :, None] > y[:, None])
+    return jnp.sum(jnp.where(wrong, jnp.log1p(jnp.exp(s[:, None] - s[:, :, None])), 0.0), axis=(1, 2))
+
+
+CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "bins": (
+        bins,
+        lambda x, c: jnp.sum(jnp.maximum(1 - jnp.abs(x[:, None] - c) * 4, 0.0), axis=0),
+        ((N,), (M,)),
+    ),
+    "additive": (additive, lambda q, k, v: jnp.tanh(q[:, None] + k) @ v, ((N, D), (M, D), (D,))),
+    "ranked": (ranked, ranked_by_jax, ((D, M), (D, M))),
+}
+
+
+def pairs_of(tensor: te.Tensor) -> list[pairs.Pairs]:
+    return [t for t in topological_order(planned([tensor])) if isinstance(t, pairs.Pairs)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_slopes_are_made_once(name: str, rng: np.random.Generator) -> None:
+    build, reference, shapes = CASES[name]
+    arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
+    fn = te.function(build)
+    (made,) = pairs_of(build(*(te.placeholder(s, name=f"a{n}") for n, s in enumerate(shapes))))
+    text = fn.source(*arrays)
+    assert text.count(f"d{made.name} = ") == 1
+    backward = text[text.index("def backward") :]
+    sides = re.findall(rf"jnp.sum\((?:_apart\()?d{made.name}, axis", backward)
+    assert len(sides) == 2  # one over each side, of nothing but the slopes
+    for expected, found in zip(*(jax.vjp(f, *arrays) for f in (reference, fn)), strict=True):
+        if callable(found):
+            head = rng.standard_normal(jax.eval_shape(reference, *arrays).shape).astype("float32")
+            for ours, theirs in zip(found(head), expected(head), strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_axes_are_in_the_order_of_the_reads() -> None:
+    q, k, v = (
+        te.placeholder((N, D), name="q"),
+        te.placeholder((M, D), name="k"),
+        te.placeholder((D,), name="v"),
+    )
+    (made,) = pairs_of(additive(q, k, v))
+    assert [axis.name for axis in made.axes] == ["i", "j", "d"]
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda x, y, i, j: te.exp(x[i]) * y[j],  # one side each
+        lambda x, y, i, j: (x[i] - y[j]) * (x[i] - y[j]),  # a product of two, or three sums
+        lambda x, y, i, j: te.exp(te.abs(x[i] * 2.0) + 1.0) * y[j],
+        lambda x, y, i, j: (
+            te.exp(te.abs(x[j] * y[j] + 2.0)) + te.cast(i, "float32")
+        ),  # a value for each point of one axis
+    ],
+)
+def test_left_alone(element: Callable[..., Any]) -> None:
+    x, y = te.placeholder((N,), name="x"), te.placeholder((N,), name="y")
+    (j,) = summed(j=N)
+    assert not pairs_of(te.compute((N,), lambda i: te.sum(element(x, y, i, j), axis=j), "z"))
+
+
+def test_sums_over_few_pairs_hold_nothing() -> None:
+    x, c = te.placeholder((50,), name="x"), te.placeholder((pairs._FEWEST - 1,), name="c")
+    (j,) = summed(j=pairs._FEWEST - 1)
+    body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731
+    assert not pairs_of(te.compute((50,), body, "z"))
+
+
+def test_sums_over_many_pairs_are_left_to_tiles() -> None:
+    long = 2 * pairs._MOST_BYTES // 4 // M
+    x, c = te.placeholder((long,), name="x"), te.placeholder((M,), name="c")
+    (j,) = summed(j=M)
+    body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731
+    assert not pairs_of(te.compute((long,), body, "z"))
+
+
+def test_the_branch_not_taken_passes_nothing_on() -> None:
+    """The slope of a square root at 0 is infinite, where the condition leaves it out."""
+    x, y = te.placeholder((N,), name="x"), te.placeholder((N,), name="y")
+    (j,) = summed(j=N)
+    far = lambda i: te.select(x[i] > y[j], te.log(te.sqrt(x[i] - y[j])), 0.0)  # noqa: E731
+    tensor = te.compute((N,), lambda i: te.sum(far(i), axis=j), "z")
+    assert pairs_of(tensor)
+    fn = te.function([x, y], tensor)
+    at = np.repeat(np.arange(N // 2), 2).astype("float32")
+    distance = at[:, None] - at
+    expected = np.where(distance > 0, 0.5 / np.maximum(distance, 1), 0)  # d log sqrt(x - y) = 1 / (2 (x - y))
+    own = jax.jacrev(fn, argnums=(0, 1))(at, at)
+    np.testing.assert_allclose(own[0], np.diag(expected.sum(1)), rtol=1e-5)
+    np.testing.assert_allclose(own[1], -expected, rtol=1e-5)
