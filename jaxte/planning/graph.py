@@ -12,6 +12,7 @@ from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.known import Known, with_known
 from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.rows import with_rows
@@ -151,19 +152,22 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
-        read, body = body, with_rows(with_bent_reads(with_plain_conditions(body)))
-        _mark_parts(tensor, read, body)
-        own = tensor if body is tensor.body else with_body(tensor, body)
-        better = planned_body(own, copies)
-        if better is not own.body:
-            own = with_body(tensor, better)
-        paired = with_pairs(own)
-        if paired is not own.body:
-            _mark_parts(tensor, own.body, paired)
-            own = with_body(tensor, paired)
+        own = _with(tensor, tensor, body)
+        own = _with(own, tensor, with_rows(with_bent_reads(with_plain_conditions(own.body))))
+        own = _with(own, tensor, with_known(own))
+        own = _with(own, tensor, planned_body(own, copies))
+        own = _with(own, tensor, with_pairs(own))
         if own is not tensor:
             new[tensor] = own
     return tuple(new.get(t, t) for t in outputs)
+
+
+def _with(own: Compute, tensor: Compute, body: Expr) -> Compute:
+    """``own``, which stands for ``tensor``, with another ``body``, the tensors in which are parts of it."""
+    if body is own.body:
+        return own
+    _mark_parts(tensor, own.body, body)
+    return with_body(tensor, body)
 
 
 def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
@@ -180,8 +184,8 @@ def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
 
 
 def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
-    """The element of ``tensor`` at ``indices``: of the partial sum where that is all that it is, unless its derivative is given."""
+    """The element of ``tensor`` at ``indices``: of the tensor that it is a read of where planning made that, unless its derivative is given."""
     part = tensor.body
-    if isinstance(part, Read) and isinstance(part.tensor, PartialSum) and tensor.override is None:
+    if isinstance(part, Read) and isinstance(part.tensor, (PartialSum, Known)) and tensor.override is None:
         return substitute(part, dict(zip(tensor.axes, indices, strict=True)))
     return Read(tensor, indices)

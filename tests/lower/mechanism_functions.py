@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import jaxte as te
 from jaxte.tensors.tensor import Tensor
 
@@ -424,3 +426,27 @@ def coupled(x: Tensor) -> Tensor:
     i, j = summed(i=x.shape[1], j=x.shape[1])
     body = lambda b: te.log(1 + te.exp(x[b, i] * x[b, j]))  # noqa: E731
     return te.compute((x.shape[0],), lambda b: te.sum(body(b), axis=(i, j), where=i < j), "f")
+
+
+# --- functions of positions
+
+
+def harmonics(a: Tensor) -> Tensor:
+    """A signal of amplitudes at multiples of a frequency."""
+    (f,) = summed(f=a.shape[1])
+    return te.compute((a.shape[0], 96), lambda b, t: te.sum(a[b, f] * te.cos(0.01 * f * t), axis=f), "y")
+
+
+def turned(x: Tensor) -> Tensor:
+    """Pairs of features, turned by angles that grow with the position."""
+    angle = lambda t, c: te.cast(t, "float32") / te.power(100.0, te.cast(c, "float32") / 64)  # noqa: E731
+    return te.compute(
+        (*x.shape[:2], 64), lambda b, t, c: x[b, t, c] * te.cos(angle(t, c)) + x[b, t, c + 64], "y"
+    )
+
+
+def lapped(x: Tensor) -> Tensor:
+    """Blocks of a signal by cosines of twice their length."""
+    t = te.reduce_axis((0, 128), "t")
+    basis = te.compute((128, 64), lambda t, k: te.cos((np.pi / 64) * (t + 32.5) * (k + 0.5)), "basis")
+    return te.compute((15, 64), lambda i, k: te.sum(x[64 * i + t] * basis[t, k], axis=t), "y")

@@ -269,4 +269,14 @@ MECHANISMS = (
             Sample(of.coupled, ((4, 20),), 1.3),
         ),
     ),
+    Mechanism(
+        "functions of positions",
+        "cosine",
+        _replaced(graph, "with_known", lambda tensor: tensor.body),
+        (
+            Sample(of.harmonics, ((5, 64),), 2),
+            Sample(of.turned, ((2, 70, 128),), 2),
+            Sample(of.lapped, ((1024,),), 2),
+        ),
+    ),
 )

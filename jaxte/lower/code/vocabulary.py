@@ -43,10 +43,12 @@ class Value:
 
 # --- programs
 
+WHEN_TRACED = ""  # the scope of what is computed when the function is traced, not when it is called
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``target = source``, inside the named scope ``scope``."""
+    """``target = source``, inside the named scope ``scope``, or ``WHEN_TRACED``."""
 
     scope: str
     target: str

@@ -18,7 +18,7 @@ from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.identifiers import APART, docstring_text
 from jaxte.lower.code.lines import lines_of
-from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
+from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -41,12 +41,16 @@ def function_text(program: Program) -> str:
     lines = [f"def {_call(program)}:", *_docstring(program), *_conversion(program)]
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
-        lines.append(f'    with jax.named_scope("{scope}"):')
+        lines.append(f"    with {_context(scope)}:")
         lines += [
             f"        {line}" if line else "" for s in statements for line in lines_of(s, program.printer)
         ]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
+
+
+def _context(scope: str) -> str:
+    return "jax.ensure_compile_time_eval()" if scope == WHEN_TRACED else f'jax.named_scope("{scope}")'
 
 
 def _call(program: Program) -> str:

@@ -20,7 +20,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names, docstring_text, identifier
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.verify_program import verify_program
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement, Value
+from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
@@ -52,6 +52,7 @@ from jaxte.lower.tiles.sizes import TILES
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.views.scope import Scope
+from jaxte.planning.indices.known import Known
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
@@ -134,6 +135,7 @@ class _Lowering:
         choices: list[Choice] = []
         names, policy = self.shared.names, self.shared.policy
         shared = replace(self.shared, written={})  # the bodies of one function
+        before_calls = replace(self.shared, written={})  # those of what is known before it is called
         tensors = [t for t in planned.order if isinstance(t, Tensor)]
         shifted = materialised(tensors, self.results) if not tile_of else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
@@ -154,8 +156,9 @@ class _Lowering:
             if not isinstance(tensor, Compute):
                 raise _missing(self.name, tensor, self.params)
             target = names.new(tensor.name)
-            own = Assignment(tile_of or target, target, tensor.name, idents, in_tiles=bool(tile_of))
-            made = repeated.lowered(own, shared, tensor)
+            label = WHEN_TRACED if isinstance(tensor, Known) else tile_of or target
+            own = Assignment(label, target, tensor.name, idents, in_tiles=bool(tile_of))
+            made = repeated.lowered(own, before_calls if label == WHEN_TRACED else shared, tensor)
             choice = replace(made.choice, part_of=tensor.part_of if tensor.part_of != tensor.name else "")
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
