@@ -99,6 +99,20 @@ class Pullback:
         return list(te.differentiate(self.output, list(self.variables), self.head))
 
 
+def check_both_passes(output: Tensor, rng: np.random.Generator, tolerance: float = 1e-4) -> None:
+    """Values and gradients of ``te.function`` in float32, for all inputs, beside those of the interpreter."""
+    inputs, head = inputs_of([output]), te.placeholder(output.shape, name="head")
+    feeds = {t: rng.uniform(0.5, 2, t.shape).astype("float32") for t in inputs}
+    fn = te.function(inputs, output)
+    np.testing.assert_allclose(fn(*feeds.values()), interpreted(output, feeds), tolerance, tolerance / 10)
+    at = rng.standard_normal(output.shape).astype("float32")
+    adjoints = list(te.differentiate(output, inputs, head=head))
+    given = feeds | {head: at}
+    expected = te.interpret(adjoints, {t: given[t] for t in inputs_of(adjoints)})
+    for found, own in zip(jax.vjp(fn, *feeds.values())[1](at), expected, strict=True):
+        np.testing.assert_allclose(found, own, tolerance, tolerance / 10)
+
+
 def pullback_of(output: Tensor, feeds: Arrays, variables: Sequence[Placeholder], seed: int) -> Pullback:
     head = te.placeholder(output.shape, output.dtype, "H")
     rng = np.random.default_rng(seed + 1)

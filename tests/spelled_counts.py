@@ -38,18 +38,20 @@ def counts(program: Any) -> tuple[float, float]:
     return cost.get("flops", 0.0), cost["bytes accessed"]
 
 
-def beyond(programs: Mapping[str, Any], slack: Sequence[float] = SLACK) -> dict[str, str]:
+def beyond(
+    programs: Mapping[str, Any], slack: Sequence[float] = SLACK, limit: float = LIMIT
+) -> dict[str, str]:
     """The names of ``programs`` whose flops or bytes are not within the limit of the best, compiled too, with what they are."""
-    if not _beyond({name: counts(program) for name, program in programs.items()}, slack):
+    if not _beyond({name: counts(program) for name, program in programs.items()}, slack, limit):
         return {}
     compiled = {name: p.compile(compiler_options=QUICK) for name, p in programs.items()}
-    return _beyond({name: counts(program) for name, program in compiled.items()}, slack)
+    return _beyond({name: counts(program) for name, program in compiled.items()}, slack, limit)
 
 
-def _beyond(found: Mapping[str, tuple[float, float]], slack: Sequence[float]) -> dict[str, str]:
+def _beyond(found: Mapping[str, tuple[float, float]], slack: Sequence[float], limit: float) -> dict[str, str]:
     least = [min(own[n] for own in found.values()) for n in range(2)]
     return {
         name: f"{own} beside {least}"
         for name, own in found.items()
-        if any(c > LIMIT * m + s for c, m, s in zip(own, least, slack, strict=True))
+        if any(c > limit * m + s for c, m, s in zip(own, least, slack, strict=True))
     }

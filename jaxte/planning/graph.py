@@ -10,11 +10,14 @@ from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.planning.conditions.bent_choices import with_bent_reads
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
+from jaxte.planning.conditions.narrow_reads import with_narrow_reads
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
 from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.pairs import with_pairs
+from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.whole_terms import at_terms
@@ -148,12 +151,15 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(outputs)
     new: dict[Tensor, Compute] = {}
     copies: dict[object, Extended] = {}
+    few, views = read_in_part(order, outputs), layouts(order, outputs)
     for tensor in order:
         if not isinstance(tensor, Compute):
             continue
-        body = _reading(tensor.body, new) if any(t in new for t in tensor.inputs) else tensor.body
+        body = read_through(where_read(tensor.body, few), views)
+        body = _reading(body, new) if any(r.tensor in new for r in reads_of(body)) else body
         own = _with(tensor, tensor, body)
-        own = _with(own, tensor, with_rows(with_bent_reads(with_plain_conditions(own.body))))
+        body = with_narrow_reads(with_plain_conditions(own.body))
+        own = _with(own, tensor, with_rows(with_bent_reads(body)))
         own = _with(own, tensor, with_known(own))
         own = _with(own, tensor, planned_body(own, copies))
         own = _with(own, tensor, with_pairs(own))

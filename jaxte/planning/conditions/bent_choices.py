@@ -77,11 +77,11 @@ def _bent(node: Expr) -> Expr | None:
 def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
     """The index number ``d`` of what ``node`` chooses as a bent function of ``base``; None where it is none that has forms."""
     ends = lowest(base), highest(base)
-    if len(base.terms) < 2 or any(e is None or not e.is_constant for e in ends):
+    if any(e is None or not e.is_constant for e in ends):
         return None
     low, high = (e.constant for e in ends if e is not None)
-    if not 0 < high - low < _MOST:
-        return None
+    if not 0 < high - low < _MOST or (len(base.terms) < 2 and high - low + 1 != size):
+        return None  # along one axis it is a shift of the tensor, or a tensor that is made of pieces
     at, positions = Axis("at", low, high + 1), np.arange(low, high + 1)
     own = _over(node, base, at, d)
     values = None if own is None else tabulated(own, {at: positions})

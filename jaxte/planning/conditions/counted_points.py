@@ -9,10 +9,10 @@ and bounds that move with the result are windows. Each step sees what the one be
 
 from __future__ import annotations
 
-from jaxte.lang.expr import Call, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.expr import Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import reads_of
-from jaxte.lower.match.product import is_zero, may_be_infinite, multiplied, product_of
+from jaxte.lower.match.product import may_be_infinite, multiplied, product_of
 from jaxte.planning.conditions.equations import with_equations_solved
 from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.conditions.tight_axes import with_tight_axes
@@ -30,7 +30,7 @@ def at_counted_points(node: Reduce) -> tuple[Expr, Expr]:
     chosen = _with_choices_as_conditions(node)
     if chosen is not node:
         outside, value, fewer = _counted(chosen)
-        if fewer or len(reads_of(chosen.exprs[0])) < 2:
+        if fewer or node.reducer.name != "sum" or len(reads_of(chosen.exprs[0])) < 2:
             return outside, value
     outside, value, _ = _counted(node)
     return outside, value
@@ -49,25 +49,29 @@ def _counted(node: Reduce) -> tuple[Expr, Expr, bool]:
 
 
 def _with_choices_as_conditions(node: Reduce) -> Reduce:
-    """A sum of choices between a value and zero as a sum of the value where it is chosen, if positions decide that."""
-    if node.reducer.name != "sum":
+    """A reduction of choices between a value and its identity, zero of a sum, as one of the value where it is chosen, if positions decide that."""
+    if not node.reducer.ignores_order:
         return node
-    where, expr = _chosen(node.where, node.exprs[0])
+    where, expr = _chosen(node.where, node.exprs[0], node.reducer.identity[0])
     product = product_of(expr)
-    if product.guards and not any(map(may_be_infinite, product.factors)):
+    if node.reducer.name == "sum" and product.guards and not any(map(may_be_infinite, product.factors)):
         value = multiplied(product.factors)
         if (value.dtype, value.weak) == (expr.dtype, expr.weak):
             where, expr = conjunction([*conjuncts(where), *map(positive, product.guards)]), value
     return node if expr is node.exprs[0] else Reduce(node.reducer, (expr,), node.axes, where, node.position)
 
 
-def _chosen(where: Expr, expr: Expr) -> tuple[Expr, Expr]:
+def _chosen(where: Expr, expr: Expr, identity: Expr) -> tuple[Expr, Expr]:
     """``where`` with the tests of the choices that all of ``expr`` is, and what is chosen."""
     while isinstance(expr, Call) and expr.op is SELECT:
         test, taken, other = expr.args
-        if is_zero(taken):
+        if _is(taken, identity):
             test, taken, other = call(NOT, test), other, taken
-        if not is_zero(other) or taken.dtype != expr.dtype or not is_decidable(test):
+        if not _is(other, identity) or taken.dtype != expr.dtype or not is_decidable(test):
             break
         where, expr = call(AND, where, positive(test)), taken
     return where, expr
+
+
+def _is(expr: Expr, identity: Expr) -> bool:
+    return isinstance(expr, Const) and isinstance(identity, Const) and expr.value == identity.value

@@ -1,0 +1,65 @@
+"""Ends that an index is held at, where a choice keeps it in range already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.conditions.narrow_reads import with_narrow_reads
+from jaxte.planning.graph import planned
+from jaxte.tensors.tensor import Compute
+from tests.agreement import check_both_passes
+
+N = 9
+X = te.placeholder((N,), name="X")
+
+#: a body over ``i < 9``, and what its indices are
+CASES: dict[str, tuple[Callable[[Any], te.Expr], str]] = {
+    "first": (
+        lambda i: te.select(i == 0, 0.0, X[te.maximum(i - 1, 0)]),
+        "select(i == 0, 0.0, X[i - 1])",
+    ),
+    "from there on": (
+        lambda i: te.select(i >= 3, X[te.maximum(i - 3, 0)] ** 2, 1.0),
+        "select(i >= 3, X[i - 3] ** 2, 1.0)",
+    ),
+    "last": (
+        lambda i: te.select(i == N - 1, X[0], te.select(i > 4, X[te.minimum(i + 1, N - 1)], 0.0)),
+        "select(i == 8, X[0], select(i > 4, X[i + 1], 0.0))",
+    ),
+    "held": (
+        lambda i: te.select(i < 4, X[te.maximum(i - 4, 0)], X[i]),
+        "select(i < 4, X[0], X[i])",
+    ),
+    "not reached by the choice": (
+        lambda i: te.select(i >= 2, X[te.maximum(i - 3, 0)], 1.0),
+        "select(i >= 2, X[maximum(i - 3, 0)], 1.0)",
+    ),
+}
+
+
+def defined(name: str) -> Compute:
+    found = te.compute((N,), CASES[name][0], "y")
+    assert isinstance(found, Compute)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_indices(name: str, rng: np.random.Generator) -> None:
+    y = defined(name)
+    assert str(with_narrow_reads(y.body)) == CASES[name][1]
+    check_both_passes(y, rng)
+
+
+def test_neighbours_of_a_ring_are_rolls() -> None:
+    def element(i: Any) -> te.Expr:
+        before = te.select(i == 0, X[N - 1], X[te.maximum(i - 1, 0)])
+        return X[i] * before + te.select(i == N - 1, X[0], X[te.minimum(i + 1, N - 1)])
+
+    (found,) = planned([te.compute((N,), element, "y")])
+    assert isinstance(found, Compute)
+    assert str(found.body) == "X[i] * X[(i - 1) % 9] + X[(i + 1) % 9]"
