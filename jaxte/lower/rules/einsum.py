@@ -24,8 +24,7 @@ from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.by_columns import by_columns, column_of
-from jaxte.lower.rules.einsum_letters import letters_of, small_first
-from jaxte.lower.rules.flatten_dot import with_flat_vector
+from jaxte.lower.rules.einsum_letters import in_good_order, letters_of
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
@@ -272,7 +271,7 @@ def reduced_call(
 
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
-    values = small_first(with_flat_vector(body, values, out), out)
+    values = in_good_order(values, out)
     letters = letters_of(values, out)
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)

@@ -56,14 +56,38 @@ def _in_memory_order(
     return found
 
 
-def small_first(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value]:
-    """Two ``values`` whose product is over ``out``, the one of fewer elements first, where the product of matrices has its dimensions in another order.
+def in_good_order(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value]:
+    """``values``, whose product is over ``out``, in the order in which XLA copies least of two operands."""
+    if len(values) != 2:
+        return values
+    for vector, other in (values, values[::-1]):
+        at_first = _summed_first(vector, other, out)
+        if at_first is not None:
+            return [vector, other] if at_first else [other, vector]
+    return _small_first(values, out)
+
+
+def _summed_first(vector: Value, other: Value, out: Sequence[Axis]) -> bool | None:
+    """Whether ``other`` has the dimensions that are summed over in front of those that only it has, or behind them.
+
+    None where they stand otherwise, where ``vector`` is a matrix, or ``other`` has two dimensions. The first operand of a product of matrices has what is
+    summed behind, the second one in front. XLA on the CPU copies what has it in the other place, matrices excepted. A vector may be either.
+    """
+    summed = [d for d in vector.dims if not among(d, out)]
+    left = [d for d in other.dims if not (among(d, out) and among(d, vector.dims))]
+    if not summed or len(left) < 3 or any(among(d, out) and not among(d, other.dims) for d in vector.dims):
+        return None
+    if set(left[: len(summed)]) == set(summed):
+        return True
+    return False if set(left[-len(summed) :]) == set(summed) else None
+
+
+def _small_first(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value]:
+    """Two ``values``, the one of fewer elements first, where the product of matrices has its dimensions in another order than ``out``.
 
     The dimensions of the larger operand are those that change fastest in that product then, and the copy that brings it into order moves rows. (A layer in
     tensor-train form takes half of the time, forward and backward.)
     """
-    if len(values) != 2:
-        return values
     dims = [set(v.dims) for v in values]
     both = [d for d in out if all(d in own for own in dims)]
     alone = [[d for d in v.dims if among(d, out) and not among(d, both)] for v in values]

@@ -1,0 +1,151 @@
+"""More functions of several fields that rules serve which were made for others: sums over windows, of volumes, extrema, recurrences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jaxte as te
+from jaxte.tensors.tensor import Tensor
+from tests.lower.mechanism_functions import summed
+
+# --- masks in place of pads
+
+
+def guided(x: Tensor, g: Tensor) -> Tensor:
+    """Sequences smoothed where a second one is alike."""
+    (k,) = summed(k=15)
+    weight = lambda b, i: te.exp(-((g[b, i + k] - g[b, i + 7]) ** 2))  # noqa: E731
+    return te.compute((6, 586), lambda b, i: te.sum(weight(b, i) * x[b, i + k], axis=k), "y")
+
+
+def soft_ranks(x: Tensor) -> Tensor:
+    """How many neighbours are brighter, about."""
+    p, q = summed(p=5, q=5)
+    more = lambda i, j: te.sigmoid(4 * (x[i + p, j + q] - x[i + 2, j + 2]))  # noqa: E731
+    return te.compute((56, 60), lambda i, j: te.sum(more(i, j), axis=[p, q]), "r")
+
+
+def shifted_means(x: Tensor) -> Tensor:
+    """A step of the mean shift in a volume."""
+    p, q, r = summed(p=3, q=3, r=3)
+    near = lambda i, j, k: x[i + p, j + q, k + r]  # noqa: E731
+    far = lambda *i: near(*i) - x[tuple(n + 1 for n in i)]  # noqa: E731
+    return te.compute((14, 16, 18), lambda *i: te.sum(far(*i) * te.exp(-(far(*i) ** 2)), axis=[p, q, r]), "m")
+
+
+# --- vectors in several dimensions
+
+
+def pooled(x: Tensor, m: Tensor) -> Tensor:
+    """Features of an image where a map says so."""
+    i, j = summed(i=x.shape[0], j=x.shape[1])
+    return te.compute((x.shape[2],), lambda c: te.sum(x[i, j, c] * m[i, j], axis=[i, j]), "y")
+
+
+def moments(b: Tensor, rho: Tensor) -> Tensor:
+    """Moments of a volume."""
+    i, j, k = summed(i=rho.shape[0], j=rho.shape[1], k=rho.shape[2])
+    return te.compute((b.shape[3],), lambda f: te.sum(b[i, j, k, f] * rho[i, j, k], axis=[i, j, k]), "m")
+
+
+def regression(x: Tensor, w: Tensor, y: Tensor) -> Tensor:
+    """Squared residuals of a model of sequences, whose gradient is the product."""
+    (a,) = summed(a=w.shape[0])
+    r = te.compute(y.shape, lambda n, t: te.sum(x[n, t, a] * w[a], axis=a) - y[n, t], "r")
+    return te.compute(y.shape, lambda n, t: r[n, t] ** 2, "loss")
+
+
+# --- convolutions, by image and of volumes
+
+
+def spectrograms(x: Tensor, w: Tensor) -> Tensor:
+    """Windows that are longer in time than in frequency."""
+    c, p, q = summed(c=x.shape[1], p=w.shape[2], q=w.shape[3])
+    shape = (x.shape[0], w.shape[0], x.shape[2] - w.shape[2] + 1, x.shape[3] - w.shape[3] + 1)
+    return te.compute(
+        shape, lambda b, o, t, f: te.sum(x[b, c, t + p, f + q] * w[o, c, p, q], axis=[c, p, q]), "y"
+    )
+
+
+def boards(x: Tensor, w: Tensor) -> Tensor:
+    """Positions of a game, with what is around each field."""
+    return te.ops.conv2d(x, w, padding="SAME")
+
+
+def sparse_windows(x: Tensor, w: Tensor) -> Tensor:
+    """Windows with holes, of frames, each after the other."""
+    c, p, q = summed(c=x.shape[1], p=3, q=3)
+    shape = (x.shape[0], w.shape[0], x.shape[2] - 6, x.shape[3] - 4)
+    return te.compute(
+        shape, lambda b, o, i, j: te.sum(x[b, c, i + 3 * p, j + 2 * q] * w[o, c, p, q], axis=[c, p, q]), "y"
+    )
+
+
+def video(x: Tensor, w: Tensor) -> Tensor:
+    """Every other frame, of channels that come last."""
+    c, r, p, q = summed(c=4, r=3, p=3, q=3)
+    body = lambda b, t, i, j, o: x[b, 2 * t + r, i + p, j + q, c] * w[r, p, q, c, o]  # noqa: E731
+    return te.compute((2, 4, 8, 8, 8), lambda *at: te.sum(body(*at), axis=[c, r, p, q]), "y")
+
+
+def light_field(x: Tensor, w: Tensor) -> Tensor:
+    """Four dimensions: two of directions, two of places."""
+    p, q, r, s = summed(p=2, q=2, r=3, s=3)
+    body = lambda o, u, v, i, j: x[u + p, v + q, i + r, j + s] * w[o, p, q, r, s]  # noqa: E731
+    return te.compute((8, 3, 3, 8, 8), lambda *at: te.sum(body(*at), axis=[p, q, r, s]), "y")
+
+
+def holes_in_a_volume(x: Tensor, w: Tensor) -> Tensor:
+    c, r, p, q = summed(c=6, r=3, p=3, q=3)
+    body = lambda b, o, t, i, j: x[b, c, t + 2 * r, i + 2 * p, j + 2 * q] * w[o, c, r, p, q]  # noqa: E731
+    return te.compute((2, 8, 5, 8, 8), lambda *at: te.sum(body(*at), axis=[c, r, p, q]), "y")
+
+
+# --- recurrences
+
+
+def returns(r: Tensor) -> Tensor:
+    """Discounted sums of what comes later."""
+    (s,) = summed(s=r.shape[1])
+    return te.compute(r.shape, lambda b, t: te.sum(0.97 ** (s - t) * r[b, s], axis=s, where=s >= t), "g")
+
+
+def leaky(i: Tensor, rate: Tensor) -> Tensor:
+    """Voltages of neurons, each with a rate of its own."""
+    (s,) = summed(s=i.shape[0])
+    weight = lambda t, n: te.exp(-te.abs(rate[n]) * (t - s))  # noqa: E731
+    return te.compute(i.shape, lambda t, n: te.sum(weight(t, n) * i[s, n], axis=s, where=s <= t), "v")
+
+
+def decayed(x: Tensor) -> Tensor:
+    """A trace of squares by lags."""
+    (s,) = summed(s=x.shape[0])
+    return te.compute(x.shape, lambda t: te.sum(0.9**s * x[t - s] ** 2, axis=s, where=s <= t), "e")
+
+
+# --- extrema of what is computed
+
+
+def hausdorff(x: Tensor, y: Tensor) -> Tensor:
+    """The farthest of the nearest."""
+    i, j, c = summed(i=x.shape[0], j=y.shape[0], c=2)
+    d = te.compute((x.shape[0], y.shape[0]), lambda i, j: te.sum((x[i, c] - y[j, c]) ** 2, axis=c), "d")
+    near = te.compute((x.shape[0],), lambda i: te.min(d[i, j], axis=j), "near")
+    return te.compute((), lambda: te.max(near[i], axis=i), "far")
+
+
+def late_interaction(q: Tensor, d: Tensor) -> Tensor:
+    """Each word's best match, summed."""
+    i, j, e = summed(i=q.shape[0], j=d.shape[1], e=q.shape[1])
+    s = te.compute(
+        (d.shape[0], q.shape[0], d.shape[1]), lambda n, i, j: te.sum(q[i, e] * d[n, j, e], axis=e), "s"
+    )
+    best = te.compute(s.shape[:2], lambda n, i: te.max(s[n, i, j], axis=j), "best")
+    return te.compute(d.shape[:1], lambda n: te.sum(best[n, i], axis=i), "y")
+
+
+def lower_envelope(f: Tensor, a: Tensor) -> Tensor:
+    """The least of parabolas of several widths."""
+    (q,) = summed(q=f.shape[1])
+    body = lambda r, p: f[r, q] + te.exp(a[q]) * te.cast((p - q) * (p - q), "float32")  # noqa: E731
+    return te.compute(f.shape, lambda r, p: te.min(body(r, p), axis=q), "d")
