@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jaxte as te
 from jaxte.tensors.tensor import Tensor
 from tests.lower.mechanism_functions import summed
@@ -48,11 +46,11 @@ def moments(b: Tensor, rho: Tensor) -> Tensor:
     return te.compute((b.shape[3],), lambda f: te.sum(b[i, j, k, f] * rho[i, j, k], axis=[i, j, k]), "m")
 
 
-def regression(x: Tensor, w: Tensor, y: Tensor) -> Tensor:
-    """Squared residuals of a model of sequences, whose gradient is the product."""
-    (a,) = summed(a=w.shape[0])
-    r = te.compute(y.shape, lambda n, t: te.sum(x[n, t, a] * w[a], axis=a) - y[n, t], "r")
-    return te.compute(y.shape, lambda n, t: r[n, t] ** 2, "loss")
+def weighted(x: Tensor, w: Tensor) -> Tensor:
+    """Channels of images by weights of each image."""
+    (c,) = summed(c=x.shape[1])
+    shape = (x.shape[0], *x.shape[2:])
+    return te.compute(shape, lambda b, i, j: te.sum(x[b, c, i, j] * w[b, c], axis=c), "y")
 
 
 # --- convolutions, by image and of volumes
@@ -67,9 +65,13 @@ def spectrograms(x: Tensor, w: Tensor) -> Tensor:
     )
 
 
-def boards(x: Tensor, w: Tensor) -> Tensor:
-    """Positions of a game, with what is around each field."""
-    return te.ops.conv2d(x, w, padding="SAME")
+def upright(x: Tensor, w: Tensor) -> Tensor:
+    """Windows that are higher than wide, of kernels whose features come last."""
+    c, p, q = summed(c=x.shape[1], p=w.shape[0], q=w.shape[1])
+    shape = (x.shape[0], w.shape[3], x.shape[2] - w.shape[0] + 1, x.shape[3] - w.shape[1] + 1)
+    return te.compute(
+        shape, lambda b, o, i, j: te.sum(x[b, c, i + p, j + q] * w[p, q, c, o], axis=[c, p, q]), "y"
+    )
 
 
 def sparse_windows(x: Tensor, w: Tensor) -> Tensor:

@@ -12,18 +12,20 @@ from typing import Any
 
 import pytest
 
+from jaxte.autodiff.rules import extrema
 from jaxte.bridge.compiled import compiled
 from jaxte.lower.body import evaluator
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.rewrites import hoist
-from jaxte.lower.rules import form_table
+from jaxte.lower.rules import einsum_letters, form_table, reduce, sum_of_products
 from jaxte.lower.tiles import carried_sums, planner
 from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.views import one_axis
 from jaxte.planning import graph
 from jaxte.tensors.tensor import Tensor
 from tests.lower import mechanism_functions as of
+from tests.lower import mechanism_sums as sums
 
 Shape = tuple[int, ...]
 
@@ -60,7 +62,7 @@ class Mechanism:
     """A rule.
 
     Attributes:
-        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, or an operation of StableHLO.
+        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, or "reductions of several arrays".
         without: does without it.
         small: lets it serve arrays of any size.
     """
@@ -278,5 +280,66 @@ MECHANISMS = (
             Sample(of.turned, ((2, 70, 128),), 2),
             Sample(of.lapped, ((1024,),), 2),
         ),
+    ),
+    Mechanism(
+        "masks in place of pads",
+        "pad",
+        _replaced(sum_of_products, "may_be_masked", lambda *args: False),
+        (
+            Sample(sums.guided, ((6, 600), (6, 600)), 3),
+            Sample(sums.soft_ranks, ((60, 64),), 3),
+            Sample(sums.shifted_means, ((16, 18, 20),), 3),
+        ),
+    ),
+    Mechanism(
+        "order of operands",
+        "temporaries",
+        _replaced(einsum_letters, "_summed_first", lambda *args: None),
+        (
+            Sample(sums.pooled, ((24, 30, 48), (24, 30)), 3),
+            Sample(sums.moments, ((9, 10, 11, 40), (9, 10, 11)), 3),
+            Sample(sums.weighted, ((3, 20, 24, 18), (3, 20)), 1.5),
+        ),
+    ),
+    Mechanism(
+        "product per image",
+        "temporaries",
+        as_named,
+        (
+            Sample(sums.spectrograms, ((12, 32, 44, 40), (48, 32, 3, 5)), 1.3),
+            Sample(sums.upright, ((12, 16, 48, 52), (5, 3, 16, 64)), 1.3),
+            Sample(sums.sparse_windows, ((8, 32, 52, 48), (64, 32, 3, 3)), 1.3),
+        ),
+    ),
+    Mechanism(
+        "folded convolution",
+        "bytes",
+        as_named,
+        (
+            Sample(sums.video, ((2, 9, 10, 10, 4), (3, 3, 3, 4, 8)), 5),
+            Sample(sums.light_field, ((4, 4, 10, 10), (8, 2, 2, 3, 3)), 5),
+            Sample(sums.holes_in_a_volume, ((2, 6, 9, 12, 12), (8, 6, 3, 3, 3)), 2),
+        ),
+    ),
+    Mechanism(
+        "recurrences in blocks",
+        "flops",
+        _replaced(graph, "in_blocks", lambda *args: None),
+        (
+            Sample(sums.returns, ((4, 256),), 10),
+            Sample(sums.leaky, ((256, 6), (6,)), 20),
+            Sample(sums.decayed, ((300,),), 50),
+        ),
+    ),
+    Mechanism(
+        "a pass for each value",
+        "reductions of several arrays",
+        _replaced(reduce, "passes_for", lambda *args: None),
+        (
+            Sample(sums.hausdorff, ((90, 2), (80, 2)), 1),
+            Sample(sums.late_interaction, ((10, 8), (6, 40, 8)), 1),
+            Sample(sums.lower_envelope, ((12, 48), (48,)), 1),
+        ),
+        _replaced(extrema, "may_be_held", lambda *args: False),
     ),
 )
