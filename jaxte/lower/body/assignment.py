@@ -27,12 +27,14 @@ class Rules:
         select: of choices.
         reduce: of reductions.
         gather: of reads at positions that are data.
+        power: of powers; it returns None where the general power is as good.
         total: of a sum of several terms which is a whole body; it returns None where there is nothing to gain.
     """
 
     select: Rule
     reduce: Rule
     gather: Rule
+    power: Callable[[Any, Any, Scope], Generator[tuple[Expr, Scope], Value, Value | None]]
     total: Callable[[Any, Expr, Scope], Generator[tuple[Expr, Scope], Value, Value | None]]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, POWER, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
@@ -167,6 +167,10 @@ class Body(Statements):
             total = yield from self._rules.total(self, node, scope)
             if total is not None:
                 return total
+        if node.op is POWER:
+            power = yield from self._rules.power(self, node, scope)
+            if power is not None:
+                return power
         operands = []
         for arg in node.args:
             operands.append((yield arg, scope))

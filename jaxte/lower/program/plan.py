@@ -44,6 +44,7 @@ from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.literal import literal_of
+from jaxte.lower.rules.powers import whole_power
 from jaxte.lower.rules.reduce import reduce_value
 from jaxte.lower.rules.select import select_value
 from jaxte.lower.tiles.costs import with_costs
@@ -59,7 +60,9 @@ from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
-_RULES = Rules(select=select_value, reduce=reduce_value, gather=gather_value, total=chained)
+_RULES = Rules(
+    select=select_value, reduce=reduce_value, gather=gather_value, power=whole_power, total=chained
+)
 _LONGEST_FORMULA = 600
 _WIDE = ("float64", "complex128")
 
