@@ -124,6 +124,9 @@ def _best_split(node: Reduce) -> tuple[list[Axis], list[Expr]] | None:
 
 
 def _axes_of(node: Reduce, own: Sequence[Axis], conditions: Sequence[Expr]) -> list[Axis]:
-    """What the reduction over ``own`` alone depends on."""
-    found = dict.fromkeys(a for e in (*node.exprs, *conditions) for a in free_axes(e))
+    """What the reduction over ``own`` alone depends on: what their bounds move with stands where they stood, so that nothing is transposed."""
+    read = list(dict.fromkeys(a for e in node.exprs for a in free_axes(e)))
+    bounds = [a for c in conditions for a in free_axes(c)]
+    place = next((n for n, a in enumerate(read) if among(a, own)), len(read))
+    found = dict.fromkeys([*read[:place], *(a for a in bounds if not among(a, read)), *read[place:], *bounds])
     return [a for a in found if not among(a, own)]

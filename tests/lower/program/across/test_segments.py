@@ -160,3 +160,43 @@ def test_a_condition_on_no_axis_of_the_sum_stays(rng: np.random.Generator) -> No
     i = np.arange(3)
     expected = np.where(i <= 3 * np.arange(2)[:, None], x[i, i] * w, 0.0)
     np.testing.assert_allclose(te.function([X, Y], y)(x, w), expected, rtol=1e-6)
+
+
+def image_of_sums(x: te.Tensor) -> te.Tensor:
+    u, v = te.reduce_axis((0, x.shape[1]), "u"), te.reduce_axis((0, x.shape[2]), "v")
+    inside = lambda i, j: te.logical_and(u <= i, v <= j)  # noqa: E731
+    return te.compute(x.shape, lambda b, i, j: te.sum(x[b, u, v], axis=(u, v), where=inside(i, j)), "y")
+
+
+def highest_so_far(x: te.Tensor) -> te.Tensor:
+    u, v = te.reduce_axis((0, x.shape[1]), "u"), te.reduce_axis((0, x.shape[2]), "v")
+    inside = lambda i, j: te.logical_and(u <= i, v >= j)  # noqa: E731
+    return te.compute(x.shape, lambda b, i, j: te.max(x[b, u, v], axis=(u, v), where=inside(i, j)), "y")
+
+
+def ahead_in_time(x: te.Tensor) -> te.Tensor:
+    """What is to come in a film, from each corner."""
+    t, u = te.reduce_axis((0, x.shape[0]), "t"), te.reduce_axis((0, x.shape[1]), "u")
+    inside = lambda s, i: te.logical_and(t >= s, u >= i)  # noqa: E731
+    return te.compute(x.shape, lambda s, i, j: te.sum(x[t, u, j], axis=(t, u), where=inside(s, i)), "y")
+
+
+@pytest.mark.parametrize(
+    ("build", "reference"),
+    [
+        (image_of_sums, lambda x: np.cumsum(np.cumsum(x, 1), 2)),
+        (
+            highest_so_far,
+            lambda x: np.maximum.accumulate(np.maximum.accumulate(x, 1)[:, :, ::-1], 2)[:, :, ::-1],
+        ),
+        (ahead_in_time, lambda x: np.cumsum(np.cumsum(x[::-1, ::-1], 0), 1)[::-1, ::-1]),
+    ],
+    ids=["sums", "maxima", "film"],
+)
+def test_nothing_is_transposed_between_the_axes(
+    build: Callable[[te.Tensor], te.Tensor], reference: Callable[[Any], Any]
+) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (17, 20, 24)).astype("float32")
+    fn = te.function(build, forms={"*": "scan"})  # others move an axis themselves
+    assert "transpose" not in jax.jit(fn).lower(x).as_text()
+    np.testing.assert_array_equal(fn(x), reference(x))
