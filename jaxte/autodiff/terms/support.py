@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
@@ -38,10 +39,18 @@ class _Term:
 _EVERYWHERE = [_Term()]
 
 
+class _TooMany(Exception):
+    """There are more terms than a short condition has."""
+
+
+@lru_cache(maxsize=64)  # asked for by each tensor that a head flows into, and where such tensors are compared
 def support(head: Compute) -> Expr | None:
     """A condition on the axes of ``head`` outside of which its elements are zero; None where there is none that is short."""
-    terms = _Search().terms(head.body)
-    if not 0 < len(terms) <= _MOST_TERMS or not all(t.conditions for t in terms):
+    try:
+        terms = _Search().terms(head.body)
+    except _TooMany:
+        return None
+    if not terms or not all(t.conditions for t in terms):
         return None
     cases: Expr = FALSE
     for term in terms:
@@ -75,7 +84,7 @@ def nonzero(value: Expr) -> Expr:
 
 
 class _Search:
-    """The terms of a head, in it and in the tensors that it reads."""
+    """The terms of a head, in it and in the tensors that it reads; no more than a short condition has, which those of a part are too."""
 
     def __init__(self) -> None:
         self._visited = 0
@@ -90,7 +99,7 @@ class _Search:
                 return []
             case Call(op, (a, b)) if op is ADD:
                 first = self.terms(a)
-                return first if first == _EVERYWHERE else [*first, *self.terms(b)]
+                return first if first == _EVERYWHERE else _few([*first, *self.terms(b)])
             case Call(op, (a,)) if op is NEGATIVE or op.name == "cast":
                 return self.terms(a)
             case Call(op, (a, b)) if op in (MULTIPLY, DIVIDE):
@@ -98,7 +107,7 @@ class _Search:
                 return self.terms(b) if first == _EVERYWHERE and op is MULTIPLY else first
             case Call(op, (test, a, b)) if op is SELECT:
                 taken = [t.within(test) for t in self.terms(a)]
-                return taken + [t.within(call(NOT, test)) for t in self.terms(b)]
+                return _few(taken + [t.within(call(NOT, test)) for t in self.terms(b)])
             case Reduce(reducer, (element,), axes, where) if reducer.name == "sum":
                 renamed = [Axis(f"{a.name}_{self._visited}", a.lo, a.hi, reduction=True) for a in axes]
                 own: dict[Expr, Expr] = dict(zip(axes, renamed, strict=True))
@@ -108,3 +117,9 @@ class _Search:
                 table: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
                 return [t.moved(table) for t in self.terms(tensor.body)]
         return _EVERYWHERE
+
+
+def _few(terms: list[_Term]) -> list[_Term]:
+    if len(terms) > _MOST_TERMS:
+        raise _TooMany
+    return terms

@@ -19,6 +19,7 @@ from jaxte.frontends.jaxpr.gains.pairs import (
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
+from jaxte.frontends.jaxpr.gains.small_products import is_small_product
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
@@ -70,6 +71,7 @@ def keeps(step: Step) -> str:
         or _is_part(step)
         or _has_factor(step, band_of)
         or _has_factor(step, selection_of)
+        or is_small_product(step)
     ):
         return "a product of matrices, which XLA and its own derivative do well"
     if step.name == "conv_general_dilated" and not _slow_convolution(step):
@@ -110,6 +112,8 @@ def strong(step: Step) -> str:
             return "a product with a known matrix that chooses elements, which is a read"
         if _has_factor(step, band_of):
             return "a product with a known matrix of few numbers in each row, which is a few taps"
+        if is_small_product(step):
+            return "a product of small matrices, many times: written out, it is part of the loop around it"
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
