@@ -84,6 +84,7 @@ LAYERS = (
     "planning.density",
     "planning.terms",
     "planning.points",
+    "planning.operations",
     "planning.orders.*",
     "planning.indices.*",
     "planning.conditions.*",

@@ -13,6 +13,7 @@ from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.narrow_reads import with_narrow_reads
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
 from jaxte.planning.indices.lines import with_lines
@@ -161,6 +162,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         body = with_narrow_reads(with_plain_conditions(own.body))
         own = _with(own, tensor, with_rows(with_bent_reads(body)))
         own = _with(own, tensor, with_known(own))
+        own = _with(own, tensor, with_fewer_axes(own))
         own = _with(own, tensor, planned_body(own, copies))
         own = _with(own, tensor, with_pairs(own))
         if own is not tensor:

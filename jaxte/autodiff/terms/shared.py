@@ -7,23 +7,20 @@ takes more than a few operations, becomes a tensor over the axes of the definiti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import identical
-from jaxte.lang.operators import DIVIDE
-from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
+from jaxte.planning.operations import operands, operations, value_nodes
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.tensor import Compute
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read
 _LEAST = 6
-_FUNCTION = 8  # operations that exp and its like count for
-_QUOTIENT = 3
 _MOST_NODES = 4000
 
 
@@ -67,7 +64,7 @@ def _common(values: Sequence[Expr]) -> list[Expr]:
     if len(users) > _MOST_NODES:
         return []
     for node in users:
-        for child in _operands(node):
+        for child in operands(node):
             parents.setdefault(child, []).append(node)
     chosen: dict[Expr, None] = {}
     for node in value_nodes(*values):
@@ -75,51 +72,7 @@ def _common(values: Sequence[Expr]) -> list[Expr]:
         if several < 2 or not isinstance(node, Call) or node.weak or not dtypes.is_inexact(node.dtype):
             continue
         on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
-        own = _operations(node, chosen) if on_edge else 0
+        own = operations(node, chosen) if on_edge else 0
         if own >= _LEAST and own * (several - 1) >= _WORTH:
             chosen[node] = None
     return list(chosen)
-
-
-def _operands(node: Expr) -> Sequence[Expr]:
-    return () if isinstance(node, Read) else node.children
-
-
-def value_nodes(*roots: Expr) -> list[Expr]:
-    """The nodes below ``roots`` that are not part of an index, operands before what they are operands of."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(_operands(node)))
-    return order
-
-
-def _operations(root: Expr, known: Mapping[Expr, None]) -> int:
-    """Operations below ``root``, less those of ``known`` nodes; functions count as several."""
-    count = 0
-    seen = {root}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and not node.weak:
-            count += _weight(node)
-        for child in _operands(node):
-            if child not in seen and child not in known:
-                seen.add(child)
-                stack.append(child)
-    return count
-
-
-def _weight(node: Call) -> int:
-    if node.op is DIVIDE:
-        return _QUOTIENT
-    if node.op.name == "power":
-        return 1 if isinstance(node.args[1], Const) and node.args[1].value == 2 else _FUNCTION
-    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else _FUNCTION

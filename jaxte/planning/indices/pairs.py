@@ -14,15 +14,14 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
-from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.planning.operations import weight
 from jaxte.planning.terms import extent
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Placeholder
 
 _LEAST = 4  # operations on a pair for which its slope is computed once
-_FUNCTION = 8  # operations that exp and its like count for
 _MOST_BYTES = (
     2**23
 )  # half of a cache: larger sums over pairs are tiles, in which several sums read the same block anyway
@@ -101,7 +100,7 @@ def _is_worth(root: Expr, node: Expr, axes: Sequence[Axis]) -> bool:
     pairs = prod(map(extent, axes))
     sides = max(prod(map(extent, free_axes(read))) for read in reads_of(node))
     fits = 0 < pairs * dtypes.width(node.dtype) <= _MOST_BYTES
-    return fits and pairs >= _FEWEST * sides and sum(map(_weight, _above(root, node))) >= _LEAST
+    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= _LEAST
 
 
 def _above(root: Expr, node: Expr) -> list[Call]:
@@ -111,12 +110,6 @@ def _above(root: Expr, node: Expr) -> list[Call]:
         if isinstance(n, Call) and any(child in reached for child in n.children):
             reached[n] = None
     return [n for n in reached if isinstance(n, Call) and n is not node]
-
-
-def _weight(node: Call) -> int:
-    if node.op is POWER and isinstance(node.args[1], Const) and node.args[1].value in (2, 3):
-        return 1
-    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else _FUNCTION
 
 
 def _element(name: str, axes: Sequence[Axis], node: Expr) -> Expr:

@@ -1,0 +1,130 @@
+"""What does not depend on all axes of a definition is a tensor of its own: computed once for all points that have it, and differentiated so.
+
+    y[b, m] = sum over f of p[b, f] * max(0, min((f - lo[m]) / (c[m] - lo[m]), (hi[m] - f) / (hi[m] - c[m])))
+
+is a product with a matrix of weights over ``m`` and ``f``. What flows back to ``lo[m]`` is linear in what flows back to such a weight, so that is summed
+over ``b`` first, by a product of matrices; in place, the slopes would be computed at each ``b``, ``m`` and ``f``. In the same way what the elements of a
+short axis share, ``r[i, j]`` of ``select(c == 0, -dx * r, select(c == 1, -dy * r, r))``, receives the sum of what they pass on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.planning.operations import operands, operations, value_nodes
+from jaxte.planning.terms import extent
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.intervals import known
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.compute import guards_of, reads_inside
+from jaxte.tensors.tensor import Compute, Tensor
+
+_LEAST = 6  # operations
+_FEWER = 2  # times fewer elements than points that have them
+_ALWAYS = 2**16  # bytes that are nothing to any function
+
+
+class FewerAxes(Compute):
+    """A part of a definition that does not depend on all of its axes."""
+
+    __slots__ = ()
+
+
+def with_fewer_axes(tensor: Compute) -> Expr:
+    """The body of ``tensor``, with what does not depend on all axes in scope as reads of tensors."""
+    if type(tensor) is not Compute or tensor.override is not None:
+        return tensor.body
+    found = _candidates(tensor)
+    guards = guards_of(tensor.axes, tensor.body, set(found)) if found else {}
+    most = max(_ALWAYS, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
+    table: dict[Expr, Expr] = {}
+    for node, scope in found.items():
+        axes = tuple(free_axes(node))
+        if operations(node, table) < _LEAST or prod(map(extent, axes)) * dtypes.width(node.dtype) > most:
+            continue
+        name = f"{tensor.name}_part" + (f"_{len(table)}" if table else "")
+        read = _read(name, substitute(node, table), axes)
+        if read is not None and _is_needed(axes, scope, guards.get(node, [])):
+            table[node] = read
+    return substitute(tensor.body, table) if table else tensor.body
+
+
+def _candidates(tensor: Compute) -> dict[Expr, tuple[Axis, ...]]:
+    """The expressions that something with more points is made of, operands first, with the axes in scope where they stand."""
+    scopes = _scopes(tensor)
+    parents: dict[Expr, list[Expr]] = {}
+    for node in scopes:
+        for child in operands(node):
+            parents.setdefault(child, []).append(node)
+    found: dict[Expr, tuple[Axis, ...]] = {}
+    for node in value_nodes(tensor.body):
+        if not _may_be_a_part(node, scopes[node]):
+            continue
+        own = prod(map(extent, free_axes(node)))
+        users = (scopes[p] if isinstance(p, Reduce) else free_axes(p) for p in parents.get(node, ()))
+        if any(prod(map(extent, axes)) >= _FEWER * own for axes in users):
+            found[node] = scopes[node]
+    return found
+
+
+def _may_be_a_part(node: Expr, scope: Sequence[Axis]) -> bool:
+    """Whether ``node`` is elementwise, over axes from 0 on of which the extents are numbers, and of several elements.
+
+    The slope of a function of one element is a factor, which leaves sums by itself.
+    """
+    if not isinstance(node, Call) or node.weak or not dtypes.is_inexact(node.dtype):
+        return False
+    axes = free_axes(node)
+    plain = all(a.lo is ZERO and known(a.extent) is not None for a in axes)
+    return plain and len(axes) < len(scope) and len(_elements(node)) > 1 and not _has_sums(node)
+
+
+def _elements(node: Expr) -> list[Read]:
+    """What ``node`` reads that may have a derivative."""
+    return [r for r in value_nodes(node) if isinstance(r, Read) and dtypes.is_inexact(r.dtype)]
+
+
+def _has_sums(root: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in postorder(root))
+
+
+def _scopes(tensor: Compute) -> dict[Expr, tuple[Axis, ...]]:
+    """For each node that is not part of an index, the axes in scope; the most where it stands at several places."""
+    found: dict[Expr, tuple[Axis, ...]] = {}
+    stack: list[tuple[Expr, tuple[Axis, ...]]] = [(tensor.body, tuple(tensor.axes))]
+    while stack:
+        node, scope = stack.pop()
+        if len(found.get(node, ())) >= len(scope) and node in found:
+            continue
+        found[node] = scope
+        own = (*scope, *node.axes) if isinstance(node, Reduce) else scope
+        stack.extend((child, own) for child in operands(node))
+    return found
+
+
+def _is_needed(axes: Sequence[Axis], scope: Sequence[Axis], guards: Sequence[Expr]) -> bool:
+    """Whether each element is asked for at some point: one that none asks for passes nothing on, not zero times an infinite slope."""
+    if not guards:
+        return True
+    if not all(map(is_decidable, guards)):
+        return False
+    rest = [a for a in scope if not among(a, axes)]
+    return IntegerSet((*axes, *rest), guards).covers(axes)
+
+
+def _read(name: str, node: Expr, axes: Sequence[Axis]) -> Read | None:
+    """An element of a tensor of ``node``; None where that would read what only a condition keeps in range."""
+    own = {a: Axis(a.name, 0, a.hi) for a in axes}
+    body = substitute(node, own)
+    inside = reads_inside(tuple(own.values()), body)
+    return Read(FewerAxes(name, tuple(own.values()), body), axes) if inside else None
+
+
+def _bytes(tensor: Tensor) -> int:
+    sizes = [known(as_expr(e)) for e in tensor.shape]
+    return 0 if None in sizes else dtypes.width(tensor.dtype) * prod(e for e in sizes if e is not None)

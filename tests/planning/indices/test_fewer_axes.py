@@ -1,0 +1,148 @@
+"""What does not depend on all axes of a definition is computed and differentiated once for all points that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+from harness.sides import with_gradients
+from jaxte.planning.indices import fewer_axes
+from tests.agreement import QUICK, interpreted
+
+
+def bands(p: te.Tensor, low: te.Tensor, mid: te.Tensor, high: te.Tensor) -> te.Tensor:
+    """Spectra in triangular bands whose corners are learned."""
+    f = te.reduce_axis((0, p.shape[1]), "f")
+
+    def band(b: te.Axis, m: te.Axis) -> te.Expr:
+        up = (te.cast(f, "float32") - low[m]) / (mid[m] - low[m])
+        down = (high[m] - te.cast(f, "float32")) / (high[m] - mid[m])
+        return te.sum(p[b, f] ** 2 * te.maximum(0.0, te.minimum(up, down)), axis=f)
+
+    return te.compute((p.shape[0], *low.shape), band, "y")
+
+
+def plain_bands(p: jax.Array, low: jax.Array, mid: jax.Array, high: jax.Array) -> jax.Array:
+    f = jnp.arange(p.shape[1], dtype="float32")[:, None]
+    return p**2 @ jnp.maximum(0.0, jnp.minimum((f - low) / (mid - low), (high - f) / (high - mid)))
+
+
+def normals(z: te.Tensor) -> te.Tensor:
+    """Unit normals of a surface, their components by a choice."""
+
+    def normal(i: te.Axis, j: te.Axis, c: te.Axis) -> te.Expr:
+        dx, dy = z[i + 1, j + 2] - z[i + 1, j], z[i + 2, j + 1] - z[i, j + 1]
+        scale = te.rsqrt(dx * dx + dy * dy + 4)
+        return te.select(c == 0, -dx * scale, te.select(c == 1, -dy * scale, 2 * scale))
+
+    n, m = z.shape
+    return te.compute((n - 2, m - 2, 3), normal, "y")
+
+
+def plain_normals(z: jax.Array) -> jax.Array:
+    dx, dy = z[1:-1, 2:] - z[1:-1, :-2], z[2:, 1:-1] - z[:-2, 1:-1]
+    scale = lax.rsqrt(dx * dx + dy * dy + 4)
+    return jnp.stack([-dx * scale, -dy * scale, 2 * scale], -1)
+
+
+def clipped(x: te.Tensor, g: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """A layer whose weights are scaled and held in a range."""
+    k = te.reduce_axis((0, x.shape[1]), "k")
+    weight = lambda o: te.minimum(te.maximum(g[o] * v[o, k], -1.0), 1.0) + 0.1 * te.tanh(v[o, k])  # noqa: E731
+    return te.compute((x.shape[0], g.shape[0]), lambda b, o: te.sum(x[b, k] * weight(o), axis=k), "y")
+
+
+def plain_clipped(x: jax.Array, g: jax.Array, v: jax.Array) -> jax.Array:
+    return x @ (jnp.clip(g[:, None] * v, -1.0, 1.0) + 0.1 * jnp.tanh(v)).T
+
+
+def polar(x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    """Radius, cosine and sine of points."""
+
+    def parts(n: te.Axis, c: te.Axis) -> te.Expr:
+        r = te.sqrt(x[n] * x[n] + y[n] * y[n] + 0.1)
+        return te.select(c == 0, te.log(r), te.select(c == 1, x[n] / r, y[n] / r))
+
+    return te.compute((*x.shape, 3), parts, "y")
+
+
+def plain_polar(x: jax.Array, y: jax.Array) -> jax.Array:
+    r = jnp.sqrt(x * x + y * y + 0.1)
+    return jnp.stack([jnp.log(r), x / r, y / r], -1)
+
+
+CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
+    "bands": (bands, plain_bands, ((40, 65), (12,), (12,), (12,)), 6),
+    "normals": (normals, plain_normals, ((66, 67),), 1.2),
+    "clipped": (clipped, plain_clipped, ((64, 32), (24,), (24, 32)), 2),
+    "polar": (polar, plain_polar, ((500,), (500,)), 1.2),
+}
+
+
+def flops(function: Any, arrays: list[np.ndarray], head: np.ndarray) -> float:
+    both = with_gradients(function, tuple(range(len(arrays))))
+    return float(jax.jit(both).lower([head], *arrays).compile(QUICK).cost_analysis()["flops"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_slopes_are_computed_once_for_all_points(
+    name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, plain, shapes, gain = CASES[name]
+    arrays = [rng.normal(size=s).astype("float32") + 3.0 * n for n, s in enumerate(shapes)]
+    function = te.function(build)
+    value, pull = jax.vjp(function, *arrays)
+    expected, plain_pull = jax.vjp(plain, *arrays)
+    head = rng.normal(size=expected.shape).astype("float32")
+    for a, b in zip((value, *pull(head)), (expected, *plain_pull(head)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4 * float(np.abs(b).max()))
+    own = flops(function, arrays, head)
+    monkeypatch.setattr(fewer_axes, "_LEAST", 10**9)
+    assert flops(te.function(build), arrays, head) >= gain * own
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_those_of_the_interpreter(name: str, rng: np.random.Generator) -> None:
+    build, _, shapes, _ = CASES[name]
+    inputs = [te.placeholder(tuple(min(e, 6) for e in s), name=f"a{n}") for n, s in enumerate(shapes)]
+    y = build(*inputs)
+    head = te.placeholder(y.shape, name="head")
+    feeds = {t: (rng.normal(size=t.shape) + 3.0 * n).astype("float32") for n, t in enumerate((*inputs, head))}
+    value, pull = jax.vjp(te.function(inputs, y), *(feeds[t] for t in inputs))
+    expected = [interpreted(t, feeds) for t in (y, *te.differentiate(y, inputs, head))]
+    for a, b in zip((value, *pull(feeds[head])), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * float(np.abs(b).max()))
+
+
+def quotient(condition: Callable[[te.Axis], te.Expr]) -> tuple[list[te.Tensor], te.Tensor]:
+    x, w = te.placeholder((4, 8), name="x"), te.placeholder((8,), name="w")
+    v = te.placeholder((8,), name="v")
+    return [x, w, v], te.compute(
+        (4, 8), lambda b, i: te.select(condition(i), x[b, i] * te.sqrt(w[i] / v[i] + v[i] * w[i]), 0.0), "y"
+    )
+
+
+def test_what_a_guard_leaves_out_passes_nothing_on(rng: np.random.Generator) -> None:
+    """The slope at ``w[0]`` is infinite, and no point asks for it."""
+    inputs, y = quotient(lambda i: i > 0)
+    function = te.function(inputs, y)
+    x, w = rng.normal(size=(4, 8)).astype("float32"), np.arange(8, dtype="float32")
+    grads = jax.grad(lambda *a: function(*a).sum(), (0, 1, 2))(x, w, np.arange(8, dtype="float32"))
+    assert all(np.isfinite(g).all() for g in grads)
+    assert "_part" not in te.source(function)
+
+
+def test_what_data_leave_out_stays_in_place() -> None:
+    x, w, v = te.placeholder((4, 8), name="x"), te.placeholder((8,), name="w"), te.placeholder((8,), name="v")
+    function = te.function(
+        [x, w, v],
+        te.compute((4, 8), lambda b, i: te.select(v[i] > 0, x[b, i] * te.sqrt(w[i] / v[i]), 0.0), "y"),
+    )
+    assert "_part" not in te.source(function)
