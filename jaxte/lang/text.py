@@ -39,7 +39,7 @@ Piece = tuple[str, int]
 
 def text(expr: Expr) -> str:
     """``expr`` as one line of text, cut where it is very long."""
-    nodes = postorder(expr)
+    nodes = postorder(expr) if expr.children else [expr]
     names = _axis_names(nodes)
     memo: dict[Expr, Piece] = {}
     for node in nodes:

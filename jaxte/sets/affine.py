@@ -7,7 +7,7 @@ expression through its form makes equal index expressions the same node wherever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -63,6 +63,14 @@ class Linear:
         return not self.terms
 
 
+def combined(parts: Sequence[tuple[int, Linear]], constant: int = 0) -> Linear:
+    """``constant`` and the sum of ``factor * form`` for all ``parts``."""
+    result = Linear({}, constant)
+    for factor, form in parts:
+        result = result.plus(form, factor) if result.terms or result.constant or factor != 1 else form
+    return result
+
+
 @lru_cache(maxsize=4096)  # every step of lowering reads the same indices again
 def linear(expr: Expr) -> Linear:
     """The linear form of an index expression.
@@ -71,6 +79,8 @@ def linear(expr: Expr) -> Linear:
         IndexExpressionError: a product of axes, or a value that is no integer arithmetic.
     """
     forms: dict[Expr, Linear] = {}
+    if not expr.children:  # most are an axis or a number
+        return _form(expr, forms)
     index = index_of(expr)
     for node in postorder(index):
         form = _form(node, forms)

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
-from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod, normal
+from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.values import values_at
@@ -62,13 +62,15 @@ def reach(form: Linear) -> tuple[int, int] | None:
 
 
 def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
-    result = constant(form.constant)
+    ends = []
     for atom, coefficient in form.terms.items():
         end = _atom_end(atom, (coefficient > 0) == largest, bounds)
         if end is None:
             return None
-        result = result.plus(end, coefficient)
-    return result
+        if coefficient == 1 and len(form.terms) == 1 and not form.constant:  # most are an axis
+            return end
+        ends.append((coefficient, end))
+    return combined(ends, form.constant) if ends else form
 
 
 def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
@@ -161,10 +163,7 @@ def _form(value: Expr | Linear) -> Linear:
 
 def plus(*values: Expr | int) -> Expr:
     """The sum of sizes."""
-    total = constant(0)
-    for value in values:
-        total = total + linear(as_expr(value))
-    return from_linear(total)
+    return from_linear(combined([(1, linear(as_expr(value))) for value in values]))
 
 
 def times(a: Expr, b: Expr) -> Expr | None:
@@ -273,10 +272,7 @@ def surely_inside(read: Read) -> bool:
 
 def resolved(form: Linear, bounds: Bounds) -> Linear:
     """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
-    result = Linear({}, form.constant)
-    for atom, coefficient in form.terms.items():
-        result = result + _resolved_atom(atom, bounds) * coefficient
-    return result
+    return combined([(c, _resolved_atom(atom, bounds)) for atom, c in form.terms.items()], form.constant)
 
 
 def _resolved_atom(atom: Expr, bounds: Bounds) -> Linear:

@@ -46,6 +46,8 @@ def _shape(condition: Expr) -> str:
 def index_text(expr: Expr, names: Mapping[Expr, str]) -> str:
     """``expr`` in isl's syntax."""
     memo: dict[Expr, str] = {}
+    if not expr.children:  # most are an axis or a number
+        return _index_node_text(expr, memo, names)
     index = index_of(expr)
     for node in postorder(index):
         memo[node] = _index_node_text(node, memo, names)

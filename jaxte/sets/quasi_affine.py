@@ -42,13 +42,15 @@ def quasi_affine(expr: Expr) -> Expr:
 @lru_cache(maxsize=4096)
 def index_of(expr: Expr) -> Expr:
     """:func:`quasi_affine` of an expression that is an index itself."""
+    if not expr.children:
+        return expr
     return _spelled(quasi_affine(expr))
 
 
 @lru_cache(maxsize=4096)
 def _is_spelled(expr: Expr) -> bool:
     """Whether no operation on integers in ``expr`` has another spelling."""
-    return not any(
+    return not expr.children or not any(
         isinstance(n, Call)
         and n.dtype in INTEGERS
         and (not n.weak or n.op.name in _RULES or any(a.dtype == "bool" for a in n.args))
