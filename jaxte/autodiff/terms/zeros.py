@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from math import prod
 
 from jaxte.autodiff.terms.common import with_common_factor
 from jaxte.autodiff.terms.data import Points, solve_data, without_implied
@@ -32,11 +33,16 @@ from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.intervals import extent_of
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
-from jaxte.sets.transformation import Domain
+from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.tensors.reductions import builtin_reducer
+
+_MOST_BESIDE = (
+    8  # points of a product under a mask for each of a band: diagonals of an array are far apart in memory
+)
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -130,6 +136,11 @@ def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None
     transformation = simplify_domain(Domain(points.axes, known))
     if transformation.is_empty or among(FALSE, on_data):
         return None
+    bands = _bands(known, points)
+    if bands and _reads_askew(points.value, transformation):
+        whole = simplify_domain(Domain(points.axes, [c for c in known if not among(c, bands)]))
+        if not whole.is_empty and _size(whole) <= _MOST_BESIDE * _size(transformation):
+            transformation, on_data = whole, [*on_data, *bands]
     table: dict[Expr, Expr] = dict(transformation.old_to_new)
     on_data = [simplify_reads(substitute(c, table)) for c in on_data]
     left = Points(
@@ -140,6 +151,32 @@ def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None
     solved = without_implied(solve_data(left, targets))
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
     return sum_over(axes, solved.conditions, solved.value, targets, name)
+
+
+def _bands(conditions: Sequence[Expr], points: Points) -> list[Expr]:
+    """The inequalities among ``conditions`` between axes that one array has both."""
+    both = [set(free_axes(r)) for r in reads_of(points.value) if len(set(free_axes(r))) > 1]
+    found: list[Expr] = []
+    for c in conditions:
+        own = set(free_axes(c))
+        if len(own) > 1 and not (isinstance(c, Call) and c.op is EQUAL) and any(own <= axes for axes in both):
+            found.append(c)
+    return found
+
+
+def _reads_askew(value: Expr, transformation: DomainTransformation) -> bool:
+    """Whether an array that is read at axes by themselves is read along its diagonals."""
+    for read in reads_of(value):
+        if all(isinstance(i, Axis) for i in read.indices):
+            places = [free_axes(transformation.old_to_new.get(i, i)) for i in read.indices]
+            mixed = [axes for axes in places if len(axes) > 1]
+            if any(among(a, other) for axes in mixed for a in axes for other in places if other is not axes):
+                return True
+    return False
+
+
+def _size(transformation: DomainTransformation) -> int:
+    return prod(extent_of(a.extent) for a in transformation.new.variables if isinstance(a, Axis))
 
 
 def sum_over(
