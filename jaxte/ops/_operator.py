@@ -153,13 +153,6 @@ def pointwise(name: str, fn: Callable[..., Any], *operands: Any) -> Compute:
     return compute(shape, lambda *i: fn(*(element(x, i) for x in operands)), name)
 
 
-def tensor_of(x: Any, name: str) -> Tensor:
-    """``x``, if it is a Tensor."""
-    if not isinstance(x, Tensor):
-        raise DefinitionError(f"te.ops.{name} of {x!r}, a {type(x).__name__}; give a Tensor or an array")
-    return x
-
-
 def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """An axis number from 0 on, for one that may be negative."""
     if isinstance(axis, bool) or not _is_integer(axis):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -20,7 +19,6 @@ from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Tensor
 
 _ties = ("even", "first", "last", "all")
-_counter = itertools.count()
 
 
 @wants_arguments

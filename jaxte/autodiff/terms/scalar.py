@@ -283,8 +283,3 @@ def plus(a: Expr, b: Expr) -> Expr:
     if is_zero(a):
         return b
     return a if is_zero(b) else added(a, b)
-
-
-def is_differentiable(node: Expr) -> bool:
-    """Whether a read holds values that have a derivative."""
-    return isinstance(node, Read) and dtypes.is_inexact(node.dtype)

@@ -21,7 +21,6 @@ _REDUCERS = {
     "reduce_and": "all",
     "reduce_or": "any",
 }
-_IDENTITY = {"sum": 0, "prod": 1, "all": True, "any": False}
 
 
 def reduced(name: str, x: Expr, axes: list[Axis], where: Expr = TRUE, ties: str = "even") -> Expr:

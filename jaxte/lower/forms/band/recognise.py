@@ -101,9 +101,9 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
             return Refusal(f"nothing depends on {axis.name}")
     scale = array(axes, multiplied(kept)) if kept else None
     if columns is not None:
-        return recognise_columns(axes, columns, product.guards, scale, node.dtype)
+        return recognise_columns(axes, columns, product.guards, scale)
     assert not isinstance(found, Refusal)
-    return _specification(axes, node, found, product.guards, scale)
+    return _specification(axes, found, product.guards, scale)
 
 
 def _bands(
@@ -161,7 +161,7 @@ def _roles(
 
 
 def _specification(
-    axes: Sequence[Axis], node: Reduce, found: Sequence[_Roles], guards: Sequence[Expr], scale: Array | None
+    axes: Sequence[Axis], found: Sequence[_Roles], guards: Sequence[Expr], scale: Array | None
 ) -> BandSpec | Refusal:
     replaced: list[tuple[Form, Expr]] = []
     parts: dict[Axis, Part] = {}

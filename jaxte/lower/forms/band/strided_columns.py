@@ -58,7 +58,7 @@ class ColumnRoles:
 
 
 def recognise_columns(
-    axes: Sequence[Axis], roles: ColumnRoles, guards: Sequence[Expr], scale: Array | None, dtype: str
+    axes: Sequence[Axis], roles: ColumnRoles, guards: Sequence[Expr], scale: Array | None
 ) -> BandSpec | Refusal:
     """The transposed product of which ``roles`` are the rows and diagonals, at each point of ``axes`` where ``guards`` hold."""
     found = _steps(roles)

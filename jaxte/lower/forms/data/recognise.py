@@ -20,14 +20,13 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.cost.work import points
+from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
 from jaxte.sets.affine import Linear, difference, from_linear, linear_or_none, normal
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
-# points of a window that are compared with the position of data, not scattered to
-_FEW = 8
 FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
@@ -147,7 +146,7 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
 def _within_window(node: Reduce, targets: Sequence[Axis], guards: Sequence[Expr]) -> bool:
     """Whether conditions without data leave few points for each position, as those of a pool do around the place of its maximum."""
     tied = any(depends_on(g, targets) and depends_on(g, node.axes) for g in guards)
-    return tied and points(node.axes) <= _FEW
+    return tied and points(node.axes) <= FEW_POSITIONS
 
 
 def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
