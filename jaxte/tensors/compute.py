@@ -18,10 +18,10 @@ from jaxte.sets.domain import find_violation
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
-from jaxte.tensors.bodies import axis_names, check_result, evaluated
-from jaxte.tensors.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
+from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated
+from jaxte.tensors.bodies.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
+from jaxte.tensors.bodies.symbolic_turns import without_turns
 from jaxte.tensors.shapes import check_shape
-from jaxte.tensors.symbolic_turns import without_turns
 from jaxte.tensors.tensor import Compute, new_axes
 
 _OPEN_CHOICE = (

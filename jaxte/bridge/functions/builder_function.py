@@ -26,7 +26,7 @@ from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError
-from jaxte.tensors.bodies import evaluated
+from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 
 

@@ -19,7 +19,7 @@ from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.expr import Axis, Read
-from jaxte.tensors.bodies import evaluated
+from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Compute, Tensor
 
 _Pair = tuple[Callable[..., Any], Callable[..., Any]]
