@@ -204,7 +204,8 @@ def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set
 def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
     """The dimensions in the order in which the largest read has them, so that it need not be transposed.
 
-    The axes of a reduction within ``expr`` are not among them yet.
+    Where no read has any, as in ``sin(w[0] * t * h)``, in that of the expression: all who need it compute the same array, which XLA does once. The
+    axes of a reduction within ``expr`` are not among them yet.
     """
     best: tuple[Axis, ...] = ()
     for read in reads_of(expr):
@@ -214,6 +215,9 @@ def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
         if not isinstance(found, Refusal):
             dims = tuple(d for d in found.dims if among(d, scope.order))
             best = dims if len(dims) > len(best) else best
+    if not best:
+        met = (d for axis in free_axes(expr) for d in dims_of(scope.table.get(axis, axis)))
+        best = tuple(d for d in dict.fromkeys(met) if among(d, scope.order))
     return (*best, *(d for d in scope.order if not among(d, best)))
 
 

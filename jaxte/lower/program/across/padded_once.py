@@ -20,7 +20,7 @@ from functools import lru_cache
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import COMPARISONS, NOT, SELECT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -81,9 +81,11 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
         if not isinstance(reader, Compute):
             continue
         found.update(t for t in reader.inputs if isinstance(t, Shared))
-        padded, shifted = paddings(reader.body), _shifted(reader.body)
+        padded, shifted, summed = paddings(reader.body), _shifted(reader.body), _summed(reader.body)
         for tensor, reads in _by_tensor(reader.body).items():
             if tensor in padded or not isinstance(tensor, Compute) or not _are_several(reads, shifted):
+                continue
+            if summed.issuperset(reads):
                 continue
             if not _is_each_once(reads, _mixed(reader.body)) or _has_loops(tensor.body):
                 found.add(tensor)
@@ -124,6 +126,12 @@ def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     if len({read.indices for read in reads}) > 1:
         return True
     return any(depends_on(index, shifted) for read in reads for index in read.indices)
+
+
+def _summed(root: Expr) -> frozenset[Expr]:
+    """The reads below ``root`` that are all that a sum is of, over axes of their own: XLA writes what several sums read, and computes it once."""
+    found = [node.exprs[0] for node in postorder(root) if isinstance(node, Reduce) and node.where is TRUE]
+    return frozenset(r for r in found if isinstance(r, Read) and all(isinstance(i, Axis) for i in r.indices))
 
 
 def _is_each_once(reads: Sequence[Read], mixed: frozenset[Axis]) -> bool:
