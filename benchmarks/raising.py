@@ -49,7 +49,7 @@ def measure(example: Example) -> Figures:
         "factor": 1.0,
     }
     found["loops"] = len(report.loops)
-    if not report.regions and not report.loops:
+    if not (report.regions or report.loops or report.parts):
         return found | {"reasons": sorted({line.reason for line in report.kept if line.reason})}
     functions = te.value_and_grad(example.loss, floats), jax.value_and_grad(example.loss, floats)
     made, seconds = zip(*(compiled(f, args) for f in functions), strict=True)

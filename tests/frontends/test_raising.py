@@ -310,3 +310,34 @@ def test_known_functions_of_positions_go_in_as_numbers() -> None:
     np.testing.assert_allclose(te.grad(energy)(x), jax.grad(energy)(x), rtol=1e-4, atol=1e-7)
     assert te.explain(te.grad(energy), x).regions
     assert " cosine(" not in jax.jit(te.grad(energy)).lower(x).compile().as_text()
+
+
+def advected(u: Any) -> Any:
+    """Differences of neighbours times the array itself, among others."""
+    for _ in range(3):
+        slope = jnp.roll(u, -1, 0) - jnp.roll(u, 1, 0)
+        u = u - 0.1 * (u * slope) + 0.1 * laplacian(u)
+    return u
+
+
+def conserved(u: Any) -> Any:
+    for _ in range(3):
+        u = u + 0.05 * u * (jnp.roll(u, 1, 1) - u) - 0.1 * (u - jnp.roll(u, -1, 0)) * u
+    return u
+
+
+def dispersed(u: Any) -> Any:
+    for _ in range(3):
+        third = jnp.roll(u, -2, 0) - 2 * jnp.roll(u, -1, 0) + 2 * jnp.roll(u, 1, 0) - jnp.roll(u, 2, 0)
+        u = u - 0.1 * ((jnp.roll(u, -1, 0) - jnp.roll(u, 1, 0)) * u) - 0.01 * third
+    return u
+
+
+@pytest.mark.parametrize("f", [advected, conserved, dispersed])
+def test_what_an_array_is_carried_by_itself_is_one_stencil(f: Callable[[Any], Any], u: Any) -> None:
+    """``u * (u[i + 1] - u[i - 1])`` is a term of the stencil around it: three steps and their sum are four tensors."""
+    loss = total(f)
+    report = te.explain(te.adjoint(loss), u)
+    forward = next(iter(report.regions[0].code.choices.values()))
+    assert len(forward) == 4
+    np.testing.assert_allclose(te.grad(loss)(u), jax.grad(loss)(u), rtol=2e-5, atol=1e-5)

@@ -32,6 +32,7 @@ from jaxte.frontends.jaxpr.values.shifts import (
     is_shifted,
     is_turned,
     size_of,
+    steepens_itself,
 )
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float, is_inexact
@@ -252,10 +253,13 @@ class Builder:
         return value
 
     def _reads_linearly(self, step: Step) -> bool:
-        """Whether the slopes of ``step`` are numbers, so that it may read sums of shifted elements."""
+        """Whether the slopes of ``step`` are numbers, or read nothing else, so that it may read sums of shifted elements."""
         if step.name in ("mul", "div"):
-            numbers = [self.value(s).kind is Kind.NUMBER for s in step.inputs]
-            return numbers[1] if step.name == "div" else any(numbers)
+            values = [self.value(s) for s in step.inputs]
+            numbers = [v.kind is Kind.NUMBER for v in values]
+            if step.name == "div" or any(numbers):
+                return numbers[1] if step.name == "div" else True
+            return all(v.kind <= Kind.LINEAR for v in values) and steepens_itself(*(v.body for v in values))
         return step.name == "select_n" or RULES[step.name].reads is Reads.LINEAR
 
     def settle(self, slot: Slot, value: Value) -> None:

@@ -10,6 +10,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear
 
+_FEW = 2  # shifted reads, a product with which is as well computed again at each of them
 _OVERLAPPING = 4  # times as many elements as the tensor has that parts of it hold together
 
 
@@ -86,3 +87,15 @@ def _is_line(index: Expr, extent: object) -> bool:
     ((axis, factor),) = form.terms.items()
     whole = isinstance(axis, Axis) and axis.extent is as_expr(extent)
     return whole and (factor, form.constant) in ((1, 0), (-1, extent - 1))
+
+
+def steepens_itself(left: Expr, right: Expr) -> bool:
+    """Whether a difference of neighbours is multiplied by an element of the same tensor, as in ``u * (u[i + 1] - u[i - 1])``.
+
+    Composed, it is one more term of the stencil around it: its slopes read no array that the stencil does not read.
+    """
+    shifted, other = (left, right) if is_shifted(left) else (right, left)
+    if is_shifted(other) or not is_shifted(shifted):
+        return False
+    reads, own = ([n for n in postorder(e) if isinstance(n, Read)] for e in (shifted, other))
+    return len(reads) <= _FEW and len(own) == 1 and {r.tensor for r in reads} == {own[0].tensor}
