@@ -12,10 +12,6 @@ SIZES = {
     "quick": dict(n=64, k=6, d=4),
     "tiny": dict(n=3, k=2, d=2),
 }
-HOLDS_BACK = (
-    "distances in tiles, a quarter of the bytes and of the temporaries; with two cores and 16 features XLA's loops over whole arrays, which fit "
-    "in this machine's cache, are as fast or faster (0.65 to 1.05 from run to run)"
-)
 
 
 def inputs(n, k, d):

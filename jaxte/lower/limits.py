@@ -9,7 +9,8 @@ from __future__ import annotations
 
 # --- a short axis, one position after the other
 
-FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles; columns that are summed one by one: gaussian_sum_4096, soft_rasteriser, contact_map
+FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles; columns that are summed one by one whatever the sides are: gaussian_sum_4096, soft_rasteriser, contact_map
+MOST_COLUMNS = 16  # the same where both sides are long: mixture_likelihood; each is a term of the text and a loop to compile
 FEW_POSITIONS = 8  # a loop over so many costs more to start than to run: product_reduction; beyond, an array is stacked of slices
 LONGEST_UNROLLED = (
     32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise

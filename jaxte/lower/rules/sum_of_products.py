@@ -19,7 +19,7 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW
+from jaxte.lower.limits import FEW, LONG_SUM, MOST_COLUMNS
 from jaxte.lower.match.product import Factor, is_zero, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unroll import is_short
@@ -265,7 +265,9 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
     for dim in scope.order:
         alone = sum(dim in own for own in dims) == 1
-        if alone and dim in every and not among(dim, job.reduced) and is_short(dim):
+        long = all(_points([d]) >= LONG_SUM for d in every if d is not dim)
+        most = min(MOST_COLUMNS, job.budget) if long else FEW
+        if alone and dim in every and not among(dim, job.reduced) and is_short(dim, most):
             return dim
     return None
 

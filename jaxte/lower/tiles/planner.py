@@ -25,7 +25,7 @@ from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points
-from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, RATIO
+from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
@@ -124,7 +124,7 @@ class _Planner:
     def _has_large_operand(self, tensor: Compute) -> bool:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
-        columns = FEW if self.policy.facts.copies_for_products and not self.tiled else 0
+        columns = MOST_COLUMNS if self.policy.facts.copies_for_products and not self.tiled else 0
         size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns)
         budget = self.policy.max_memory
         if overlaps(tensor):

@@ -24,7 +24,7 @@ def arrays(n: int, m: int, size: int) -> list[np.ndarray]:
     return [rng.standard_normal(shape).astype("float32") for shape in ((n, m), (n, size), (m, size))]
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, 3, 12])
 def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
     w, x, y = arrays(400, 300, size)
     compiled = jax.jit(te.function(weighted)).lower(w, x, y).compile()
@@ -32,6 +32,15 @@ def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
     for found, axis in zip(compiled(w, x, y), (1, 0), strict=True):
         np.testing.assert_allclose(found, differences.sum(axis), rtol=1e-4, atol=1e-3)
     assert compiled.memory_analysis().temp_size_in_bytes < w.nbytes / 4
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "size"), [(4000, 8, 12), (400, 300, 40)], ids=["short side", "many columns"]
+)
+def test_other_shapes_are_products(n: int, m: int, size: int) -> None:
+    """A short side is summed in one loop with its columns; many columns would be a long text."""
+    text = te.source(te.function(weighted), *map(jnp.asarray, arrays(n, m, size)))
+    assert "_again" not in text
 
 
 def test_small_arrays_have_no_barriers_and_costly_elements_stay_products() -> None:
