@@ -144,12 +144,12 @@ def test_ties_among_positions_are_shared() -> None:
     agree_with_plain(*CASES["minimum"], own)
 
 
-def test_all_gradients_of_a_minimum_come_from_two_passes() -> None:
-    """One for ``x`` and ``ends``, one for ``y``: what the taps of the distances share is summed over ``x`` in a pass of its own."""
+def test_all_gradients_of_a_minimum_come_from_three_passes() -> None:
+    """What depends on ``y`` alone is a tensor with an adjoint of its own, and so is what the taps of the distances share."""
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((64,), (64,), (1000, 3, 2))]
     text = backward(te.function(to_segments).source(*shapes))
     passes = len(re.findall(r"lax\.(?:map|scan)\(", text))
-    assert passes <= 2
+    assert passes <= 3
     assert text.count("lax.reduce(") <= passes  # finds the places of all minima
 
 
@@ -183,12 +183,15 @@ def test_a_result_with_a_short_axis_exists_as_it_is() -> None:
 
 
 def test_memory_of_the_gradients_of_a_minimum() -> None:
-    """Less than the distances of all pairs from one of the places; plain JAX holds seven times these."""
+    """Less than twice the distances of all pairs from one of the places; plain JAX holds seven times these.
+
+    How many places share a minimum is held, which two passes ask: 27 MB for 12, in 50 ms for 82 where each computes it again.
+    """
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((64,), (66,), (1000, 3, 2))]
     fn = te.function(to_segments)
     graded = jax.jit(jax.grad(lambda *a: jnp.sum(fn(*a)), (0, 1, 2)))
     memory: Any = graded.lower(*shapes).compile().memory_analysis()
-    assert memory.temp_size_in_bytes < 64 * 66 * 1000 * 4
+    assert memory.temp_size_in_bytes < 2 * 64 * 66 * 1000 * 4
 
 
 def test_an_element_is_compared_with_the_other_elements() -> None:
