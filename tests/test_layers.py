@@ -48,6 +48,7 @@ LAYERS = (
     "sets.solving.smallest_box",
     "sets.solving.solve",
     "sets.solving",
+    "sets.digits",
     "sets.bent",
     "sets.tabulate",
     "sets",

@@ -17,9 +17,11 @@ from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
 from jaxte.planning.indices.lines import with_lines
+from jaxte.planning.indices.number_digits import Digits, over_digits, with_digit_axes
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.rows import with_rows
+from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.whole_terms import at_terms
 from jaxte.planning.orders.contraction import PartialSum, planned_sum
@@ -43,9 +45,23 @@ def planned_body(tensor: Compute, copies: dict[object, Extended] | None = None) 
     Args:
         copies: those that exist, which grows.
     """
-    body = _better_body(tensor, copies)
+    body = _over_digits(tensor, copies)
     _mark_parts(tensor, tensor.body, body)
     return body
+
+
+def _over_digits(tensor: Compute, copies: dict[object, Extended] | None) -> Expr:
+    """The planned body of ``tensor``, over the digits of its axes where many of them are read."""
+    body = with_digit_axes(tensor.body)
+    own = tensor if body is tensor.body else with_body(tensor, body)
+    found = over_digits(own)
+    if found is None:
+        shaped = with_shapes(own.body)
+        return _better_body(own if shaped is own.body else with_body(own, shaped), copies)
+    part, element = found
+    shaped = with_shapes(part.body)
+    better = _better_body(part if shaped is part.body else with_body(part, shaped), copies)
+    return element if better is part.body else Read(part.over(part.axes, better), element.indices)
 
 
 def _mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
@@ -194,6 +210,10 @@ def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
 def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
     """The element of ``tensor`` at ``indices``: of the tensor that it is a read of where planning made that, unless its derivative is given."""
     part = tensor.body
-    if isinstance(part, Read) and isinstance(part.tensor, (PartialSum, Known)) and tensor.override is None:
+    if (
+        isinstance(part, Read)
+        and isinstance(part.tensor, (PartialSum, Known, Digits))
+        and tensor.override is None
+    ):
         return substitute(part, dict(zip(tensor.axes, indices, strict=True)))
     return Read(tensor, indices)

@@ -273,7 +273,7 @@ def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
 def _join_divisions(form: Linear) -> Linear:
     """``form`` with ``n`` beside ``n // c`` written as ``c * (n // c) + n % c`` where that leaves less.
 
-    Likewise ``c * (n // c) + n % c`` becomes ``n``, and ``n - n % c`` becomes ``c * (n // c)``.
+    Likewise ``c * (n // c) + n % c`` becomes ``n``, ``n - n % c`` becomes ``c * (n // c)``, and ``n // b - c * (n // (b * c))`` the digit ``n // b % c``.
     """
     for atom, coefficient in list(form.terms.items()):
         if not (isinstance(atom, Call) and form.coefficient(atom) == coefficient):
@@ -284,6 +284,8 @@ def _join_divisions(form: Linear) -> Linear:
             if multiple and abs(coefficient + multiple * divisor) < abs(coefficient):
                 form = form - numerator * multiple + Linear({atom: multiple * divisor})
                 form = form + mod(numerator, divisor) * multiple
+            elif (digit := _digit(form, atom)) is not None:
+                form = digit
         elif atom.op is MOD:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
             quotient = floor_divide(numerator, divisor)
@@ -299,6 +301,28 @@ def _join_divisions(form: Linear) -> Linear:
                 if _size(turned) <= _size(Linear({atom: 1})):
                     form = form - Linear({atom: coefficient}, form.constant) + turned * -coefficient
     return form
+
+
+def _digit(form: Linear, atom: Call) -> Linear | None:
+    """``form`` with ``n // b`` beside ``atom``, which is ``n // (b * c)``, as a multiple of ``atom`` and the digit ``n // b % c``; None where there is no such."""
+    numerator, divisor = atom.args
+    for other, factor in form.terms.items():
+        if (
+            other is atom
+            or not isinstance(other, Call)
+            or other.op is not FLOOR_DIVIDE
+            or other.args[0] is not numerator
+        ):
+            continue
+        ratio, rest = divmod(int(divisor.value), int(other.args[1].value))  # type: ignore[attr-defined]
+        left = form.coefficient(atom) + factor * ratio
+        if rest == 0 and factor > 0 and abs(left) < abs(form.coefficient(atom)):
+            return (
+                form.without(other).without(atom)
+                + Linear({atom: left})
+                + mod(Linear({other: 1}), ratio) * factor
+            )
+    return None
 
 
 def _size(form: Linear) -> int:

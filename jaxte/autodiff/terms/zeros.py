@@ -32,6 +32,7 @@ from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
+from jaxte.sets.digits import at_digits, digits_of, weights_of, whole
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent_of
 from jaxte.sets.isl_text import is_decidable
@@ -43,6 +44,9 @@ from jaxte.tensors.reductions import builtin_reducer
 _MOST_BESIDE = (
     8  # points of a product under a mask for each of a band: diagonals of an array are far apart in memory
 )
+
+
+_MANY_DIGITS = 3  # two are solved for as they stand
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -57,10 +61,30 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
         flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
         variables = tuple(a for a in contribution.axes if a not in given)
-        result = eliminate(Points(variables, tuple(flat), value), targets, f"d{read.tensor.name}")
+        result = eliminate(
+            _over_digits(Points(variables, tuple(flat), value)), targets, f"d{read.tensor.name}"
+        )
         if result is not None:
             found.append(result)
     return found
+
+
+def _over_digits(points: Points) -> Points:
+    """``points`` over digits of the axes that conditions take more than two digits of."""
+    table: dict[Expr, Expr] = {}
+    axes: list[Expr] = []
+    for axis in points.axes:
+        weights = weights_of(axis, points.conditions) if isinstance(axis, Axis) else []
+        if len(weights) < _MANY_DIGITS or not isinstance(axis, Axis):
+            axes.append(axis)
+            continue
+        digits = digits_of(axis, weights)
+        table[axis] = whole(digits, weights)
+        axes += digits
+    if not table:
+        return points
+    conditions = tuple(at_digits(c, table) for c in points.conditions)
+    return Points(tuple(axes), conditions, at_digits(points.value, table))
 
 
 def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:

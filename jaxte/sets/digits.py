@@ -1,0 +1,100 @@
+"""Digits of an axis: ``f // 96 % 14`` and ``f // 8 % 12`` are digits of ``f`` in a number system of several bases.
+
+Over axes of which digits are read, one axis for each digit makes indices sums of axes: nothing is divided, and equations have one solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, as_expr, call
+from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.sets.affine import from_linear, linear, linear_or_none
+from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import axis_bounds, known, resolved
+
+
+def weights_of(axis: Axis, roots: Iterable[Expr]) -> list[int]:
+    """The weights of the digits of ``axis`` that are read below ``roots``, the greatest first and 1 last; empty where it has no such digits."""
+    extent = known(axis.extent)
+    if extent is None or axis.lo is not ZERO:
+        return []
+    found = {1}
+    for node in postorder(*roots):
+        if isinstance(node, Call) and node.op in (FLOOR_DIVIDE, MOD) and axis in free_axes(node.args[0]):
+            weight = _weight(axis, node.args[0])
+            divisor = node.args[1]
+            if weight is None or not isinstance(divisor, Const):
+                return []
+            found.add(weight * int(divisor.value))  # type: ignore[arg-type]
+    weights = sorted((w for w in found if w < extent), reverse=True)
+    if len(weights) < 2 or extent % weights[0] or any(high % low for high, low in pairwise(weights)):
+        return []
+    return weights
+
+
+def _weight(axis: Axis, numerator: Expr) -> int | None:
+    """What one step of ``numerator`` counts for, where it is ``axis``, a quotient of it or a remainder."""
+    form = linear_or_none(numerator)
+    if form is None or form.constant:
+        return None
+    match list(form.terms.items()):
+        case [(Axis() as own, 1)] if own is axis:
+            return 1
+        case [(Call(op, (inner, Const(value))), 1)] if op is FLOOR_DIVIDE:
+            own_weight = _weight(axis, inner)
+            return None if own_weight is None else own_weight * int(value)  # type: ignore[arg-type]
+        case [(Call(op, (inner, Const())), 1)] if op is MOD:
+            return _weight(axis, inner)
+    return None
+
+
+def digits_of(axis: Axis, weights: Sequence[int]) -> list[Axis]:
+    """An axis for each digit of ``axis``."""
+    extents = [int(known(axis.extent) or 0), *weights]
+    names = [f"{axis.name}_{n}" for n in range(len(weights))]
+    return [
+        Axis(name, 0, high // low, reduction=axis.reduction)
+        for name, (high, low) in zip(names, pairwise(extents), strict=True)
+    ]
+
+
+def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:
+    """The number of which ``digits`` are the digits."""
+    total: Expr = as_expr(0)
+    for digit, weight in zip(digits, weights, strict=True):
+        total = total + weight * digit
+    return from_linear(linear(total))
+
+
+def at_digits(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
+    """``root`` with axes replaced by numbers of digits, and its indices and conditions on positions in normal form."""
+
+    def rule(node: Expr) -> Expr:
+        if node in table:
+            return table[node]
+        if isinstance(node, Read) and not any(map(reads_of, node.indices)):
+            return Read(node.tensor, [_plain(i) for i in node.indices])
+        if (
+            isinstance(node, Call)
+            and node.op in COMPARISONS
+            and not reads_of(node)
+            and nonnegative_forms(node)
+        ):
+            left, right = node.args
+            return call(node.op, _plain(left - right), Const(0))
+        return node
+
+    return rewrite(root, rule)
+
+
+def _plain(index: Expr) -> Expr:
+    form = linear_or_none(index)
+    if form is None:
+        return index
+    bounds, found = axis_bounds(free_axes(index)), resolved(form, axis_bounds(free_axes(index)))
+    while found.terms != form.terms:  # the quotients inside of a remainder come out with it
+        form, found = found, resolved(found, bounds)
+    return from_linear(found)

@@ -1,0 +1,60 @@
+"""Digits of an axis, and numbers of digits in normal form."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxte.lang.expr import Axis, Expr
+from jaxte.sets.affine import normal
+from jaxte.sets.digits import at_digits, digits_of, weights_of, whole
+from jaxte.tensors.tensor import Placeholder
+
+
+def axis(extent: int = 96) -> Axis:
+    return Axis("f", 0, extent)
+
+
+def test_weights_are_found_in_nested_quotients() -> None:
+    f = axis()
+    assert weights_of(f, [f // 48 + f // 6 % 8, f % 6]) == [48, 6, 1]
+    assert weights_of(f, [f // 48 % 2 + f % 48 // 6]) == [48, 6, 1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda f: f // 6 + f // 4,  # no number system has both
+        lambda f: f // 36 + f % 36,  # the greatest digit is cut
+        lambda f: (f + 1) // 6,
+        lambda f: 2 * f,
+    ],
+)
+def test_no_digits(read: object) -> None:
+    f = axis()
+    assert weights_of(f, [read(f)]) == []  # type: ignore[operator]
+
+
+def test_indices_over_digits_divide_nothing() -> None:
+    f, x = axis(), Placeholder("x", (96,), "float32")
+    read = x[f // 48 * 48 + f // 6 % 8 * 6 + 5 - f % 6]
+    weights = weights_of(f, [read])
+    digits = digits_of(f, weights)
+    found = at_digits(read, {f: whole(digits, weights)})
+    a, b, c = digits
+    assert found is x[normal(48 * a + 6 * b - c + 5)]
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (lambda f: f // 6 - 8 * (f // 48), "f // 6 % 8"),
+        (lambda f: 3 * (f // 6) - 24 * (f // 48) + f % 6, "3 * (f // 6 % 8) + f % 6"),
+        (lambda f: f // 6 - 4 * (f // 48), None),
+    ],
+)
+def test_differences_of_quotients_are_digits(index: object, text: str | None) -> None:
+    f = axis()
+    found: Expr = normal(index(f))  # type: ignore[operator]
+    if text is not None:
+        assert str(found) == text
+    assert normal(found) is found
