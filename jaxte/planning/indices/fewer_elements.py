@@ -44,10 +44,10 @@ def read_in_part(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Ten
 
 
 def _is_sum(tensor: Compute) -> bool:
-    """Whether each element is sums over all of their axes, and neither a part that planning made nor told how it is differentiated."""
+    """Whether each element is sums over all of their axes (extrema have derivatives as tensors alone), and neither a part that planning made nor told how it is differentiated."""
     sums = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
     own = type(tensor) is Compute and tensor.part_of == tensor.name and tensor.override is None
-    return own and bool(sums) and all(n.where is TRUE and n.reducer.arity == 1 for n in sums)
+    return own and bool(sums) and all(n.where is TRUE and n.reducer.name == "sum" for n in sums)
 
 
 def where_read(body: Expr, known: dict[Tensor, Compute]) -> Expr:

@@ -49,6 +49,12 @@ def summed() -> te.Tensor:
     return te.compute((2, 8), lambda b, i: te.sum(whole[b, 4 * i + k], axis=k), "y")
 
 
+def largest() -> te.Tensor:
+    """Extrema have derivatives as tensors of their own."""
+    whole = te.compute((2, 32), lambda b, i: te.max(X[b, i + k] * W[k], axis=k), "whole")
+    return te.compute((2, 8), lambda b, i: te.tanh(whole[b, 4 * i]), "y")
+
+
 def count(tensor: te.Tensor) -> int:
     return sum(isinstance(t, Compute) for t in topological_order(planned([tensor])))
 
@@ -63,6 +69,10 @@ def test_a_part_is_computed_where_it_is_read(
     check_both_passes(y, rng)
 
 
-@pytest.mark.parametrize("define", [most, prefixes, summed])
+@pytest.mark.parametrize("define", [most, prefixes, summed, largest])
 def test_sums_that_stay(define: Callable[[], te.Tensor]) -> None:
     assert count(define()) >= 2
+
+
+def test_extrema_of_which_a_part_is_read(rng: np.random.Generator) -> None:
+    check_both_passes(largest(), rng)
