@@ -208,8 +208,8 @@ def cyclic_windows(x: Tensor) -> Tensor:
 
 def blocks_of_a_torus(x: Tensor) -> Tensor:
     """Blocks of 6 x 6 x 2 of a periodic volume."""
-    at = lambda a, t: ((a // 3 * 6 + t // 12 + 1) % 18, (a % 3 * 6 + t // 2 % 6 + 1) % 18)  # noqa: E731
-    return te.compute((9, 72, 6), lambda a, t, z: x[(*at(a, t), 2 * z + t % 2)], "y")
+    at = lambda a, t: ((a // 2 * 6 + t // 12 + 1) % 12, (a % 2 * 6 + t // 2 % 6 + 1) % 12)  # noqa: E731
+    return te.compute((4, 72, 3), lambda a, t, z: x[(*at(a, t), 2 * z + t % 2)], "y")
 
 
 def mirrored_windows(x: Tensor) -> Tensor:

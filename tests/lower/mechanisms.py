@@ -177,7 +177,7 @@ MECHANISMS = (
         _replaced(evaluator, "rotation_of", lambda indices: None),
         (
             Sample(of.cyclic_windows, ((2, 20, 20, 3),), 2),
-            Sample(of.blocks_of_a_torus, ((18, 18, 12),), 2),
+            Sample(of.blocks_of_a_torus, ((12, 12, 6),), 2),
             Sample(of.mirrored_windows, ((28, 28),), 2),
         ),
     ),
