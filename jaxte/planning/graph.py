@@ -56,10 +56,10 @@ def _over_digits(tensor: Compute, copies: dict[object, Extended] | None) -> Expr
     own = tensor if body is tensor.body else with_body(tensor, body)
     found = over_digits(own)
     if found is None:
-        shaped = with_shapes(own.body)
+        shaped = with_shapes(own.axes, own.body)
         return _better_body(own if shaped is own.body else with_body(own, shaped), copies)
     part, element = found
-    shaped = with_shapes(part.body)
+    shaped = with_shapes(part.axes, part.body)
     better = _better_body(part if shaped is part.body else with_body(part, shaped), copies)
     return element if better is part.body else Read(part.over(part.axes, better), element.indices)
 

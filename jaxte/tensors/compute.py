@@ -143,7 +143,7 @@ def check_reads(name: str, axes: Sequence[Axis], body: Expr) -> None:
     suspects = {read for read in reads_of(body) if not _surely_inside(read)}
     if not suspects:
         return
-    for read, variables, conditions in _contexts(axes, body, suspects):
+    for read, variables, conditions in contexts(axes, body, suspects):
         held = _decided(conditions)
         for position, index in enumerate(read.indices):
             _check_index(name, read, position, index, variables, held)
@@ -152,7 +152,7 @@ def check_reads(name: str, axes: Sequence[Axis], body: Expr) -> None:
 def reads_inside(axes: Sequence[Axis], body: Expr) -> bool:
     """Whether every affine read in ``body`` stays inside its tensor."""
     suspects = {read for read in reads_of(body) if not _surely_inside(read)}
-    for read, variables, conditions in _contexts(axes, body, suspects) if suspects else ():
+    for read, variables, conditions in contexts(axes, body, suspects) if suspects else ():
         held = _decided(conditions)
         for index, extent in zip(read.indices, read.tensor.shape, strict=True):
             if not reads_of(index) and find_violation(variables, held, index, as_expr(extent)) is not None:
@@ -168,7 +168,7 @@ def _surely_inside(read: Read) -> bool:
         return False
 
 
-def _contexts(
+def contexts(
     axes: Sequence[Axis], body: Expr, targets: set[Read]
 ) -> list[tuple[Read, tuple[Axis, ...], tuple[Expr, ...]]]:
     """Each of ``targets`` with the axes in scope and the conditions under which it is evaluated."""

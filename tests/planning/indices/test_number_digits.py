@@ -78,10 +78,27 @@ def plain_pool(x: jax.Array) -> jax.Array:
     return lax.reduce_window(x.reshape(2, 9, 10, 3), -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "VALID")
 
 
+def padded(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """3 x 3 positions of a flat image, with zeros around it."""
+    u, v, c = (te.reduce_axis((0, n), name) for n, name in ((3, "u"), (3, "v"), (4, "c")))
+
+    def at(b: te.Axis, i: te.Axis, j: te.Axis, o: te.Axis) -> te.Expr:
+        inside = te.logical_and(te.logical_and(i + u >= 1, i + u < 8), te.logical_and(j + v >= 1, j + v < 7))
+        read = x[((b * 7 + i + u - 1) * 6 + j + v - 1) * 4 + c]
+        return te.sum(te.select(inside, read, 0.0) * w[u, v, c, o], axis=(u, v, c))
+
+    return te.compute((2, 7, 6, 8), at, "y")
+
+
+def plain_padded(x: jax.Array, w: jax.Array) -> jax.Array:
+    return lax.conv_general_dilated(x.reshape(2, 7, 6, 4), w, (1, 1), "SAME", dimension_numbers=NHWC)
+
+
 CASES: dict[
     str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...], dict[str, int]]
 ] = {
     "conv": (conv, plain_conv, ((576,), (288,)), {"conv_general_dilated(": 3}),
+    "padded": (padded, plain_padded, ((336,), (3, 3, 4, 8)), {"conv_general_dilated(": 3}),
     "matmul": (matmul, plain_matmul, ((120,), (210,)), {"einsum(": 3}),
     "gate": (gate, plain_gate, ((3, 128), (4, 4)), {"einsum(": 3}),
     "heads": (heads, plain_heads, ((2, 5, 12), (12, 24)), {"einsum(": 3}),
