@@ -8,6 +8,7 @@ from jaxte.autodiff.rules.head_sums import contributions_of_reduction
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
 from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
 from jaxte.autodiff.terms.shared import with_shared
 from jaxte.autodiff.terms.simplify import collect
@@ -122,6 +123,7 @@ def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: 
     copied = with_copies(output.body, lambda read: read.tensor is input, {})
     assert copied is not None
     straight = Compute(output.name, output.axes, copied.body)
+    same_elements(straight, output)
     adjoints: dict[Tensor, list[Tensor]] = {input: []}
     for tensor, source in ((straight, head), *((copy, None) for copy in reversed(copied.copies))):
         own = source if source is not None else _sum_of(adjoints[tensor], tensor)

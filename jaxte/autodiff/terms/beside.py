@@ -13,10 +13,17 @@ from jaxte.tensors.tensor import Compute
 
 KINDS = ("winner", "ties", "places", "elements", "held", "whole", "best", *ENDS.kinds)
 _made: WeakValueDictionary[tuple[Compute, str], Compute] = WeakValueDictionary()
+_SAME = "same"
+
+
+def same_elements(tensor: Compute, known: Compute) -> None:
+    """Says that ``tensor`` has the elements of ``known``, whose tensors beside it are its own."""
+    _made[tensor, _SAME] = known
 
 
 def beside(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
     """The tensor ``kind`` beside ``tensor``; the first one asked for is made."""
+    tensor = _made.get((tensor, _SAME), tensor)
     found = _made.get((tensor, kind))
     if found is None:
         found = _made[tensor, kind] = make()
