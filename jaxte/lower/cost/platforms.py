@@ -69,7 +69,7 @@ class Platform:
         combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
             each value that comes with an extremum).
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
-            platforms would round more than the sum does).
+            platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than

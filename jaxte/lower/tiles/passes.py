@@ -119,10 +119,11 @@ def _even(extent: int, most: int) -> int:
 def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compute]:
     """Bytes of the largest tensor of a tile, or of what it evaluates, and what that is. Results exist in whole anyway."""
     sizes = [
-        (max(bytes_of(block) or 0, inner_bytes(block.body, FEW)), tensor)
+        (max(bytes_of(block) or 0, inner_bytes(block.body, FEW, chosen=True)), tensor)
         for (tensor, _), block in blocks.tensors.items()
     ]
     sizes += [
-        (max((bytes_of(u.new) or 0) if u.slab else 0, inner_bytes(u.new.body, FEW)), u.whole) for u in updates
+        (max((bytes_of(u.new) or 0) if u.slab else 0, inner_bytes(u.new.body, FEW, chosen=True)), u.whole)
+        for u in updates
     ]
     return max(sizes, key=lambda s: s[0])

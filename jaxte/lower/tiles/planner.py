@@ -125,7 +125,8 @@ class _Planner:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
         columns = MOST_COLUMNS if self.policy.facts.copies_for_products and not self.tiled else 0
-        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns)
+        chosen = self.policy.facts.lays_out_sums
+        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns, chosen)
         budget = self.policy.max_memory
         if overlaps(tensor):
             return False

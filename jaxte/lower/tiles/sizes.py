@@ -6,15 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import Members, among
+from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, general_work
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.work import Work, bytes_of, points
 from jaxte.lower.forms.band.candidates import band_work
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.forms.data.masked_products import NARROWEST
+from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.limits import MEMORY_WORTH, RATIO
 from jaxte.lower.match.product import product_of, split_outer
 from jaxte.tensors.tensor import Compute, Tensor
@@ -37,17 +42,22 @@ def work_of(tensor: Compute) -> Work:
     return total
 
 
-def inner_bytes(body: Expr, few: int = 1, columns: int = 0) -> int:
+def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False) -> int:
     """The largest array that the reductions of ``body`` evaluate before they reduce it.
 
     That are the operands of a sum of products, and what an expression uses more than once; the rest is fused. Dimensions of at
     most ``few`` points do not count in operands: those are evaluated one after the other. What is summed column by column, up to ``columns`` of
     them (see ``rules/by_columns.py``), is no array at all.
+
+    Args:
+        chosen: whether what is reduced of choices is an array of all points, too.
     """
     largest = 0
     for node in postorder(body):
         if not isinstance(node, Reduce):
             continue
+        if chosen and _is_chosen(node):
+            largest = max(largest, _bytes_over(_axes_of(node), node.dtype))
         sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in _used_twice(node)]
         if node.reducer.name == "sum":
             _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
@@ -57,6 +67,39 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0) -> int:
                 sizes += [_bytes_over([a for a in free_axes(e) if points([a]) > few], e.dtype) for e in made]
         largest = max([largest, *sizes])
     return largest
+
+
+def _is_chosen(node: Reduce) -> bool:
+    """Whether comparisons or choices stand in what ``node`` reduces, and it is no prefix, no scatter and no product of matrices.
+
+    XLA on the CPU fuses sums, products and functions into what reduces them, but nothing with a comparison in it.
+    """
+    if not any(_compares(e) for e in (*node.exprs, node.where)):
+        return False
+    product = product_of(node.exprs[0], conjuncts(node.where))
+    tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
+    values = [f for f in split_outer(product.factors, node.axes)[1] if not f.guard]
+    if node.reducer.name == "sum" and len({frozenset(free_axes(f.expr)) for f in values}) > 1:
+        return False  # a product of matrices, of which one is masked
+    rows = {a for t in tests for a in free_axes(t)}.difference(node.axes)
+    columns = {a for f in values for a in free_axes(f.expr)}.difference(node.axes)
+    is_masked = bool(tests) and min(points(rows - columns), points(columns - rows)) >= NARROWEST
+    axes = tuple(free_axes(node))
+    return not is_masked and all(
+        isinstance(r(axes, node), Refusal) for r in (recognise_scan, recognise_scatter)
+    )
+
+
+def _compares(expr: Expr) -> bool:
+    """Whether numbers or positions that vary are compared, or chosen among, in ``expr``."""
+    return any(
+        isinstance(n, Call) and (n.op is SELECT or n.op in COMPARISONS) and free_axes(n)
+        for n in postorder(expr)
+    )
+
+
+def _axes_of(node: Reduce) -> dict[Axis, None]:
+    return dict.fromkeys(a for e in (*node.exprs, node.where) for a in free_axes(e))
 
 
 def _has_columns(wide: Expr, factors: Sequence[Expr], reduced: Sequence[Axis], most: int) -> bool:

@@ -113,7 +113,10 @@ def test_affine_reads_are_solved() -> None:
             assert "at_x" not in te.definitions(adjoint)
 
 
-BEYOND_BEFORE = (2361, 14049, 10153, 14173, 14881, 12437, 173, 13193, 14105, 12865, 8169, 2013, 846, 1659, 202693)
+BEYOND_BEFORE = (
+    *(2361, 14049, 10153, 14173, 14881, 12437, 173, 13193, 14105, 12865, 8169, 2013, 846, 1659),
+    202693,
+)
 
 
 @pytest.mark.parametrize("seed", BEYOND_BEFORE)

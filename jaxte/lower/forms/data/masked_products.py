@@ -28,7 +28,7 @@ from jaxte.lower.views.scope import Scope
 
 MASKED = "product with a mask"
 _EXACT = ("float32", "float64")
-_NARROWEST = 16  # rows and columns, from which on three products are faster than one array of all points (12 times with 64 and 32)
+NARROWEST = 16  # rows and columns, from which on three products are faster than one array of all points (12 times with 64 and 32)
 _PRODUCTS = 3
 
 
@@ -58,7 +58,7 @@ def recognise_mask(wanted: Wanted) -> Masked | Refusal:
         return Refusal("")
     own = [a for a in wanted.axes if a in rows and a not in columns]
     others = [a for a in wanted.axes if a in columns and a not in rows]
-    if min(points(own), points(others), points(node.axes)) < _NARROWEST:
+    if min(points(own), points(others), points(node.axes)) < NARROWEST:
         return Refusal("")
     return Masked(mask, value, conjunction([t for t in tests if not among(t, inside)]))
 
