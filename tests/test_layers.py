@@ -36,6 +36,7 @@ LAYERS = (
     "lang",
     "sets.quasi_affine",
     "sets.affine",
+    "sets.index_forms",
     "sets.isl_text",
     "sets.values",
     "sets.domain",

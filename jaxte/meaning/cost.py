@@ -37,7 +37,8 @@ from jaxte.lang.operators import (
 )
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
-from jaxte.sets.affine import difference, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import difference
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -245,7 +245,8 @@ def from_linear(form: Linear) -> Expr:
 @lru_cache(maxsize=4096)
 def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
     form = _join_divisions(Linear(dict(terms), constant))
-    if form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values()):
+    computed = form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values())
+    if computed and any(a.dtype in SHORT_INTEGERS for a in form.terms):
         form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
     by_size = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
     positive = [(a, c) for a, c in by_size if c > 0]
@@ -307,21 +308,15 @@ def _digit(form: Linear, atom: Call) -> Linear | None:
     """``form`` with ``n // b`` beside ``atom``, which is ``n // (b * c)``, as a multiple of ``atom`` and the digit ``n // b % c``; None where there is no such."""
     numerator, divisor = atom.args
     for other, factor in form.terms.items():
-        if (
-            other is atom
-            or not isinstance(other, Call)
-            or other.op is not FLOOR_DIVIDE
-            or other.args[0] is not numerator
-        ):
+        if other is atom or not isinstance(other, Call) or other.op is not FLOOR_DIVIDE:
+            continue
+        if other.args[0] is not numerator:
             continue
         ratio, rest = divmod(int(divisor.value), int(other.args[1].value))  # type: ignore[attr-defined]
         left = form.coefficient(atom) + factor * ratio
         if rest == 0 and factor > 0 and abs(left) < abs(form.coefficient(atom)):
-            return (
-                form.without(other).without(atom)
-                + Linear({atom: left})
-                + mod(Linear({other: 1}), ratio) * factor
-            )
+            kept = form.without(other).without(atom) + Linear({atom: left})
+            return kept + mod(Linear({other: 1}), ratio) * factor
     return None
 
 
@@ -345,26 +340,3 @@ def _multiple(form: Linear, part: Linear) -> int:
 def normal(expr: Expr) -> Expr:
     """The normal form of an index expression; the same node for equal ones where linear arithmetic shows it."""
     return from_linear(linear(expr))
-
-
-@lru_cache(maxsize=4096)
-def is_index(expr: Expr) -> bool:
-    """Whether ``expr`` is (quasi-)affine in axes and sizes, with no data in it."""
-    for node in postorder(expr):
-        if isinstance(node, Read) or not isinstance(node, (Axis, Var, Const, Call)):
-            return False
-    return linear_or_none(expr) is not None
-
-
-def linear_or_none(expr: Expr) -> Linear | None:
-    """The linear form of ``expr``; None where it has none."""
-    try:
-        return linear(expr)
-    except IndexExpressionError:
-        return None
-
-
-def difference(comparison: Call) -> Linear | None:
-    """What is on the left of a comparison less what is on the right; None where one of them is no integer arithmetic."""
-    left, right = map(linear_or_none, comparison.args)
-    return None if left is None or right is None else left - right

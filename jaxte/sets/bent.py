@@ -16,7 +16,8 @@ import numpy as np
 
 from jaxte.lang.expr import Call, Expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
-from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
 
 _BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have

@@ -18,8 +18,9 @@ from jaxte.lang.operators import (
     NOT_EQUAL,
 )
 from jaxte.lang.walk import rewrite
-from jaxte.sets.affine import Linear, difference, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range
+from jaxte.sets.index_forms import difference, is_index
 from jaxte.sets.intervals import axis_bounds, interval
 from jaxte.sets.isl_text import is_decidable
 

@@ -11,8 +11,9 @@ from itertools import pairwise
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
-from jaxte.sets.affine import from_linear, linear, linear_or_none
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, known, resolved
 
 

@@ -163,7 +163,7 @@ def _form(value: Expr | Linear) -> Linear:
 
 def plus(*values: Expr | int) -> Expr:
     """The sum of sizes."""
-    return from_linear(combined([(1, linear(as_expr(value))) for value in values]))
+    return from_linear(combined([(1, constant(v) if isinstance(v, int) else linear(v)) for v in values]))
 
 
 def times(a: Expr, b: Expr) -> Expr | None:

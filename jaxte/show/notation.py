@@ -13,7 +13,8 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 

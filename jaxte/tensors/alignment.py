@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.sets.affine import linear_or_none
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -14,8 +14,9 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, 
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import difference, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune
+from jaxte.sets.index_forms import difference
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain

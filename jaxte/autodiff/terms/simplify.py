@@ -13,7 +13,8 @@ from jaxte.autodiff.terms.like_terms import alike, term_of, with_one_number
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
-from jaxte.sets.affine import from_linear, linear_or_none
+from jaxte.sets.affine import from_linear
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, resolved
 
 _ADDENDS_SEEN = 8

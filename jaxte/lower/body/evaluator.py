@@ -31,7 +31,8 @@ from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import rotation_of
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import (
     constant,
     decide,

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from jaxte.lang.expr import Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.sets.affine import Linear, linear, linear_or_none
+from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import linear_or_none
 
 Key = tuple[frozenset[tuple[Expr, int]], int]
 

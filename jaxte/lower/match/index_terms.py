@@ -14,7 +14,8 @@ from math import gcd
 
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.index_forms import is_index
 
 Key = frozenset[tuple[Expr, int]]
 

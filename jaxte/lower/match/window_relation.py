@@ -22,8 +22,9 @@ from jaxte.lang.walk import depends_on, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.affine_relation import Extents, hull, natural_range, shown, slope, solved, stand_in
 from jaxte.lower.match.index_terms import Form
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import is_index
 
 
 @dataclass(frozen=True, slots=True)

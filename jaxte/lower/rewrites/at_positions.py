@@ -9,8 +9,9 @@ from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunc
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.match.product import multiplied, product_of
-from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import tidy
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 
 

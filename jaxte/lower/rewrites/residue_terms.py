@@ -17,8 +17,9 @@ from jaxte.lower.match.product import is_zero
 from jaxte.lower.match.sums import added, addends
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.conditions import positive
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 
 _Class = tuple[int, int]  # what an axis is divided by, and the remainder

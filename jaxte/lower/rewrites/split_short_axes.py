@@ -19,7 +19,7 @@ from jaxte.lang.operators import MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.rewrites.unroll import chosen, is_short, written_out
-from jaxte.sets.affine import is_index
+from jaxte.sets.index_forms import is_index
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 

@@ -17,7 +17,8 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.constants import numeral
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import dims_of, reach
 
 _MOST_BITS = 10

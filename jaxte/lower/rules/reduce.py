@@ -31,7 +31,8 @@ from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import is_index, linear, normal
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, known, nonnegative
 from jaxte.tensors.reductions import position_of
 

@@ -30,8 +30,9 @@ from jaxte.lower.match.product import may_be_infinite, product_of
 from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.sets.affine import is_index, normal
+from jaxte.sets.affine import normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 

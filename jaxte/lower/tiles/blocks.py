@@ -26,8 +26,9 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitu
 from jaxte.lower.code.spec import Array
 from jaxte.lower.limits import FEW
 from jaxte.lower.match.product import product_of
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 

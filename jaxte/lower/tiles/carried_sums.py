@@ -21,7 +21,8 @@ from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks, NoBlock, Place, Window
-from jaxte.sets.affine import is_index, linear, normal
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute, Placeholder

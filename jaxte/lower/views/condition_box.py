@@ -16,8 +16,9 @@ from jaxte.lang.operators import (
     SELECT,
 )
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear, floor_divide, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, floor_divide, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
 
 

@@ -17,7 +17,8 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_roundabout, together
 from jaxte.lower.views.view import view
-from jaxte.sets.affine import from_linear, is_index, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, plus, simplify, stays_in
 
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor

@@ -17,7 +17,8 @@ import numpy as np
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
 from jaxte.lang.walk import substitute
-from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import highest, known, lowest
 from jaxte.sets.tabulate import tabulated
 

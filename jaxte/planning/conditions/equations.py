@@ -15,7 +15,7 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Reduce, conjun
 from jaxte.lang.operators import EQUAL, MOD
 from jaxte.lang.walk import depends_on, substitute
 from jaxte.planning.indices.digits import straightened
-from jaxte.sets.affine import difference
+from jaxte.sets.index_forms import difference
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ABS, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.sets.affine import Linear, from_linear, is_index
+from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.conditions import nonnegative_forms, prune
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 
 _FEWER = 2  # how many times fewer points a window has

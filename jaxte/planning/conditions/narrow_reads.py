@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call, conjuncts
 from jaxte.lang.operators import MAXIMUM, MINIMUM, NOT, NOT_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval
 
 _HELD = (MAXIMUM, MINIMUM)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, call
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, FLOOR_DIVIDE, MOD, NOT, NOT_EQUAL, Op
 from jaxte.lang.walk import free_axes, postorder, rewrite
-from jaxte.sets.affine import is_index
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
 

@@ -18,8 +18,9 @@ from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds, term_of
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, same
 
 

@@ -18,7 +18,8 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.lower.match.product import product_of
 from jaxte.planning.terms import extent
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent_of
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor

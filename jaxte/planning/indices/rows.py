@@ -18,7 +18,7 @@ from jaxte.lang.expr import ZERO, Axis, Expr, Read
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.planning.terms import extent
-from jaxte.sets.affine import is_index
+from jaxte.sets.index_forms import is_index
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Tensor

@@ -13,9 +13,10 @@ from weakref import WeakValueDictionary
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, as_expr
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.sets.affine import Linear, from_linear, is_index, linear
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.digits import whole
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import contexts

@@ -24,8 +24,9 @@ from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.match.product import Factor, Product, multiplied, product_of
 from jaxte.planning.orders.contraction import EXACT, PartialSum
 from jaxte.planning.terms import extent
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside

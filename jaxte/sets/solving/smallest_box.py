@@ -10,9 +10,10 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, difference, from_linear, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune, tidy
 from jaxte.sets.domain import IntegerSet, Range
+from jaxte.sets.index_forms import difference
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.sets.solving.pinned import pinned, pins

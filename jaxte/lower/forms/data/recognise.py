@@ -22,7 +22,8 @@ from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
-from jaxte.sets.affine import Linear, difference, from_linear, linear_or_none, normal
+from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them

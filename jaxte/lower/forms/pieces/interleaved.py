@@ -19,7 +19,8 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.views.condition_box import split_conditions
 from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.scope import Scope, is_inside
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import times
 
 INTERLEAVED = "interleaved"

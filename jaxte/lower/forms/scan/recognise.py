@@ -35,7 +35,8 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.match.product import Factor, multiplied, summand
-from jaxte.sets.affine import Linear, from_linear, is_index, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable
 
 _OPPOSITE = {

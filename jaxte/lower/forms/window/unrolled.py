@@ -21,7 +21,8 @@ from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec
 from jaxte.lower.rewrites.unroll import term_at, together
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 
 
 def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:

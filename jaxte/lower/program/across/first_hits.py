@@ -39,7 +39,8 @@ from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.forms.window.unrolled import numbered_conditions
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.sets.affine import is_index, linear, normal
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FEWEST_AXES = 2

@@ -39,8 +39,9 @@ from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.rules.literal import literal_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope, Widths
-from jaxte.sets.affine import is_index, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.conditions import positive
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
