@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 
-from jaxte.autodiff.terms.common import with_common_factor
+from jaxte.autodiff.terms.common import with_common_factor, with_shared_factor
 from jaxte.autodiff.terms.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import (
@@ -219,7 +219,7 @@ def sum_over(
         value = times(value, _count(axis))
     if axes:
         points = _where_points_are(axes, conjuncts(where))
-        value = with_common_factor(value, axes)
+        value = with_common_factor(with_shared_factor(value), axes)
         factors, inner = ([], value) if points is None else factors_outside(value, axes, _may_leave(where))
         if factors and points is not None:
             outside += conjuncts(points)
