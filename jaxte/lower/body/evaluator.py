@@ -175,6 +175,9 @@ class Body(Statements):
         operands = []
         for arg in node.args:
             operands.append((yield arg, scope))
+        addends = [v for v in operands if node.op is not ADD or not (v.literal and v.number == 0)]
+        if len(addends) == 1 < len(operands) and addends[0].kind == node.kind:
+            return addends[0]  # the other is a choice that gives nothing in this piece
         return self.combine(node.op, operands, node.kind, scope)
 
     def _read(self, node: Read, scope: Scope) -> Task:
