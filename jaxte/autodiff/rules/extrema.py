@@ -21,7 +21,7 @@ from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
 from jaxte.autodiff.terms.held import Held, may_be_held, may_exist
-from jaxte.autodiff.terms.places import BITS, ENDS, found, fresh, points_of
+from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.autodiff.terms.scalar import guard
 from jaxte.lang import dtypes
@@ -54,6 +54,7 @@ from jaxte.tensors.reductions import builtin_reducer, position_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 MOST_BITS = 31  # of an int32, besides its sign
+_FEW_BITS = 8  # that are added up one by one
 
 
 def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
@@ -241,8 +242,10 @@ def _places(extremum: _Extremum) -> Expr:
 
 def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     node, dtype = extremum.node, extremum.tensor.dtype
-    own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
-    total: Expr = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
+    total: Expr = cast(bits_set(places), dtype)
+    if isinstance(extremum.points, Const) and int(extremum.points) <= _FEW_BITS:
+        own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
+        total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
     if extremum.may_be_empty:
         total = call(MAXIMUM, total, Const(1.0))
     return call(SELECT, call(LESS, places, 0), _nan(dtype), total)

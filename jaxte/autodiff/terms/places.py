@@ -16,7 +16,19 @@ from functools import cache
 from jaxte.autodiff.terms.simplify import simplify_reads
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
-from jaxte.lang.operators import ADD, BIT_OR, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, SELECT, Op
+from jaxte.lang.operators import (
+    ADD,
+    BIT_AND,
+    BIT_OR,
+    EQUAL,
+    GREATER,
+    LESS,
+    MAXIMUM,
+    MINIMUM,
+    RIGHT_SHIFT,
+    SELECT,
+    Op,
+)
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
@@ -143,3 +155,12 @@ def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
     """New axes like ``axes``, for a tensor of their own, and what stands for what."""
     new = tuple(Axis(a.name, a.lo, a.hi) for a in axes)
     return new, dict(zip(axes, new, strict=True))
+
+
+def bits_set(value: Expr) -> Expr:
+    """How many bits an int32 of at least 0 has, without a sum over them: counted in pairs, then in groups of 4, 8, 16 and 32."""
+    count = value - call(BIT_AND, call(RIGHT_SHIFT, value, 1), 0x55555555)
+    count = call(BIT_AND, count, 0x33333333) + call(BIT_AND, call(RIGHT_SHIFT, count, 2), 0x33333333)
+    count = call(BIT_AND, count + call(RIGHT_SHIFT, count, 4), 0x0F0F0F0F)
+    count = count + call(RIGHT_SHIFT, count, 8)
+    return call(BIT_AND, count + call(RIGHT_SHIFT, count, 16), 0x3F)

@@ -96,3 +96,23 @@ def test_inputs_are_not_copied(pooled: Callable[..., te.Expr]) -> None:
     k = te.reduce_axis((0, 2), name="k")
     y = te.compute((32,), lambda j: te.max(pooled(x, j, k), axis=k), "y")
     assert "_apart" not in te.source(te.function([x], y))
+
+
+@pytest.mark.parametrize("points", [9, 20, 31])
+def test_how_many_share_a_maximum_is_counted_without_another_sum(
+    points: int, rng: np.random.Generator
+) -> None:
+    """The elements are computed, so their places are bits of an integer, which are counted in five steps."""
+    x, w = te.placeholder((7, points), name="x"), te.placeholder((points,), name="w")
+    k = te.reduce_axis((0, points), "k")
+    y = te.compute((7,), lambda i: te.max(x[i, k] * w[k] + x[i, k], axis=k), "y")
+    given = [np.float32(rng.integers(-1, 2, s)) for s in ((7, points), (points,))]
+    head, h = te.placeholder((7,), name="h"), rng.normal(size=7).astype("float32")
+    dx = te.differentiate(y, [x], head)[0]
+    elements = given[0] * given[1] + given[0]
+    hit = elements == elements.max(1, keepdims=True)
+    expected = h[:, None] * hit / hit.sum(1, keepdims=True) * (given[1] + 1)
+    feeds = {x: given[0], w: given[1], head: h}
+    for found in (te.evaluate(dx, feeds), te.interpret(dx, feeds)):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert "jnp.sum(" not in te.source(dx)
