@@ -21,6 +21,7 @@ from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
+from jaxte.lower.program.shared_reductions import with_shared
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 
@@ -87,6 +88,8 @@ class Graph:
             found.append(back.saving.lowered)
         if back.adjoints:
             made = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
+            if self.policy.save.is_default:  # else a barrier keeps them apart
+                made = with_shared(made, found[-1], self.policy.facts)
             found.append(told(self.name, made))
         return tuple(found)
 

@@ -201,7 +201,8 @@ class Linearized:
         missing = {t for t in reached_from(adjoints, given) if isinstance(t, Placeholder)} - set(given)
         if missing:
             return None
-        return program(BACKWARD, source.label, given, adjoints, source.policy, source.overrides, source.fdiff)
+        made = program(BACKWARD, source.label, given, adjoints, source.policy, source.overrides, source.fdiff)
+        return replace(made, beside=self.saving)
 
 
 def heads_of(outputs: Sequence[Tensor]) -> tuple[Placeholder, ...]:

@@ -28,6 +28,7 @@ from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
 from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
+from jaxte.lower.program.shared_reductions import with_shared
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
@@ -61,6 +62,7 @@ class Program:
         policy: how forms are chosen.
         override, fdiff: as in ``te.differentiate``; overrides of tensors of other programs are allowed here.
         transpose: makes the transpose where another program has it already, of ``(wanted, heads)``; None where it has to be derived.
+        beside: the forward pass of a backward pass, which XLA compiles together with it.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Program:
     override: Mapping[Tensor, Any] | None = None
     fdiff: Callable[..., Any] | None = None
     transpose: Callable[[tuple[int, ...], tuple[int, ...]], Any] | None = None
+    beside: Program | None = None
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -94,7 +97,10 @@ class Program:
 
     @lazy
     def lowered(self) -> Lowered:
-        return told(self.label, lower(self.name, self.inputs, self.outputs, self.policy))
+        made = lower(self.name, self.inputs, self.outputs, self.policy)
+        if self.beside is not None and self.policy.save.is_default:  # else a barrier keeps them apart
+            made = with_shared(made, self.beside.lowered, self.policy.facts)
+        return told(self.label, made)
 
     @lazy
     def module(self) -> Module:

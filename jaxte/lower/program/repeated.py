@@ -66,7 +66,7 @@ class Repeated:
         """``tensor`` as statements: those of an equal one under other names, or by a body of its own."""
         structure = None if own.in_tiles else structure_of(tensor)
         if structure is None:
-            return _by_itself(self.lower(own, shared, tensor), tensor, own)
+            return _by_itself(self.lower(own, shared, tensor), tensor, own, shared)
         identifiers = (own.target, *(own.tensors[source] for source in tensor.inputs))
         key = structure, _pattern(identifiers), own.label == own.target
         known = self._records.setdefault(key, [])
@@ -79,16 +79,18 @@ class Repeated:
         body = self.lower(own, replace(shared, names=names, written=written), tensor)
         shared.names.become(names)
         shared.written.update(written)
-        found = _by_itself(body, tensor, own)
+        found = _by_itself(body, tensor, own, shared)
         if len(known) < _MOST_ALIKE and _has_names_alone(found, events):
             known.append(_Record(tensor, identifiers, tuple(events), found))
         return found
 
 
-def _by_itself(body: Body, tensor: Compute, own: Assignment) -> Lowered:
+def _by_itself(body: Body, tensor: Compute, own: Assignment, shared: Shared) -> Lowered:
     choice = replace(body.report.choice(tensor.name), target=own.target)
     if not own.in_tiles:
-        choice = replace(choice, verdict=verdict_of(tensor, body.statements, choice.estimates))
+        choice = replace(
+            choice, verdict=verdict_of(tensor, body.statements, choice.estimates, shared.policy.facts)
+        )
     return Lowered(body.statements, body.sliced, choice)
 
 
@@ -238,5 +240,7 @@ class _Replay:
         told = " ".join([choice.reason, *(text for pair in choice.refused for text in pair)])
         if any(a in told for a, b in names if a != b):
             return None
-        verdict = choice.verdict and verdict_of(other, statements, choice.estimates)
+        verdict = choice.verdict and verdict_of(
+            other, statements, choice.estimates, self._shared.policy.facts
+        )
         return replace(choice, tensor=other.name, target=target, verdict=verdict)

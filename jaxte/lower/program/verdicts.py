@@ -22,7 +22,10 @@ from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.reductions import Combined, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
-from jaxte.lower.program.remedies import IN_TILES, cause_and_remedy
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.program.laid_out import laid_out_bytes
+from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
+from jaxte.lower.tiles.sizes import overlaps
 from jaxte.meaning.cost import told_by_data
 from jaxte.planning.density import share_together
 from jaxte.planning.terms import extent
@@ -31,8 +34,10 @@ from jaxte.tensors.tensor import Compute, Tensor
 MOST_BYTES = 10**11  # no machine is asked for more
 
 
-def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: Iterable[Estimate]) -> Verdict:
-    """What ``statements``, which make ``tensor``, compute and hold.
+def verdict_of(
+    tensor: Compute, statements: Sequence[AnyStatement], estimates: Iterable[Estimate], facts: Platform
+) -> Verdict:
+    """What ``statements``, which make ``tensor``, compute and hold on a platform.
 
     Raises:
         TooLargeError: an array of more than 100 GB.
@@ -42,6 +47,7 @@ def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: I
     own = _bytes(tensor)
     held = max((_known(held_bytes, node) for node in nodes), default=0)
     held = max(held, *(int(e.temporaries) for e in estimates if e.chosen), 0)
+    laid_out = laid_out_bytes(statements) if facts.lays_out_sums else 0
     needed = own + sum(map(_bytes, tensor.inputs))
     if max(own, held) > MOST_BYTES:
         raise TooLargeError(
@@ -50,11 +56,16 @@ def verdict_of(tensor: Compute, statements: Sequence[AnyStatement], estimates: I
         )
     counting, asked = _counting(tensor)
     flops = sum(_known(node_flops, node) for node in nodes)
-    verdict = Verdict(tensor.name, over, max(counting, 1), flops, asked, held, needed)
+    verdict = Verdict(tensor.name, over, max(counting, 1), flops, asked, max(held, laid_out), needed)
     if not (verdict.is_dense or verdict.is_large):
         return verdict
     cause, remedy = cause_and_remedy(tensor)
-    return replace(verdict, cause=cause, remedy=remedy if verdict.is_dense else IN_TILES)
+    return replace(verdict, cause=cause, remedy=remedy if verdict.is_dense else _smaller(tensor))
+
+
+def _smaller(tensor: Compute) -> str:
+    """How less is held on the way to ``tensor``: tiles are for what does not overlap."""
+    return IN_PARTS if overlaps(tensor) else IN_TILES
 
 
 def _loop(node: Node) -> tuple[int, ...]:
