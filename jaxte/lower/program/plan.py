@@ -40,6 +40,7 @@ from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
 from jaxte.lower.program.repeated import Repeated
+from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
@@ -150,7 +151,7 @@ class _Lowering:
                 found = tile_statements(tensor, idents, writer, tile_of)
                 statements += found.statements
                 idents |= found.names
-                choices += found.choices if tile_of else with_costs(found.choices, tensor, policy)
+                choices += found.choices if tile_of else _told(found.choices, tensor, policy)
                 continue
             if isinstance(tensor, Extern):
                 statements += _extern(tensor, idents, names, self.externs, self.functions)
@@ -176,6 +177,13 @@ class _Lowering:
             choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         return Written(with_one_gather(statements), idents, choices)
+
+
+def _told(choices: Sequence[Choice], tiles: Tiles, policy: Policy) -> list[Choice]:
+    """``choices``, those of the pass ``tiles``, with what it costs, and with a verdict where most of what it computes does not count."""
+    *others, last = with_costs(choices, tiles, policy)
+    verdict = verdict_in_tiles(tiles)
+    return [*others, last if verdict is None else replace(last, verdict=verdict)]
 
 
 def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:

@@ -25,7 +25,9 @@ from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdi
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.program.laid_out import laid_out_bytes
 from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
+from jaxte.lower.tiles.costs import loop_of
 from jaxte.lower.tiles.sizes import overlaps
+from jaxte.lower.tiles.tiling import Tiles
 from jaxte.meaning.cost import told_by_data
 from jaxte.planning.density import share_together
 from jaxte.planning.terms import extent
@@ -124,3 +126,18 @@ def _counting(tensor: Compute) -> tuple[int, int]:
         elif isinstance(node, Call) and not node.weak:
             operations += prod(map(extent, free_axes(node))) * inside
     return total, max(int(operations), 1)
+
+
+def verdict_in_tiles(tiles: Tiles) -> Verdict | None:
+    """What a pass in tiles that makes one tensor computes, where that is many times what counts."""
+    if len(tiles.wholes) != 1 or tiles.inside:
+        return None
+    (tensor,), over = tiles.wholes, loop_of(tiles)
+    counting, asked = _counting(tensor)
+    flops = asked * prod(over) // max(counting, 1)
+    needed = _bytes(tensor) + sum(map(_bytes, tensor.inputs))
+    verdict = Verdict(tensor.name, over, max(counting, 1), flops, asked, 0, needed)
+    if not verdict.is_dense:
+        return None
+    cause, remedy = cause_and_remedy(tensor)
+    return replace(verdict, cause=cause, remedy=remedy)

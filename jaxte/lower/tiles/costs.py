@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from math import prod
 
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.identity import among
@@ -17,6 +18,7 @@ from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW
+from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.sizes import inner_bytes, work_of
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.tensors.tensor import Compute
@@ -41,6 +43,24 @@ def cost_of(tiles: Tiles, policy: Policy) -> TilePass:
         _of_whole(tiles, policy.rates),
         policy.max_memory,
         policy.rates.cache,
+    )
+
+
+def loop_of(tiles: Tiles) -> tuple[int, ...]:
+    """The extents of the largest loop of the pass, over all blocks: as many positions along its axis as there are."""
+    blocks = tiles.blocks
+    loops = [_loop(t, blocks) for t in tiles.inner.order if isinstance(t, Compute)]
+    return max(loops, key=prod, default=())
+
+
+def _loop(tensor: Compute, blocks: Blocks) -> tuple[int, ...]:
+    own = frozenset(tensor.axes)
+    sums = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
+    loops = [(*(a for a in free_axes(n) if a in own), *n.axes) for n in sums]
+    return max(
+        (tuple(blocks.extent if a in blocks.axes else points([a]) for a in axes) for axes in loops),
+        key=prod,
+        default=(),
     )
 
 

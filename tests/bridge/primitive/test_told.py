@@ -164,3 +164,18 @@ def test_a_hundred_gigabytes_are_refused_by_name() -> None:
         lower("forward", [x], [distance])
     with pytest.raises(te.JaxteError, match="max_memory"):
         lower("forward", [x], [distance])
+
+
+def test_what_is_dense_in_tiles_is_told_too() -> None:
+    """Large enough to be computed block by block, in which a mask leaves out as much as it would in whole."""
+    n = 1200
+    x = te.placeholder((n, n), name="x")
+    j, k = te.reduce_axis((0, n), "j"), te.reduce_axis((0, 4), "k")
+    few, most = (
+        te.compute((n,), lambda i, own=own: te.sum(te.exp(x[i, j]), axis=(j, k), where=own(i)), "y")
+        for own in (lambda i: (i + 5 * j) % n == k, lambda i: (i + 5 * j) % n != k)
+    )
+    (choice,), (other,) = (lower("forward", [x], [y]).choices for y in (few, most))
+    assert choice.form.startswith("tiles of") and other.form.startswith("tiles of")
+    assert choice.verdict is not None and choice.verdict.is_dense and choice.verdict.over == (n, n, 4)
+    assert other.verdict is None
