@@ -1,8 +1,12 @@
 """What each fact of the platform's row in ``jaxte.lower.cost.platforms`` is worth here: a case with it and without it.
 
     python benchmarks/platform_facts.py [facts]
+    python benchmarks/platform_facts.py written
 
 Forward and backward passes of both programs are called in turn; medians. A fact holds where the program that relies on it is faster.
+
+``written`` is the rate of that name: how many terms of a sum that is written out XLA compiles a second, the slope of the time for 16 to 128 of them,
+and as how many terms the rest of a program counts.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import jax
@@ -32,6 +37,7 @@ CASES = {
     "divides_positions": "attention_window_long",
 }
 SEGMENTS = "lays_out_sums"  # of no case: sums over segments whose bounds are data
+WRITTEN = "written"  # no fact, but a rate
 Call = Callable[[], Any]
 
 
@@ -71,14 +77,49 @@ def calls(fact: str, platform: str) -> dict[str, Call]:
     return made
 
 
+TERMS = (16, 32, 64, 128)
+SHAPES = {"line": (4096,), "image": (64, 64), "volume": (16, 16, 16)}
+
+
+def compiled(shape: tuple[int, ...], terms: int) -> Call:
+    """Traces and compiles the sum of ``terms`` slices of an array, squared, with a factor each, as a new program at each call."""
+    made = count()
+
+    def call() -> None:
+        own = 1.0 + next(made) / 1000  # a program that was not compiled before
+
+        def shifted(x: jax.Array) -> jax.Array:
+            ends = [slice(None)] * (len(shape) - 1)
+            return sum(own * (k + 1) * x[(*ends, slice(k, k + shape[-1]))] ** 2 for k in range(terms))  # type: ignore[return-value]
+
+        x = jax.ShapeDtypeStruct((*shape[:-1], shape[-1] + terms), np.dtype("float32"))
+        jax.jit(shifted).lower(x).compile()
+
+    return call
+
+
+def written(rounds: int) -> None:
+    """Prints the least squares line through the seconds that terms take to compile."""
+    rows = []
+    for name, shape in SHAPES.items():
+        taken = interleaved({str(n): compiled(shape, n) for n in TERMS}, rounds)
+        slope, rest = np.polyfit(TERMS, list(taken.values()), 1)
+        seconds = ", ".join(f"{n} {1000 * own:.0f}" for n, own in zip(TERMS, taken.values(), strict=True))
+        rows.append((name, seconds, f"{1 / slope:,.0f}", f"{rest / slope:.0f}"))
+    print(markdown(("slices of a", "ms by terms", "terms a second", "terms that the rest counts as"), rows))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     known = [*CASES, SEGMENTS]
-    parser.add_argument("facts", nargs="*", help=f"by default all: {', '.join(known)}")
+    parser.add_argument("facts", nargs="*", help=f"by default all: {', '.join(known)}; or {WRITTEN}")
     parser.add_argument("--rounds", type=int, default=11, help="timed calls of each program")
     options = parser.parse_args()
+    if options.facts == [WRITTEN]:
+        written(options.rounds)
+        return
     platform = jax.devices()[0].platform
     rows = []
     for fact in options.facts or known:

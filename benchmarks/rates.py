@@ -23,7 +23,6 @@ from timing import interleaved, markdown
 
 _CHAIN = 64
 _TERMS = 256
-_CALLS = 10_000  # of a program that is compiled once
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def probes(large: int) -> Iterator[Probe]:
     yield _probe("gather", 1e6, lambda x, i: x[i], _random(1_000_000), at)
     yield _probe("scatter", 1e6, lambda x, i: jnp.zeros_like(x).at[i].add(x), _random(1_000_000), at)
     yield _probe("kernel", _CHAIN, _chained, _random(4, 4))
-    yield Probe("written", _CALLS * _TERMS, lambda: _compiled(_random(96, 512)))
+    yield Probe("written", _TERMS, lambda: _compiled(_random(96, 512)))
 
 
 def _probe(kind: str, amount: float, function: Callable[..., Any], *args: Any) -> Probe:

@@ -22,6 +22,9 @@ MOST_UNROLLED = (
 MOST_TERMS = (
     16  # products of arrays that are written out, one after the other, and terms whose weights leave a sum
 )
+CALLS = (
+    10_000  # calls that the time to compile is shared by: the steps of a short training; chosen, not measured
+)
 
 LARGE_ROWS = (
     2**20

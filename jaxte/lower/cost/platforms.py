@@ -1,9 +1,10 @@
 """What is known of each platform, as rows of one table: the rates behind the choice among forms, and what XLA does there.
 
 ``python benchmarks/rates.py`` measures the rates where it runs and prints the row, ``python benchmarks/platform_facts.py`` what each
-fact is worth: a case with it and without it. The cpu row was measured on two cores of an AMD EPYC with AVX2 in float32. The gpu and tpu
-rows are estimates from data sheets (H200, TPU v4), not measured: they order the forms, and ``te.autotune`` measures what
-matters on the machine at hand. No other module asks which platform it is for (``tests/lower/cost/test_platforms.py``).
+fact is worth: a case with it and without it, and with ``written`` the rate of that name. The cpu row was measured on two cores of an AMD EPYC with
+AVX2 in float32. The gpu and tpu rows are estimates from data sheets (H200, TPU v4), not measured (``written`` is that of the cpu row): they order the
+forms, and ``te.autotune`` measures what matters on the machine at hand. No other module asks which platform it is for
+(``tests/lower/cost/test_platforms.py``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Rates:
         gather: elements read at positions that are data.
         scatter: elements accumulated at positions that are data.
         kernel: operations started.
-        written: terms beyond sixteen that a form writes out one by one; a call is charged a ten-thousandth of what XLA takes to compile them.
+        written: terms that a form writes out one by one, as many as XLA compiles a second; see ``long_text`` for how they are charged.
         cache: bytes that an intermediate may have without being slower than what is in cache.
         spill: bytes a second of intermediates that are larger than the cache.
     """
@@ -116,7 +117,7 @@ CPU = Platform(
         gather=3e8,
         scatter=4e8,
         kernel=3e5,
-        written=1.2e7,
+        written=1.1e3,
         cache=1.6e7,
         spill=3e9,
     ),
@@ -144,7 +145,7 @@ GPU = Platform(
         gather=2e11,
         scatter=5e10,
         kernel=3e5,
-        written=1e7,
+        written=1.1e3,
         cache=5e7,
         spill=4e12,
     )
@@ -164,7 +165,7 @@ TPU = Platform(
         gather=1e10,
         scatter=5e9,
         kernel=3e5,
-        written=1e7,
+        written=1.1e3,
         cache=1e8,
         spill=1e12,
     )

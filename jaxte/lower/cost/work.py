@@ -9,7 +9,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lower.cost.platforms import Rates
-from jaxte.lower.limits import MOST_TERMS
+from jaxte.lower.limits import CALLS, MOST_TERMS
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 
@@ -63,8 +63,8 @@ class Work:
 
 
 def long_text(terms: float) -> Work:
-    """What it takes to compile ``terms`` that are written out, beyond as many as are written out in any case."""
-    return Work(written=max(0.0, terms - MOST_TERMS))
+    """What it takes to compile ``terms`` that are written out, beyond as many as are written out in any case: the share of one call."""
+    return Work(written=max(0.0, terms - MOST_TERMS) / CALLS)
 
 
 def points(axes: Iterable[Axis]) -> int:

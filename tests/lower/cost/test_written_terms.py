@@ -7,18 +7,20 @@ from dataclasses import replace
 import pytest
 
 import jaxte as te
+from jaxte.lower.arrays.node import nodes_below
 from jaxte.lower.body.candidates import Candidate, chosen
+from jaxte.lower.code.vocabulary import Statement
 from jaxte.lower.cost.platforms import CPU, PLATFORMS
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.work import Work, long_text
 from jaxte.lower.program.plan import lower
 
 
 @pytest.mark.parametrize(("gain", "form"), [(1.1, "few terms"), (5.0, "many terms")])
 def test_many_terms_have_to_be_worth_it(gain: float, form: str) -> None:
     seconds = 1e-5
-    many = Candidate("many terms", Work(tap=seconds * CPU.rates.tap, written=64), None)
-    few = Candidate("few terms", Work(tap=gain * seconds * CPU.rates.tap, written=2), None)
+    many = Candidate("many terms", Work(tap=seconds * CPU.rates.tap) + long_text(80), None)
+    few = Candidate("few terms", Work(tap=gain * seconds * CPU.rates.tap) + long_text(2), None)
     assert chosen(Policy(), "y", [many, few], "").candidate.form == form
 
 
@@ -37,3 +39,30 @@ def test_a_window_of_a_small_array_is_summed_one_dimension_after_the_other(
 def form_of(y: te.Tensor, platform: str) -> str:
     (choice,) = lower("f", y.inputs, [y], policy=Policy(platform=platform)).choices
     return choice.form
+
+
+def test_the_charge_is_the_share_of_a_call_beyond_sixteen_terms() -> None:
+    """1,100 terms take a second, which 10,000 calls share."""
+    assert long_text(16).seconds(CPU.rates) == 0
+    assert long_text(16 + 1100).seconds(CPU.rates) == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize("features", [1, 8])
+def test_a_convolution_is_as_long_whatever_its_taps(features: int) -> None:
+    """So it needs no charge: one call, and as many statements for 3 x 3 as for 15 x 15."""
+    lengths = {taps: statements_of(taps, features) for taps in (3, 7, 15)}
+    assert len(set(lengths.values())) == 1, lengths
+
+
+def statements_of(taps: int, features: int) -> int:
+    n = 64 - taps + 1
+    x, w = te.placeholder((2, 64, 64, 8), name="x"), te.placeholder((taps, taps, 8, features), name="w")
+    k, m, c = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, taps), "m"), te.reduce_axis((0, 8), "c")
+    y = te.compute(
+        (2, n, n, features),
+        lambda b, i, j, o: te.sum(x[b, i + k, j + m, c] * w[k, m, c, o], (k, m, c)),
+        "y",
+    )
+    program = lower("f", y.inputs, [y], policy=Policy(forms={"y": "convolution"}))
+    assert "convolution" in program.choices[0].form
+    return sum(1 for s in program.statements if isinstance(s, Statement) for _ in nodes_below(s.source))
