@@ -125,3 +125,11 @@ def test_what_both_passes_reduce_is_counted_once_they_are_compiled_together() ->
     assert f"{256**3 * 4:,} bytes held, out of proportion" in told
     assert "triples: dtriples_pairs" in told and 'save="nothing"' in told
     assert both_passes("nothing") == []
+
+
+def test_choices_are_counted_where_no_tiles_take_them() -> None:
+    x, j = te.placeholder((512,), name="x"), te.reduce_axis((0, 512), "j")
+    y = te.compute((512,), lambda i: te.sum(te.select(x[i] < x[j], te.exp(x[i] - x[j]), 0.5), j), "y")
+    compiled = jax.jit(te.function([x], y)).lower(jax.ShapeDtypeStruct((512,), F32)).compile()
+    assert verdict(([x], y)).held == 512 * 512 * 4
+    assert 0.9 < compiled.memory_analysis().temp_size_in_bytes / (512 * 512 * 4) < 1.1
