@@ -10,6 +10,7 @@ from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.tensor import Compute
@@ -53,11 +54,18 @@ def as_scan(tensor: Compute) -> Scan | None:
 
 
 Limit = tuple[Axis, Expr, bool]
+_ALONE = (
+    "sum",
+    "max",
+    "min",
+)  # whose adjoints need no prefixes: a limit that moves with an axis of one value does not move
 
 
 def _moving_limit(node: Reduce, axis: Axis, outer: Sequence[Axis]) -> tuple[Limit, list[Expr]] | None:
     """The condition that moves with an axis that nothing else depends on, and the other conditions."""
     conditions = list(conjuncts(node.where))
+    if node.reducer.name in _ALONE:
+        outer = [a for a in outer if known(a.extent) != 1]
     for condition in conditions:
         limit = _limit(condition, axis, outer) if is_decidable(condition) else None
         others = [c for c in conditions if c is not condition]
