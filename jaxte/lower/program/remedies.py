@@ -23,7 +23,7 @@ from jaxte.tensors.tensor import Compute
 
 IN_TILES = "a budget, te.function(..., max_memory=2**28), which computes it in tiles, or fewer axes at a time"
 IN_PARTS = (
-    "one axis of few positions written out, as a sum of Python's over it, or a part of the result at a time, as by jax.lax.map over blocks of "
+    "one axis of few positions written out, as a sum of Python's over it, or a part of the result at a time, as by a map over blocks of "
     "it: overlapping reads that are reduced are written to memory for all points"
 )
 _BENT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
