@@ -81,6 +81,9 @@ def _may_be_a_part(node: Expr, scope: Sequence[Axis]) -> bool:
         return False
     axes = free_axes(node)
     plain = all(a.lo is ZERO and known(a.extent) is not None for a in axes)
+    # over a part of the axes of a sum alone, weights of corners as well as others, it is a matter of the order of sums
+    if any(a.reduction for a in axes) and all(a.reduction for a in scope if not among(a, tuple(axes))):
+        return False
     return plain and len(axes) < len(scope) and len(_elements(node)) > 1 and not _has_sums(node)
 
 

@@ -146,3 +146,12 @@ def test_what_data_leave_out_stays_in_place() -> None:
         te.compute((4, 8), lambda b, i: te.select(v[i] > 0, x[b, i] * te.sqrt(w[i] / v[i]), 0.0), "y"),
     )
     assert "_part" not in te.source(function)
+
+
+def test_weights_of_corners_stay_in_their_sum() -> None:
+    """They lack an axis of the sum alone: a matter of the order of sums, and no weight is used at several elements."""
+    f, v = te.placeholder((30, 2), name="f"), te.placeholder((30, 2, 2), name="v")
+    k, m = te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 2), "m")
+    weight = lambda p: te.select(k == 0, 1 - f[p, 0] * f[p, 1], f[p, 0] / (1 + f[p, 1] * f[p, 1]))  # noqa: E731
+    y = te.compute((30,), lambda p: te.sum(weight(p) * v[p, k, m], axis=(k, m)), "y")
+    assert "_part" not in te.source(te.function([f, v], y))
