@@ -6,6 +6,7 @@ Over axes of which digits are read, one axis for each digit makes indices sums o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, as_expr, call
@@ -15,6 +16,8 @@ from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, known, resolved
+
+_MANY = 3  # digits that are read of a number; two are solved for, and met by forms, as they stand
 
 
 def weights_of(axis: Axis, roots: Iterable[Expr]) -> list[int]:
@@ -52,22 +55,56 @@ def _weight(axis: Axis, numerator: Expr) -> int | None:
     return None
 
 
-def digits_of(axis: Axis, weights: Sequence[int]) -> list[Axis]:
-    """An axis for each digit of ``axis``."""
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An axis and its digits; an axis of which few digits are read is its own only one.
+
+    Attributes:
+        axis: the number.
+        digits: an axis for each digit, the greatest first.
+        weights: what one of each counts for.
+    """
+
+    axis: Axis
+    digits: tuple[Axis, ...]
+    weights: tuple[int, ...] = (1,)
+
+    @property
+    def is_taken_apart(self) -> bool:
+        return len(self.digits) > 1
+
+    @property
+    def whole(self) -> Expr:
+        """The number of which these are the digits."""
+        return whole(self.digits, self.weights)
+
+    @property
+    def indices(self) -> list[Expr]:
+        """The digits of ``axis``: ``axis // 96``, ``axis // 8 % 12``, ``axis % 8``."""
+        found: list[Expr] = []
+        for n, (digit, weight) in enumerate(zip(self.digits, self.weights, strict=True)):
+            own: Expr = self.axis if weight == 1 else call(FLOOR_DIVIDE, self.axis, Const(weight))
+            found.append(own if n == 0 else call(MOD, own, digit.extent))
+        return found
+
+
+def number_of(axis: Axis, roots: Sequence[Expr]) -> Number:
+    """``axis`` taken apart into the digits that are read below ``roots``, where these are many."""
+    weights = weights_of(axis, roots)
+    if len(weights) < _MANY:
+        return Number(axis, (axis,))
     extents = [int(known(axis.extent) or 0), *weights]
-    names = [f"{axis.name}_{n}" for n in range(len(weights))]
-    return [
-        Axis(name, 0, high // low, reduction=axis.reduction)
-        for name, (high, low) in zip(names, pairwise(extents), strict=True)
-    ]
+    digits = (
+        Axis(f"{axis.name}_{n}", 0, high // low, reduction=axis.reduction)
+        for n, (high, low) in enumerate(pairwise(extents))
+    )
+    return Number(axis, tuple(digits), tuple(weights))
 
 
 def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:
     """The number of which ``digits`` are the digits."""
-    total: Expr = as_expr(0)
-    for digit, weight in zip(digits, weights, strict=True):
-        total = total + weight * digit
-    return from_linear(linear(total))
+    terms = zip(digits, weights, strict=True)
+    return from_linear(linear(sum((weight * digit for digit, weight in terms), start=as_expr(0))))
 
 
 def at_digits(root: Expr, table: Mapping[Expr, Expr]) -> Expr:

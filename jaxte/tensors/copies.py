@@ -20,9 +20,8 @@ from jaxte.sets.intervals import axis_bounds
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_GROWTH = 1.25  # elements of a copy for each point at which it is read
-_MOST_MEMORY = (
-    4  # and of all of it, slices that are not read included, for each element that is read or exists
-)
+# And of all of it, slices that are not read included, for each element that is read or exists.
+_MOST_MEMORY = 4
 
 
 class Extended(Compute):

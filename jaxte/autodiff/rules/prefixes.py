@@ -54,11 +54,8 @@ def as_scan(tensor: Compute) -> Scan | None:
 
 
 Limit = tuple[Axis, Expr, bool]
-_ALONE = (
-    "sum",
-    "max",
-    "min",
-)  # whose adjoints need no prefixes: a limit that moves with an axis of one value does not move
+# Reductions whose adjoints need no prefixes: a limit that moves with an axis of one value does not move.
+_ALONE = ("sum", "max", "min")
 
 
 def _moving_limit(node: Reduce, axis: Axis, outer: Sequence[Axis]) -> tuple[Limit, list[Expr]] | None:

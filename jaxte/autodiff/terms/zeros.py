@@ -32,7 +32,7 @@ from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
-from jaxte.sets.digits import at_digits, digits_of, weights_of, whole
+from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent_of
 from jaxte.sets.isl_text import is_decidable
@@ -41,12 +41,8 @@ from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.tensors.reductions import builtin_reducer
 
-_MOST_BESIDE = (
-    8  # points of a product under a mask for each of a band: diagonals of an array are far apart in memory
-)
-
-
-_MANY_DIGITS = 3  # two are solved for as they stand
+# Points of a product under a mask for each of a band: diagonals of an array are far apart in memory.
+_MOST_BESIDE = 8
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -71,18 +67,12 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
 
 def _over_digits(points: Points) -> Points:
     """``points`` over digits of the axes that conditions take more than two digits of."""
-    table: dict[Expr, Expr] = {}
-    axes: list[Expr] = []
-    for axis in points.axes:
-        weights = weights_of(axis, points.conditions) if isinstance(axis, Axis) else []
-        if len(weights) < _MANY_DIGITS or not isinstance(axis, Axis):
-            axes.append(axis)
-            continue
-        digits = digits_of(axis, weights)
-        table[axis] = whole(digits, weights)
-        axes += digits
-    if not table:
+    numbers = [number_of(a, points.conditions) for a in points.axes if isinstance(a, Axis)]
+    apart: dict[Expr, Number] = {n.axis: n for n in numbers if n.is_taken_apart}
+    if not apart:
         return points
+    table: dict[Expr, Expr] = {axis: number.whole for axis, number in apart.items()}
+    axes = [digit for a in points.axes for digit in (apart[a].digits if a in apart else (a,))]
     conditions = tuple(at_digits(c, table) for c in points.conditions)
     return Points(tuple(axes), conditions, at_digits(points.value, table))
 

@@ -36,9 +36,8 @@ from jaxte.sets.affine import linear
 from jaxte.sets.intervals import dims_of, known
 
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, MULTIPLY)
-_MANY_TERMS = (
-    32  # of a sum, from which on a loop over them is worth more than one over a short dimension of the result
-)
+# Terms of a sum, from which on a loop over them is worth more than one over a short dimension of the result.
+_MANY_TERMS = 32
 
 
 def sum_value(

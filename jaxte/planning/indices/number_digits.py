@@ -8,16 +8,10 @@ which is a reshape of a product of matrices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call
-from jaxte.lang.identity import among
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.walk import postorder, rewrite
-from jaxte.sets.digits import at_digits, digits_of, weights_of, whole
+from jaxte.sets.digits import at_digits, number_of
 from jaxte.tensors.tensor import Compute
-
-_MANY = 3  # digits of a number; two are met by forms as they stand
 
 
 class Digits(Compute):
@@ -32,32 +26,14 @@ def over_digits(tensor: Compute) -> tuple[Digits, Read] | None:
         return None
     if not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
         return None
-    table: dict[Expr, Expr] = {}
-    axes: list[Axis] = []
-    indices: list[Expr] = []
-    for axis in tensor.axes:
-        weights = weights_of(axis, [tensor.body])
-        if len(weights) < _MANY:
-            axes.append(axis)
-            indices.append(axis)
-            continue
-        digits = digits_of(axis, weights)
-        table[axis] = whole(digits, weights)
-        axes += digits
-        indices += _digits(axis, digits, weights)
+    numbers = [number_of(axis, [tensor.body]) for axis in tensor.axes]
+    table: dict[Expr, Expr] = {n.axis: n.whole for n in numbers if n.is_taken_apart}
     if not table:
         return None
+    axes = [digit for number in numbers for digit in number.digits]
+    indices = [index for number in numbers for index in number.indices]
     part = Digits(f"{tensor.name}_digits", axes, at_digits(tensor.body, table))
     return part, Read(part, indices)
-
-
-def _digits(axis: Axis, digits: Sequence[Axis], weights: Sequence[int]) -> list[Expr]:
-    """``axis // 96``, ``axis // 8 % 12``, ``axis % 8``."""
-    found: list[Expr] = []
-    for n, (digit, weight) in enumerate(zip(digits, weights, strict=True)):
-        own: Expr = axis if weight == 1 else call(FLOOR_DIVIDE, axis, Const(weight))
-        found.append(own if n == 0 else call(MOD, own, digit.extent))
-    return found
 
 
 def with_digit_axes(body: Expr) -> Expr:
@@ -66,16 +42,11 @@ def with_digit_axes(body: Expr) -> Expr:
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Reduce) or not node.reducer.ignores_order:
             return node
-        table: dict[Expr, Expr] = {}
-        axes: list[Axis] = []
-        for axis in node.axes:
-            weights = weights_of(axis, [*node.exprs, node.where])
-            digits = digits_of(axis, weights) if len(weights) >= _MANY else [axis]
-            if not among(axis, digits):
-                table[axis] = whole(digits, weights)
-            axes += digits
+        numbers = [number_of(axis, [*node.exprs, node.where]) for axis in node.axes]
+        table: dict[Expr, Expr] = {n.axis: n.whole for n in numbers if n.is_taken_apart}
         if not table:
             return node
+        axes = [digit for number in numbers for digit in number.digits]
         exprs = [at_digits(e, table) for e in node.exprs]
         return Reduce(node.reducer, exprs, axes, at_digits(node.where, table), node.position)
 

@@ -22,9 +22,8 @@ from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Placeholder
 
 _LEAST = 4  # operations on a pair for which its slope is computed once
-_MOST_BYTES = (
-    2**23
-)  # half of a cache: larger sums over pairs are tiles, in which several sums read the same block anyway
+# Half of a cache: larger sums over pairs are tiles, in which several sums read the same block anyway.
+_MOST_BYTES = 2**23
 _FEWEST = 20  # pairs for each element of a side: a sum over fewer is one loop that holds nothing
 _PLAIN = frozenset((ADD, SUBTRACT, MULTIPLY, NEGATIVE))  # what sums take apart by themselves
 

@@ -9,15 +9,12 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 
-_MOST_FUSED = (
-    8  # times an element of a stencil is computed again, up to which XLA does well with JAX's transposes
-)
-_MANY_READS = (
-    16  # of an element by one stencil, from which on its transposes cost more than functions that are dear
-)
-_MOST_ALONE = (
-    4  # shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared
-)
+# Times an element of a stencil is computed again, up to which XLA does well with JAX's transposes.
+_MOST_FUSED = 8
+# Reads of an element by one stencil, from which on its transposes cost more than functions that are dear.
+_MANY_READS = 16
+# Shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared.
+_MOST_ALONE = 4
 
 
 def worth(steps: Sequence[Step]) -> bool:

@@ -33,9 +33,8 @@ from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSE
 
 Assign = Callable[[Node], Node]
 _LARGEST, _SMALLEST = 64, 16
-_WORTH_COPIES = (
-    1.25  # how many more entries a single block may have than several, for which columns are copied
-)
+# How many more entries a single block may have than several, for which columns are copied.
+_WORTH_COPIES = 1.25
 _RESERVED = "nijwms"  # blocks, rows, columns, diagonals, spans and remainders of the band that is skewed
 _SPARE = "rzyxtuv" + ascii_letters
 _LOOPS = "pqrstuvz" + ascii_uppercase
