@@ -11,7 +11,6 @@ import numpy as np
 
 import jaxte as te
 from raising import interleaved
-from timing import interleaved as by_clock
 
 
 def energy(u):
@@ -30,8 +29,7 @@ def main() -> None:
     found = {name: call(u) for name, call in made.items()}
     np.testing.assert_allclose(found["te"], found["jax"], rtol=1e-4, atol=1e-5)
     calls = {name: lambda call=call: jax.block_until_ready(call(u)) for name, call in made.items()}
-    work = dict(zip(calls, interleaved(list(calls.values())), strict=True))
-    clock = by_clock(calls, 5)
+    work, clock = (dict(zip(calls, taken, strict=True)) for taken in interleaved(list(calls.values())))
     for name, call in made.items():
         temporaries = call.memory_analysis().temp_size_in_bytes / 1e6
         print(
