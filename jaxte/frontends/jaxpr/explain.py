@@ -16,7 +16,7 @@ from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured
 from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Region
-from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
+from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _lines(entries: Iterable[Equation], raised: bool = False) -> Iterator[Line]:
     for entry in entries:
         key = place(entry.eqn), "" if raised else entry.reason
         found.setdefault(key, []).append(_name(entry.eqn))
-        if raised and entry.fate is Fate.GAINS:
+        if raised and entry.fate in GAINING:
             gains.setdefault(key, []).append(entry.reason)
     for (where, kept), names in found.items():
         yield Line(where, tuple(names), kept or _gain(gains.get((where, kept), [])))

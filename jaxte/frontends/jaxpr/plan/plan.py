@@ -17,7 +17,7 @@ from jaxte.frontends.jaxpr.narrow.rewrite import Shorter, narrowed
 from jaxte.frontends.jaxpr.plan.build import Builder, Refused
 from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
-from jaxte.frontends.jaxpr.plan.regions import Choice, Equation, Fate, cut, equations
+from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.lang.errors import JaxteError
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -105,6 +105,14 @@ class Plan:
         return self.narrowed is not None or any(not isinstance(item, int) for item in self.items)
 
     @property
+    def only_products(self) -> bool:
+        """Whether nothing runs in another way than it stands but products of matrices, which a loop around them may take for all steps."""
+        own = [item for item in self.items if not isinstance(item, int)]
+        return self.narrowed is None and all(
+            isinstance(item, Region) and all(e.fate is Fate.ALONE for e in item.equations) for item in own
+        )
+
+    @property
     def loops(self) -> list[Inner]:
         """The loops that take products of all steps together, those of bodies included."""
         inner = [item for item in self.items if isinstance(item, Inner)]
@@ -178,10 +186,10 @@ class Planner:
         if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
             return None
         plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
-        if any(p.is_changed for p in plans):
-            return Inner(number, entry.index, plans)
-        loop = loop_of(entry.eqn)
-        return None if loop is None else Inner(number, entry.index, loop=loop)
+        loop = loop_of(entry.eqn) if all(p.only_products for p in plans) else None
+        if loop is not None:
+            return Inner(number, entry.index, loop=loop)
+        return Inner(number, entry.index, plans) if any(p.is_changed for p in plans) else None
 
 
 def _steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
@@ -234,11 +242,11 @@ def _region(
     number: int,
 ) -> Region:
     """The tensors of a group and their code."""
-    steps = [step for entry in group for step in entry.steps]
+    steps = [step for entry in group for step in (*entry.again, *entry.steps)]
     members = {e.index for e in group}
     results = _results(group, members, jaxpr)
     builder = Builder()
-    label = next((e.steps[0].label for e in group if e.fate is Fate.GAINS), "region")
+    label = next((e.steps[0].label for e in group if e.fate in GAINING), "region")
     try:
         tensors = builder.run(steps, [slots[v] for v in results])
         tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))

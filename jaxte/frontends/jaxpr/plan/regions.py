@@ -11,18 +11,23 @@ from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.equations.table import RULES
-from jaxte.frontends.jaxpr.gains.gains import gain_of, is_foreign, keeps, reduces
+from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
+from jaxte.frontends.jaxpr.gains.matrices import TRANSPOSES, gain_of_layer, gain_of_square, squared
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.gains.worth import worth
 
 
 class Fate(Enum):
-    """What an equation may become: raised for its own sake, raised beside others, computed now, kept."""
+    """What an equation may become: raised for its own sake, by itself, raised beside others, computed now, kept."""
 
     GAINS = "gains"
+    ALONE = "alone"
     NEUTRAL = "neutral"
     KNOWN = "known"
     KEPT = "kept"
+
+
+GAINING = frozenset([Fate.GAINS, Fate.ALONE])
 
 
 class Choice(Enum):
@@ -39,6 +44,7 @@ class Equation:
 
     Attributes:
         reason: why it gains, or why it is kept.
+        again: steps before it that are raised once more with it, because it reads them better so.
     """
 
     index: int
@@ -48,6 +54,7 @@ class Equation:
     reason: str = ""
     readers: list[Equation] = field(default_factory=list)
     sources: list[Equation] = field(default_factory=list)
+    again: list[Step] = field(default_factory=list)
 
     def become(self, fate: Fate, reason: str) -> None:
         """From now on this is what becomes of it, and why."""
@@ -80,6 +87,8 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
         return Fate.KNOWN, ""
     if not entry.steps and entry.eqn.primitive.name not in GROUPS:
         return Fate.KEPT, f"{entry.eqn.primitive.name} has no rule"
+    if not everything and (own := _own_gain(entry)):
+        return Fate.ALONE, own
     gain = ""
     for step in entry.steps:
         if step.is_known:
@@ -93,8 +102,29 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
     return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
 
 
+def _own_gain(entry: Equation) -> str:
+    """What an equation gains by itself: a product of matrices that would stay else, with nothing but transpositions around it."""
+    steps = [step for step in entry.steps if not step.is_known]
+    products = [step for step in steps if step.name not in MOVES]
+    if len(products) != 1 or any(map(is_foreign, steps)) or not keeps(products[0]):
+        return ""
+    found = squared(products[0])
+    before = [s for e in entry.sources if all(t.name in TRANSPOSES for t in e.steps) for s in e.steps]
+    if found is not None and all(s in steps or s in before for s in found):
+        entry.again = [s for s in before if s in found]
+        return gain_of_square(products[0])
+    return gain_of_layer(products[0])
+
+
 def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[list[Equation]]:
-    """Regions: equations that gain and the neutral ones around them, such that regions and the rest can run one after the other."""
+    """Regions: equations that gain by themselves, and those that gain and the neutral ones around them, such that regions and the
+    rest can run one after the other.
+    """
+    return [*([e] for e in listed if e.fate is Fate.ALONE), *_joined(listed, choice)]
+
+
+def _joined(listed: Sequence[Equation], choice: Choice) -> list[list[Equation]]:
+    """Regions of equations that gain and the neutral ones around them."""
     while True:
         chosen = _around(listed)
         groups = _connected(listed, chosen, _stages(listed, chosen))
