@@ -12,6 +12,7 @@ from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.narrow_reads import with_narrow_reads
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
+from jaxte.planning.conditions.prefix_differences import window_bodies
 from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
@@ -168,11 +169,12 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(outputs)
     new: dict[Tensor, Compute] = {}
     copies: dict[object, Extended] = {}
+    windows = window_bodies(order, outputs)
     few, views = read_in_part(order, outputs), layouts(order, outputs)
     for tensor in order:
         if not isinstance(tensor, Compute):
             continue
-        body = read_through(where_read(tensor.body, few), views)
+        body = read_through(where_read(windows.get(tensor, tensor.body), few), views)
         body = _reading(body, new) if any(r.tensor in new for r in reads_of(body)) else body
         own = _with(tensor, tensor, body)
         body = with_narrow_reads(with_plain_conditions(own.body))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
@@ -68,15 +69,20 @@ def decompose(index: Expr) -> Use | None:
     return Use(Form(terms, axes), divisor, offset) if axes else None
 
 
-def forms_of(exprs: Sequence[Expr]) -> list[Form]:
-    """The forms through which ``exprs`` depend on axes, in order of appearance."""
-    return list(_forms_of(tuple(exprs)))
+def forms_of(exprs: Sequence[Expr], numbers: bool = False) -> list[Form]:
+    """The forms through which ``exprs`` depend on axes, in order of appearance.
+
+    Args:
+        exprs: what depends on axes.
+        numbers: whether numbers that several axes make are forms too, ``i + k`` in ``minimum(i + k, 16) * x[i + k]``; else they depend on each axis.
+    """
+    return list(_forms_of(tuple(exprs), numbers))
 
 
 @lru_cache(maxsize=256)  # several recognisers ask for those of the same product
-def _forms_of(exprs: tuple[Expr, ...]) -> tuple[Form, ...]:
+def _forms_of(exprs: tuple[Expr, ...], numbers: bool) -> tuple[Form, ...]:
     found: dict[Key, Form] = {}
-    for use, extent in _uses(exprs):
+    for use, extent in _uses(exprs, numbers):
         if (opposite := found.get(_negated(use.form.key))) is not None:
             use = Use(opposite, -use.factor, use.offset)
         lo, hi = (None, None) if extent is None else _inside(use, extent)
@@ -91,7 +97,7 @@ def _negated(key: Key) -> Key:
     return frozenset((atom, -coefficient) for atom, coefficient in key)
 
 
-def _uses(exprs: Sequence[Expr]) -> Iterator[tuple[Use, Expr | None]]:
+def _uses(exprs: Sequence[Expr], numbers: bool) -> Iterator[tuple[Use, Expr | None]]:
     """Every use of axes: indices with the extent that they have to stay in, and bare axes."""
     stack, seen = list(reversed(exprs)), set()
     while stack:
@@ -112,8 +118,21 @@ def _uses(exprs: Sequence[Expr]) -> Iterator[tuple[Use, Expr | None]]:
                 yield Use(Form(Linear({node: 1}), (node,)), 1, Linear({})), None
             case Reduce():
                 stack.extend(reversed(list(free_axes(node))))
+            case Call() if node.op in COMPARISONS and all(map(is_index, node.args)):
+                # what is chosen where an index is out of range: no value of a form
+                stack.extend(reversed(list(free_axes(node))))
+            case Call() if numbers and (own := _number(node)) is not None:
+                yield own, None
             case _:
                 stack.extend(reversed(node.children))
+
+
+def _number(node: Call) -> Use | None:
+    """The form of a number that several axes make; None for anything else."""
+    if len(free_axes(node)) < 2 or not is_index(node):
+        return None
+    use = decompose(node)
+    return use if use is not None and all(isinstance(a, Axis) for a in use.form.terms.terms) else None
 
 
 def _inside(use: Use, extent: Expr) -> tuple[Expr, Expr]:
@@ -133,14 +152,16 @@ def _meet(a: Expr | None, b: Expr | None, largest: bool) -> Expr | None:
     return None
 
 
-def rewrite_forms(expr: Expr, table: Sequence[tuple[Form, Expr]]) -> Expr:
-    """``expr`` with each form of ``table`` replaced by another index expression."""
+def rewrite_forms(expr: Expr, table: Sequence[tuple[Form, Expr]], numbers: bool = False) -> Expr:
+    """``expr`` with each form of ``table`` replaced by another index expression, in numbers as well if they are asked for."""
     by_key = {form.key: new for form, new in table}
     known: dict[Expr, Expr] = {form.axes[0]: new for form, new in table if form.plain}
     for node in postorder(expr):
         if isinstance(node, Read):
             indices = [_rewritten(index, by_key, known) for index in node.indices]
             known[node] = Read(node.tensor, indices)
+        elif numbers and isinstance(node, Call) and _number(node) is not None:
+            known[node] = _rewritten(node, by_key, known)
     return substitute(expr, known)
 
 

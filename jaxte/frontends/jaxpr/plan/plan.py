@@ -172,7 +172,8 @@ class Planner:
         inner = {e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number))}
         refs = _refs(jaxpr)
         while True:
-            groups = cut(listed, self.choice)
+            # of what nothing reads there is no code
+            groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
             try:
                 regions = [_region(number, group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
                 break

@@ -148,7 +148,7 @@ def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
     affine = [g for g in guards if is_decidable(g) and not is_implied(g)]
     windowed: list[_Windowed] = []
     inside = [g for g in guards if not is_decidable(g) or not free_axes(g)]
-    forms = forms_of([body, *inside])
+    forms = forms_of([body, *inside], numbers=True)
     groups: list[tuple[Axis, ...]] = [(a,) for a in (*axes, *node.axes)] + [f.axes for f in forms]
     groups += [tuple(free_axes(g)) for g in affine if free_axes(g)]
     for group in components(groups):
@@ -232,7 +232,7 @@ def _specification(
         own.append(position)
     whole = tuple(a.extent for a in axes)
     used = [a in by_output or among(a, own) for a in axes]
-    body = rewrite_forms(body, replaced)
+    body = rewrite_forms(body, replaced, numbers=True)
     others = tuple(a for a in node.axes if all(a is not w.z for w in windowed))
     if others:
         body = Reduce(node.reducer, (body,), others, TRUE)
