@@ -21,6 +21,7 @@ from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.number_digits import Digits, over_digits, with_digit_axes
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.read_through import layouts, read_through
+from jaxte.planning.indices.repeats import with_repeats_counted
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
@@ -175,6 +176,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if not isinstance(tensor, Compute):
             continue
         body = read_through(where_read(windows.get(tensor, tensor.body), few), views)
+        body = with_repeats_counted(body)
         body = _reading(body, new) if any(r.tensor in new for r in reads_of(body)) else body
         own = _with(tensor, tensor, body)
         body = with_narrow_reads(with_plain_conditions(own.body))

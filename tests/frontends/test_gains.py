@@ -76,7 +76,7 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "few distances by many coordinates": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), (64, 16)),
     "absolute differences": (lambda x: jnp.sum(jnp.abs(pairs(x)), -1), (64, 64)),
     "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
-    "repeated elements": (lambda u: jnp.repeat(u, 2, 0), (64, 64)),
+    "repeated elements beside others": (lambda u: jnp.repeat(u, 2, 0) - np.arange(64.0), (64, 64)),
     "products of matrices": (lambda u: u @ u.T, (64, 64)),
     "most of a product": (lambda u: (u @ u.T)[8:], (64, 64)),
     "a product with a known matrix of many numbers": (lambda x: np.tri(64) @ x, (64, 64)),

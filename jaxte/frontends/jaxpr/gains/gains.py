@@ -18,6 +18,7 @@ from jaxte.frontends.jaxpr.gains.pairs import (
     is_pairwise,
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
+from jaxte.frontends.jaxpr.gains.repeats import is_counted
 from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
 from jaxte.frontends.jaxpr.gains.small_products import is_small_product
 
@@ -80,7 +81,7 @@ def keeps(step: Step) -> str:
         return "a remainder, which XLA and its own derivative do well: in index notation it is computed again for its slopes"
     if step.name == "tile":
         return "elements repeated, whose sum XLA does well"
-    if step.name == "reshape" and _is_broadcast(step.inputs[0]) and not _of_windows(step.inputs[0]):
+    if _is_repeat(step) and not _of_windows(step.inputs[0]) and not is_counted(step.outputs[0]):
         return "elements repeated, whose sum XLA does well"
     return ""
 
@@ -117,6 +118,8 @@ def strong(step: Step) -> str:
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
+    if _is_repeat(step) and is_counted(step.outputs[0]):
+        return "elements repeated, of which only a sum is taken: each is computed once, and counted"
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
 
@@ -205,6 +208,10 @@ def _slow_convolution(step: Step) -> str:
     if any(d > 1 for d in p["lhs_dilation"]):
         return "a convolution of an array with zeros between its elements"
     return ""
+
+
+def _is_repeat(step: Step) -> bool:
+    return step.name == "reshape" and _is_broadcast(step.inputs[0])
 
 
 def _is_broadcast(slot: Slot) -> bool:
