@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jaxte.autodiff.terms.mirrored import mirrored
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
@@ -44,7 +45,8 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
     ):
         return list(parts)
     table: dict[Expr, Expr] = {}
-    for node in _common([part.value for part in parts]):
+    values = [part.value for part in parts]
+    for node in _common(values, mirrored(values)):
         body = substitute(node, table)
         own = tuple(Axis(a.name, 0, a.hi) for a in axes)
         element = substitute(body, dict(zip(axes, own, strict=True)))
@@ -54,8 +56,11 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
 
 
-def _common(values: Sequence[Expr]) -> list[Expr]:
-    """The nodes that stand in several of ``values``, and in something that stands in fewer; those within others first."""
+def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
+    """The nodes that stand in several of ``values``, and in something that stands in fewer; those within others first.
+
+    Those of which most is computed ``anyway`` do not count.
+    """
     users: dict[Expr, int] = {}  # the values that a node stands in, as bits
     parents: dict[Expr, list[Expr]] = {}
     for n, value in enumerate(values):
@@ -72,7 +77,7 @@ def _common(values: Sequence[Expr]) -> list[Expr]:
         if several < 2 or not isinstance(node, Call) or node.weak or not dtypes.is_inexact(node.dtype):
             continue
         on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
-        own = operations(node, chosen) if on_edge else 0
+        own = operations(node, anyway.union(chosen)) if on_edge and node not in anyway else 0
         if own >= _LEAST and own * (several - 1) >= _WORTH:
             chosen[node] = None
     return list(chosen)

@@ -26,6 +26,7 @@ from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.first_hits import without_winners
+from jaxte.lower.program.across.halos import with_halos
 from jaxte.lower.program.across.known_values import with_known_values
 from jaxte.lower.program.across.one_gather import with_one_gather
 from jaxte.lower.program.across.padded_once import (
@@ -93,7 +94,7 @@ def lower(
     returned = frozenset(results)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_shared_products(with_known_values(planned), returned, policy)
-    planned = with_straight_reads(with_segments(planned))
+    planned = with_halos(with_straight_reads(with_segments(planned)))
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)

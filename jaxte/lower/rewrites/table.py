@@ -16,6 +16,7 @@ from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.split_short_axes import short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
+from jaxte.planning.even_functions import with_even_functions
 
 
 def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:
@@ -66,6 +67,11 @@ DISJOINT_TERMS = Rewrite(
     lambda body, at: without_disjoint_sums(body, at.axes, at.scope),
     "terms at different positions of an axis are put side by side, not padded and added",
 )
+EVEN_FUNCTIONS = Rewrite(
+    "even functions",
+    lambda body, at: with_even_functions(body),
+    "squares of a difference and of its negative are the same, and so is what is computed from them",
+)
 SHARED_CALLS = Rewrite(
     "shared calls",
     lambda body, at: with_shared_calls(body),
@@ -79,7 +85,7 @@ ROOTS = Rewrite(
 
 # Where zeros are put around what a body reads is decided between these two.
 BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, FACTORS_OUTSIDE)
-AFTER_PADDING = (DISJOINT_TERMS, SHARED_CALLS)
+AFTER_PADDING = (EVEN_FUNCTIONS, DISJOINT_TERMS, SHARED_CALLS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
 NODES = (ROOTS,)
 REWRITES = (*BODIES, *NODES)

@@ -68,6 +68,11 @@ def made(name: str, n: int, m: int) -> Compute:
             (adjoint,) = te.differentiate(te.compute((n,), body, "Y"), [w], head)
             assert isinstance(adjoint, Compute)
             return adjoint
+        case "even functions":
+            d = lambda i, j: x[i, (j - 1) % m] - x[i, (j + 1) % m]  # noqa: E731
+            e = lambda i, j: d(i, (j + 2) % m) / 3 * d(i, j)  # noqa: E731
+            body = lambda i, j: te.cos(d(i, j)) * e(i, j) + te.abs(d(i, j) * s[i]) * te.sin(d(i, j))  # noqa: E731
+            return te.compute((n, m), body, "Y")
         case "shared calls":
             weight = lambda i: te.exp(x[i, k] - s[i])  # noqa: E731
             return te.compute((n,), lambda i: te.sum(weight(i) * y[i, k] - weight(i) * x[i, k], axis=k), "Y")

@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.equations.steps import (
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.gains.gains import DEAR
 from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product
+from jaxte.frontends.jaxpr.plan.neighbours import Neighbours, neighbours
 from jaxte.frontends.jaxpr.plan.overrides import adjoint_jaxpr, blocked, by_adjoint, by_tangent, tangent_jaxpr
 from jaxte.frontends.jaxpr.values.constants import positions_in
 from jaxte.frontends.jaxpr.values.shifts import (
@@ -44,6 +45,9 @@ from jaxte.tensors.tensor import Placeholder, Tensor
 _ = rules  # fills the table
 _MOST_STEPS = 16  # of what computes a known array of floats that is written as notation
 _LONGEST = 64  # nodes of an expression that is composed further
+_LONGEST_SUM = (
+    2048  # of one that adds up functions of neighbours: taken apart, they would be computed by each part
+)
 
 
 @dataclass
@@ -64,6 +68,7 @@ class Builder:
     placeholders: dict[Slot, Placeholder] = field(default_factory=dict)
     values: dict[Slot, Value] = field(default_factory=dict)
     results: frozenset[Slot] = frozenset()
+    neighbours: Neighbours = field(default_factory=Neighbours)
 
     def run(self, steps: Sequence[Step], results: Sequence[Slot]) -> list[Tensor]:
         """The tensors of ``results``.
@@ -72,6 +77,7 @@ class Builder:
             Refused: a step without index notation.
         """
         self.results = frozenset(results)
+        self.neighbours = neighbours([s for s in steps if not s.is_known], results)
         for step in steps:
             if not step.is_known:
                 self.raise_(step)
@@ -232,6 +238,8 @@ class Builder:
         value = self.value(slot)
         if value.kind is Kind.NUMBER or value.kind is Kind.PLAIN:
             return value
+        if slot in self.neighbours.paired:
+            return value
         shifted = is_shifted(value.body)
         match reads:
             case Reads.VIEW | Reads.WINDOW:
@@ -248,7 +256,8 @@ class Builder:
                 ) or ((value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted)
             case _:
                 composed = not shifted or self._reads_linearly(step)
-        if not composed or size_of(value.body) > _LONGEST:
+        longest = _LONGEST_SUM if slot in self.neighbours.summed else _LONGEST
+        if not composed or size_of(value.body) > longest:
             value.tensor()
         return value
 
@@ -265,6 +274,8 @@ class Builder:
     def settle(self, slot: Slot, value: Value) -> None:
         """Makes ``value`` a tensor where several readers, or one that is not linear, would compute it again."""
         readers = slot.readers
+        if slot in self.neighbours.paired:
+            return
         if len(readers) == 1 and slot not in self.results and drops_ones(readers[0]):
             return
         if (

@@ -9,6 +9,7 @@ from jaxte.frontends.jaxpr.values.positions import clamped
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
+from jaxte.lang.walk import depends_on
 from jaxte.sets.affine import Linear, from_linear, linear
 
 
@@ -67,7 +68,7 @@ def _linear_read(part: Value, start: int, axis: int, i: Sequence[Any]) -> tuple[
     if not isinstance(body, Read):
         return None
     forms = [linear(index) for index in body.indices]
-    if any(not isinstance(a, Axis) for f in forms for a in f.terms):
+    if any(depends_on(a, [i[axis]]) for f in forms for a in f.terms if not isinstance(a, Axis)):
         return None
     return body.tensor, forms
 

@@ -1,0 +1,51 @@
+"""Indices that follow one axis at a distance: ``i + 2``, and ``(i + 2) % n`` around the end of a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxte.lang.expr import Axis, Call, Const, Expr
+from jaxte.lang.operators import MOD
+from jaxte.sets.affine import linear
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The position at a distance from ``axis``.
+
+    Attributes:
+        period: after how many positions it begins again, where it does.
+    """
+
+    axis: Axis
+    distance: int
+    period: int | None = None
+
+    @property
+    def opposite(self) -> Neighbour:
+        """The one at the same distance on the other side."""
+        distance = -self.distance if self.period is None else -self.distance % self.period
+        return Neighbour(self.axis, distance, self.period if distance else None)
+
+
+def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
+    """``index`` into an axis of ``extent`` elements as a neighbour of an axis; None if it is something else.
+
+    >>> i = te.reduce_axis((0, 8), "i")
+    >>> found = neighbour((i - 2) % 8, 8)
+    >>> found.distance, found.opposite.distance
+    (6, 2)
+    """
+    period = inner = None
+    match index:
+        case Call(op, (inside, Const(int() as value))) if op is MOD:
+            if value != extent:
+                return None
+            inner, period = inside, value
+    form = linear(index if inner is None else inner)
+    if len(form.terms) != 1:
+        return None
+    ((axis, factor),) = form.terms.items()
+    if not isinstance(axis, Axis) or factor != 1:
+        return None
+    return Neighbour(axis, form.constant % period if period else form.constant, period)
