@@ -131,6 +131,12 @@ class Placeholder(Tensor):
     __slots__ = ()
 
 
+class Head(Placeholder):
+    """What flows back into an output: where that is a loss, the number 1, which is known when the program is compiled."""
+
+    __slots__ = ()
+
+
 class Compute(Tensor):
     """A tensor given by what one element is.
 

@@ -22,7 +22,7 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.tensor import Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Extern, Head, Placeholder, Tensor
 
 
 @dataclass(frozen=True)
@@ -208,4 +208,4 @@ class Linearized:
 def heads_of(outputs: Sequence[Tensor]) -> tuple[Placeholder, ...]:
     """A placeholder for the adjoint of each of ``outputs``."""
     names = ["H"] if len(outputs) == 1 else [f"H_{t.name}" for t in outputs]
-    return tuple(placeholder(t.shape, t.dtype, n) for t, n in zip(outputs, names, strict=True))
+    return tuple(Head(n, t.shape, t.dtype) for t, n in zip(outputs, names, strict=True))

@@ -37,6 +37,7 @@ from jaxte.lower.program.across.padded_once import (
     paddings,
     with_calls,
 )
+from jaxte.lower.program.across.pieces_once import put_together, read_by_one
 from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
@@ -143,8 +144,9 @@ class _Lowering:
         before_calls = replace(self.shared, written={})  # those of what is known before it is called
         tensors = [t for t in planned.order if isinstance(t, Tensor)]
         shifted = materialised(tensors, self.results) if not tile_of else ()
-        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         by_call = policy.facts.drops_barriers and not tile_of
+        in_one = read_by_one(tensors, self.results) if by_call else ()
+        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         repeated = Repeated(lower_tensor)
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
@@ -172,6 +174,8 @@ class _Lowering:
                 target = held(statements, policy.facts.drops_barriers)
             elif tensor in shifted:
                 statements[-1] = behind_barrier(statements[-1], policy.facts.drops_barriers)
+            if tensor in in_one:
+                statements[-1] = put_together(statements[-1])
             for sliced in made.sliced:
                 keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target

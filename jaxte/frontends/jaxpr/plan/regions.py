@@ -60,6 +60,10 @@ class Equation:
         """From now on this is what becomes of it, and why."""
         self.fate, self.reason = fate, reason
 
+    def raise_again(self, steps: list[Step]) -> None:
+        """``steps`` before it are raised once more with it."""
+        self.again = steps
+
 
 def equations(
     groups: Iterable[tuple[Any, list[Step]]], choice: Choice = Choice.ESTIMATED, left: Set[int] = frozenset()
@@ -111,7 +115,7 @@ def _own_gain(entry: Equation) -> str:
     found = squared(products[0])
     before = [s for e in entry.sources if all(t.name in TRANSPOSES for t in e.steps) for s in e.steps]
     if found is not None and all(s in steps or s in before for s in found):
-        entry.again = [s for s in before if s in found]
+        entry.raise_again([s for s in before if s in found])
         return gain_of_square(products[0])
     return gain_of_layer(products[0])
 

@@ -3,7 +3,9 @@
 ``u[i, j] + u[i - 1, j] + u[i + 1, j]`` with zeros outside is slices of ``u`` for all rows but the first and the last. So nothing
 is put around ``u`` and no copy of it is made; what is left are two rows with fewer terms. Each of the pieces is the same body
 over a part of the axes: the guards are decided there, and reads that wrap around are plain slices. The pieces are written
-into their places of one array, which XLA does without a copy.
+into their places of one array, which XLA does without a copy. Of the piece that is written first, into zeros, it makes a pad around what computes
+it: a loop with a condition, which is as fast as without it where LLVM may compute the piece for the pads too, and many times slower where it may not, because
+the piece reads a number that is not known, or calls ``tanh`` or ``rsqrt``. Such an interior is written last.
 
 Bodies with reductions are not taken apart: windows and convolutions have padding of their own. Neither are choices by remainders, which
 repeat nothing.
@@ -34,11 +36,12 @@ from jaxte.lower.forms.pieces.interleaved import is_interleaved
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
 from jaxte.sets.intervals import extent_of, known
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Compute, Head, Tensor
 
 PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"
 _MOST_READS = 256  # in all pieces together: each is written out, and compiled
 _EDGE = 6  # reads and writes of an element of an edge: slices of few elements, padded one by one
+_CALLED = ("tanh", "rsqrt")  # written out by XLA with choices of its own
 _NOT_STRAIGHT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
 
 
@@ -150,8 +153,10 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 
 
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
-    """Assigns each piece, then the tensor of ``dtype`` that they are written into, the interior first."""
+    """Assigns each piece, then the tensor of ``dtype`` that they are written into."""
     body.report.note(PEELED)
+    if _branches(root):
+        pieces = [*pieces[1:], pieces[0]]
     parts: list[Node] = []
     for piece in pieces:
         value = body.typed(body.evaluate(root, piece.scope), dtype)
@@ -161,3 +166,31 @@ def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, piece
     body.assign(body.target, Full(whole.shape, Number(0), dtype))
     for piece, part in zip(pieces, parts, strict=True):
         body.assign(body.target, Updated(whole, part, piece.start))
+
+
+def _branches(root: Expr) -> bool:
+    """Whether ``root``, with what XLA computes in the loop of it, is more than LLVM computes where it is not needed."""
+    stack: list[Expr] = [root]
+    seen: set[Tensor] = set()
+    while stack:
+        node = stack.pop()
+        if any(isinstance(n, Call) and n.op.name in _CALLED for n in postorder(node)):
+            return True
+        for tensor in dict.fromkeys(read.tensor for read in reads_of(node)):
+            if tensor.shape == () and not _is_head(tensor):
+                return True
+            if tensor not in seen and isinstance(tensor, Compute) and _is_elementwise(tensor):
+                seen.add(tensor)
+                stack.append(tensor.body)
+    return False
+
+
+def _is_elementwise(tensor: Compute) -> bool:
+    return not any(isinstance(n, Reduce) for n in postorder(tensor.body))
+
+
+def _is_head(tensor: Tensor) -> bool:
+    """Whether a number is what flows back into a loss, or made of that and of numbers."""
+    if isinstance(tensor, Compute):
+        return _is_elementwise(tensor) and all(_is_head(read.tensor) for read in reads_of(tensor.body))
+    return isinstance(tensor, Head)
