@@ -15,6 +15,8 @@ _MOST_FUSED = 8
 _MANY_READS = 16
 # Shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared.
 _MOST_ALONE = 4
+# Numbers in a row of which a loop over pads tests each one, and in all rows together, with fewer of which that takes no time.
+_FEW_NUMBERS, _MANY_NUMBERS = 4, 1 << 13
 
 
 def worth(steps: Sequence[Step]) -> bool:
@@ -23,12 +25,15 @@ def worth(steps: Sequence[Step]) -> bool:
     A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
     added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
     Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. Extrema over pairs
-    are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added.
+    are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added,
+    but where they are of points or colours.
     """
     if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
     if any(is_pairwise(s) for s in steps):
         return not any(chooses_of_many(s) for s in steps)
+    if in_short_rows(steps):
+        return True
     found = levels(steps)
     dear = sum(s.name in DEAR for s in steps)
     if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < _MOST_ALONE:
@@ -36,6 +41,18 @@ def worth(steps: Sequence[Step]) -> bool:
     if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
         return False
     return prod(found) >= _MOST_FUSED
+
+
+def in_short_rows(steps: Sequence[Step]) -> bool:
+    """Whether many rows of a few numbers are shifted, points or colours, along the axis beside: XLA's loops over pads of these test each number."""
+    shifted = [s for s in steps if s.name == "slice" and gain_of(s)]
+    sources = [s.inputs[0].shape for s in shifted]
+    if any(len(shape) < 2 or not 1 < shape[-1] <= _FEW_NUMBERS for shape in sources):
+        return False
+    parts = [s.outputs[0].shape for s in shifted]
+    beside = any(part[-2] < shape[-2] for part, shape in zip(parts, sources, strict=True))
+    whole = all(part[-1] == shape[-1] for part, shape in zip(parts, sources, strict=True))
+    return beside and whole and max(map(prod, sources)) >= _MANY_NUMBERS
 
 
 def widest(steps: Sequence[Step]) -> int:
