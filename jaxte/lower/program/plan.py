@@ -28,12 +28,12 @@ from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos
 from jaxte.lower.program.across.known_values import with_known_values
+from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.one_gather import with_one_gather
 from jaxte.lower.program.across.padded_once import (
     behind_barrier,
     held,
     keep_apart,
-    materialised,
     paddings,
     with_calls,
 )

@@ -13,14 +13,11 @@ behind a condition or not makes no difference: a read is treated as if its tenso
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 
-from jaxte.autodiff.terms.shared import Shared
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import COMPARISONS, NOT, SELECT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -43,24 +40,22 @@ from jaxte.sets.affine import linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
-from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
-_MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
 
 
 @lru_cache(maxsize=64)  # asked for by each tensor, and by all of them together
 def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
-    shifted, reduced = _shifted(root), _reduced(root)
+    shifted, reduced = shifted_axes(root), _reduced(root)
     pieces = _in_pieces(root)
-    for tensor, reads in _by_tensor(root).items():
-        if not _are_several(reads, shifted):
+    for tensor, reads in by_tensor(root).items():
+        if not are_several(reads, shifted):
             continue
         widths = None if _reads_digits(reads, reduced) else _widths(tensor, pieces[tensor])
         if widths is not None and any(low or high for low, high in widths):
@@ -68,59 +63,16 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     return found
 
 
-def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
-    """The tensors among those computed in ``order`` that are to exist in memory before they are read.
-
-    These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
-    several places, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
-    the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
-    what is expensive is kept out of the loop over the slices.
-    """
-    order = list(order)
-    found = _windows_read_again(order, returned)
-    for reader in order:
-        if not isinstance(reader, Compute):
-            continue
-        found.update(t for t in reader.inputs if isinstance(t, Shared))
-        padded, shifted, summed = paddings(reader.body), _shifted(reader.body), _summed(reader.body)
-        for tensor, reads in _by_tensor(reader.body).items():
-            if tensor in padded or not isinstance(tensor, Compute) or not _are_several(reads, shifted):
-                continue
-            if summed.issuperset(reads):
-                continue
-            if not _is_each_once(reads, _mixed(reader.body)) or _has_loops(tensor.body):
-                found.add(tensor)
-    return frozenset(
-        t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not _is_cheap(t.body))
-    )
-
-
-def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
-    """The reductions over windows of many positions that more than one tensor reads, by way of cheap ones too."""
-    times: Counter[Tensor] = Counter(returned)
-    for reader in reversed(order):
-        if isinstance(reader, Compute):
-            again = max(times[reader], 1) if _is_cheap(reader.body) else 1
-            times.update(dict.fromkeys(reader.inputs, again))
-    many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
-    return {t for t in many if _taps(t.body) >= _MANY_TAPS}
-
-
-def _taps(root: Expr) -> int:
-    """How many positions of a tensor one element of ``root`` reads, which its neighbours read too."""
-    return prod(known(as_expr(a.extent)) or 1 for a in _shifted(root))
-
-
 def keep_apart(statements: list[AnyStatement], tensor: Tensor, target: str, by_call: bool) -> None:
     """Puts ``tensor``, if it is computed here and takes more than a few operations, behind a barrier from what slices it."""
-    if isinstance(tensor, Compute) and not _is_cheap(tensor.body) and literal_of(tensor) is None:
+    if isinstance(tensor, Compute) and not is_cheap(tensor.body) and literal_of(tensor) is None:
         for n in range(len(statements) - 1, -1, -1):
             if statements[n].target == target:
                 statements[n] = behind_barrier(statements[n], by_call)
                 return
 
 
-def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
+def are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     """Whether ``reads`` of one tensor are more than one slice."""
     if any(reads_of(index) for read in reads for index in read.indices):
         return False
@@ -129,32 +81,20 @@ def _are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
     return any(depends_on(index, shifted) for read in reads for index in read.indices)
 
 
-def _summed(root: Expr) -> frozenset[Expr]:
-    """The reads below ``root`` that are all that a sum is of, over axes of their own: XLA writes what several sums read, and computes it once."""
-    found = [node.exprs[0] for node in postorder(root) if isinstance(node, Reduce) and node.where is TRUE]
-    return frozenset(r for r in found if isinstance(r, Read) and all(isinstance(i, Axis) for i in r.indices))
-
-
-def _is_each_once(reads: Sequence[Read], mixed: frozenset[Axis]) -> bool:
-    """Whether ``reads`` are one, at an axis for each index, all of ``mixed`` among them: no element is in two slices."""
-    one, *others = {read.indices for read in reads}
-    return not others and all(isinstance(i, Axis) for i in one) and mixed <= set(one)
-
-
 def _reduced(root: Expr) -> frozenset[Axis]:
     return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
 
 
-def _shifted(root: Expr) -> frozenset[Axis]:
+def shifted_axes(root: Expr) -> frozenset[Axis]:
     """The axes that a reduction runs over and that stand in a sum with others that they are no digits of one number with.
 
     Such a sum is taken apart into slices, of all that depends on these axes.
     """
     reduced = _reduced(root)
-    return reduced & _mixed(root) if reduced else reduced
+    return reduced & mixed_axes(root) if reduced else reduced
 
 
-def _mixed(root: Expr) -> frozenset[Axis]:
+def mixed_axes(root: Expr) -> frozenset[Axis]:
     """The axes that stand in a sum with others that they are no digits of one number with."""
     indices = (index for read in reads_of(root) for index in read.indices)
     uses = (decompose(index) for index in indices if is_index(index))
@@ -172,7 +112,7 @@ def _reads_digits(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
     return any(len(factors) > 1 for factors in kept)
 
 
-def _by_tensor(root: Expr) -> dict[Tensor, list[Read]]:
+def by_tensor(root: Expr) -> dict[Tensor, list[Read]]:
     found: dict[Tensor, list[Read]] = {}
     for node in postorder(root):
         if isinstance(node, Read):
@@ -206,7 +146,7 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
             ]
         else:
             stack += [(child, table) for child in node.children]
-    return found if len(seen) < _MOST_PIECES else _by_tensor(root)
+    return found if len(seen) < _MOST_PIECES else by_tensor(root)
 
 
 def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:
@@ -255,12 +195,12 @@ def _is_affine(index: Expr) -> bool:
     return all(isinstance(atom, Axis) or len(dims_of(atom)) < 2 for atom in linear(index).terms)
 
 
-def _is_cheap(body: Expr) -> bool:
+def is_cheap(body: Expr) -> bool:
     calls = sum(isinstance(node, Call) and not node.weak for node in postorder(body))
-    return calls <= _CHEAP_CALLS and not _has_loops(body)
+    return calls <= _CHEAP_CALLS and not has_loops(body)
 
 
-def _has_loops(body: Expr) -> bool:
+def has_loops(body: Expr) -> bool:
     """Whether an element takes a sum, or a function that is a loop itself."""
     return any(isinstance(node, Reduce) for node in postorder(body)) or bool(expensive_calls([body]))
 

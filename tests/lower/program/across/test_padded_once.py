@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lower.program.across.padded_once import materialised, paddings
+from jaxte.lower.program.across.materialised import materialised
+from jaxte.lower.program.across.padded_once import paddings
 from jaxte.tensors.graph import topological_order
 from tests.lowered import check, text_of
 

@@ -1,0 +1,125 @@
+"""Tensors that exist in memory before they are read, since XLA would compute them again for each slice or copy of an element that reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from jaxte.autodiff.terms.shared import Shared
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.operators import FLOOR_DIVIDE
+from jaxte.lang.walk import depends_on, postorder, reads_of
+from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.program.across.padded_once import (
+    are_several,
+    by_tensor,
+    has_loops,
+    is_cheap,
+    mixed_axes,
+    paddings,
+    shifted_axes,
+)
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import dims_of, known
+from jaxte.tensors.copies import Extended
+from jaxte.tensors.tensor import Compute, Tensor
+
+_MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
+
+
+def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
+    """The tensors among those computed in ``order`` that are to exist in memory before they are read.
+
+    These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
+    several places, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
+    the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
+    what is expensive is kept out of the loop over the slices.
+    """
+    order = list(order)
+    found = _windows_read_again(order, returned) | _repeated(order)
+    for reader in order:
+        if not isinstance(reader, Compute):
+            continue
+        found.update(t for t in reader.inputs if isinstance(t, Shared))
+        padded, shifted, summed = paddings(reader.body), shifted_axes(reader.body), _summed(reader.body)
+        for tensor, reads in by_tensor(reader.body).items():
+            if tensor in padded or not isinstance(tensor, Compute) or not are_several(reads, shifted):
+                continue
+            if summed.issuperset(reads):
+                continue
+            if not _is_each_once(reads, mixed_axes(reader.body)) or has_loops(tensor.body):
+                found.add(tensor)
+    return frozenset(
+        t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not is_cheap(t.body))
+    )
+
+
+def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
+    """The reductions over windows of many positions that more than one tensor reads, by way of cheap ones too."""
+    times: Counter[Tensor] = Counter(returned)
+    for reader in reversed(order):
+        if isinstance(reader, Compute):
+            again = max(times[reader], 1) if is_cheap(reader.body) else 1
+            times.update(dict.fromkeys(reader.inputs, again))
+    many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
+    return {t for t in many if _taps(t.body) >= _MANY_TAPS}
+
+
+def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
+    """What is computed for tensors of which each element is read several times in a row, ``x[i // 2]``, by way of cheap ones too.
+
+    Where it is dear, which it would be as many times for each level of repeats.
+    """
+    found: set[Tensor] = set()
+    seen: set[Tensor] = set()
+    for reader in order:
+        if not isinstance(reader, Compute):
+            continue
+        stack = [read.tensor for read in reads_of(reader.body) if _repeats(read)]
+        while stack:
+            tensor = stack.pop()
+            if not isinstance(tensor, Compute) or tensor in seen:
+                continue
+            seen.add(tensor)
+            if is_cheap(tensor.body):
+                stack += tensor.inputs
+            elif _is_dear(tensor.body):
+                found.add(tensor)
+    return found
+
+
+def _is_dear(root: Expr) -> bool:
+    """Whether an element takes a function that is a loop, repeated elements, or a sum over a few positions, which XLA makes no loop of its own.
+
+    Places of maxima, comparisons for each position, are as well found again: 2 x 2 pools lose a third where they are kept.
+    """
+    sums = [n for n in postorder(root) if isinstance(n, Reduce) and n.reducer.name == "sum"]
+    few = any(prod(known(as_expr(a.extent)) or _MANY_TAPS for a in n.axes) < _MANY_TAPS for n in sums)
+    return few or bool(expensive_calls([root])) or any(map(_repeats, reads_of(root)))
+
+
+def _repeats(read: Read) -> bool:
+    """Whether positions side by side are one element, which no other index tells apart."""
+    atoms = [a for i in read.indices if is_index(i) for a in linear(i).terms]
+    divided = {axis for a in atoms if isinstance(a, Call) and a.op is FLOOR_DIVIDE for axis in dims_of(a)}
+    others = [a for a in atoms if not (isinstance(a, Call) and a.op is FLOOR_DIVIDE)]
+    return bool(divided) and not any(depends_on(a, divided) for a in others)
+
+
+def _taps(root: Expr) -> int:
+    """How many positions of a tensor one element of ``root`` reads, which its neighbours read too."""
+    return prod(known(as_expr(a.extent)) or 1 for a in shifted_axes(root))
+
+
+def _summed(root: Expr) -> frozenset[Expr]:
+    """The reads below ``root`` that are all that a sum is of, over axes of their own: XLA writes what several sums read, and computes it once."""
+    found = [node.exprs[0] for node in postorder(root) if isinstance(node, Reduce) and node.where is TRUE]
+    return frozenset(r for r in found if isinstance(r, Read) and all(isinstance(i, Axis) for i in r.indices))
+
+
+def _is_each_once(reads: Sequence[Read], mixed: frozenset[Axis]) -> bool:
+    """Whether ``reads`` are one, at an axis for each index, all of ``mixed`` among them: no element is in two slices."""
+    one, *others = {read.indices for read in reads}
+    return not others and all(isinstance(i, Axis) for i in one) and mixed <= set(one)

@@ -1,0 +1,75 @@
+"""What repeated elements are made of exists before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.lower.program.across.materialised import materialised
+from jaxte.tensors.graph import topological_order
+
+X = te.placeholder((8, 96, 128), name="X")
+C = te.placeholder((8, 96, 32), name="C")
+
+
+def coarse() -> te.Tensor:
+    """More than a few operations for each element."""
+    return te.compute(
+        C.shape, lambda n, i, j: te.exp(-(C[n, i, j] ** 2)) * te.sin(C[n, i, j]) + C[n, i, j], "c"
+    )
+
+
+def test_what_is_repeated_is_computed_once() -> None:
+    c = coarse()
+    y = te.compute(X.shape, lambda n, i, j: X[n, i, j] * c[n, i, j // 4], "y")
+    assert materialised(topological_order([y]), frozenset([y])) == {c}
+
+
+def test_by_way_of_cheap_ones() -> None:
+    c = coarse()
+    half = te.compute(c.shape, lambda n, i, j: c[n, i, j] / 2, "half")
+    y = te.compute(X.shape, lambda n, i, j: X[n, i, j] * half[n, i, j // 4], "y")
+    assert materialised(topological_order([y]), frozenset([y])) == {c}
+
+
+def test_digits_read_each_element_once() -> None:
+    c = coarse()
+    y = te.compute((8, 96 * 32), lambda n, f: c[n, f // 32, f % 32] * 2, "y")
+    assert not materialised(topological_order([y]), frozenset([y]))
+
+
+def unpooled(x: Any, c: Any) -> Any:
+    """An image beside what a coarse one makes of it."""
+    return x * jnp.repeat(jax.nn.softplus(c) * jnp.sin(c), 4, axis=2)
+
+
+def quantised(x: Any, c: Any) -> Any:
+    """Weights with a scale for each group."""
+    scale = jnp.repeat(jnp.exp(c) + jnp.tanh(c), 4, axis=2)
+    return jnp.tanh(x / scale) * scale
+
+
+def held(x: Any, c: Any) -> Any:
+    """A signal that is held between samples, beside what is measured."""
+    signal = jnp.sin(c) + 0.1 * jnp.cos(3 * c)
+    return jnp.abs(x - signal[..., jnp.arange(128) // 4])
+
+
+FUNCTIONS: tuple[Callable[[Any, Any], Any], ...] = (unpooled, quantised, held)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_is_repeated_stands_apart(f: Callable[[Any, Any], Any], rng: np.random.Generator) -> None:
+    x, c = (jnp.asarray(rng.standard_normal(p.shape).astype("float32")) for p in (X, C))
+    loss = lambda x, c: jnp.sum(f(x, c) ** 2)  # noqa: E731
+    raised = te.adjoint(loss, everything=True)
+    lines = te.source(raised, x, c).split("def backward")[0].splitlines()
+    assert any("_apart(" in line and "repeat" not in line and "def " not in line for line in lines)
+    for found, expected in zip(jax.grad(raised, (0, 1))(x, c), jax.grad(loss, (0, 1))(x, c), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * float(abs(expected).max()))
