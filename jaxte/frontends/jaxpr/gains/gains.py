@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.repeats import is_counted
 from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
 from jaxte.frontends.jaxpr.gains.small_products import is_small_product
+from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
@@ -118,6 +119,8 @@ def strong(step: Step) -> str:
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
+    if sums_beside_ends(step) or sums_shifts(step):
+        return "a sum beside a few elements of what is summed: one number flows back along the axis, and others to these"
     if _is_repeat(step) and is_counted(step.outputs[0]):
         return "elements repeated, of which only a sum is taken: each is computed once, and counted"
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
