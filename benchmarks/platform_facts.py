@@ -34,7 +34,6 @@ CASES = {
     "fuses_pads": "max_pool_3_1",
     "convolves_alone": "conv2d",
     "combines_singly": "chamfer",
-    "continues_ends": "stencil_5_point_rolled",
     "divides_positions": "attention_window_long",
 }
 SEGMENTS = "lays_out_sums"  # of no case: sums over segments whose bounds are data

@@ -39,18 +39,6 @@ FEWEST_DIAGONALS, MOST_DIAGONALS = (
 FEW_TAPS = 3  # positions of a window for which slices are always best: box_blur_5
 LARGE_RESULT = 2**16  # elements of a window's result; smaller arrays keep the shorter text
 
-# --- copies with continued ends, for steps of periodic stencils: python benchmarks/raising.py kuramoto_sivashinsky gray_scott shallow_water heat_scan
-
-FEWEST_CONTINUED = 2**14  # elements of a step; XLA writes the concatenation of fewer element by element
-MANY_ROLLS = 8  # periodic reads of one array in one body, from which on its edges are more to compile than a copy of the array is to make: bilateral
-READS_OF_A_COPY = 3  # what a copy takes, two reads of it do not gain: a step of shallow water, WENO
-MOST_TWICE = (
-    2**17
-)  # elements of what goes on along two axes: of 512 x 512 two more passes take as long as the edges
-MOST_GIVEN = (
-    2**15
-)  # elements of arguments that are copied for a step by itself, as in a scan: nothing takes their place
-
 # --- tiles
 
 LONG_SUM = 32  # terms of a block from which on a sum is worth carrying, or a product of vectors worth starting: gaussian_sum_4096

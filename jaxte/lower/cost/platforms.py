@@ -71,8 +71,6 @@ class Platform:
             each value that comes with an extremum).
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
-        continues_ends: a step of a periodic stencil is faster as one loop over a copy with continued ends than as an interior and
-            edges, each of which is a call, and time to compile (copies for stencils).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
@@ -92,7 +90,6 @@ class Platform:
     convolves_alone: bool = False
     combines_singly: bool = False
     lays_out_sums: bool = False
-    continues_ends: bool = False
     divides_positions: bool = False
     lanes: int = 16
     cores: int = 2
@@ -131,7 +128,6 @@ CPU = Platform(
     convolves_alone=True,
     combines_singly=True,
     lays_out_sums=True,
-    continues_ends=True,
     divides_positions=True,
 )
 GPU = Platform(

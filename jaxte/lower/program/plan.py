@@ -25,8 +25,8 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.across.continued_ends import with_continued_ends
 from jaxte.lower.program.across.first_hits import without_winners
+from jaxte.lower.program.across.halos import with_halos
 from jaxte.lower.program.across.known_values import with_known_values
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.one_gather import with_one_gather
@@ -95,8 +95,7 @@ def lower(
     returned = frozenset(results)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_shared_products(with_known_values(planned), returned, policy)
-    planned = with_straight_reads(with_segments(planned))
-    planned = with_continued_ends(planned, returned, policy)
+    planned = with_halos(with_straight_reads(with_segments(planned)))
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)
@@ -147,8 +146,7 @@ class _Lowering:
         shifted = materialised(tensors, self.results) if not tile_of else ()
         by_call = policy.facts.drops_barriers and not tile_of
         in_one = read_by_one(tensors, self.results) if by_call else ()
-        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()} | planned.again
-        slices = set(planned.again.values())  # of what exists
+        original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
         repeated = Repeated(lower_tensor)
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
@@ -178,7 +176,7 @@ class _Lowering:
                 statements[-1] = behind_barrier(statements[-1], policy.facts.drops_barriers)
             if tensor in in_one:
                 statements[-1] = put_together(statements[-1])
-            for sliced in (t for t in made.sliced if t not in slices):
+            for sliced in made.sliced:
                 keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target
             choices.append(choice)

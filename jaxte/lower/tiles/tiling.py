@@ -54,14 +54,12 @@ class Tiling:
         stand_ins: tensors that are computed under another definition.
         refused: large tensors that exist in whole, with the reason.
         renewed: what stands for tensors whose definitions read others, in this order and in all that it holds.
-        again: tensors of the order that are other tensors once more, which stand for those in what comes after.
     """
 
     order: tuple[Tensor | Tiles, ...]
     stand_ins: dict[Tensor, Compute]
     refused: dict[Tensor, str]
     renewed: dict[Tensor, Tensor] = field(default_factory=dict)
-    again: dict[Tensor, Tensor] = field(default_factory=dict)
 
     def with_bodies(self, rule: Callable[[Compute], tuple[Sequence[Tensor], Expr]]) -> Tiling:
         """The same with the body that ``rule`` gives for each tensor, and the tensors that this reads before it."""
@@ -71,10 +69,9 @@ class Tiling:
         for item in self.order:
             if isinstance(item, Compute):
                 before, body = rule(item)
-                order += before
                 if body is not item.body:
                     own = new[original.get(item, item)] = item.renewed(body)
-                    order.append(own)
+                    order += [*before, own]
                     continue
             order.append(item)
         return replace(self, order=tuple(order), stand_ins={**self.stand_ins, **new}) if new else self

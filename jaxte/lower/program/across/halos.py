@@ -1,29 +1,68 @@
-"""Copies of arrays with their ends continued, of which periodic reads are slices: ``x[(i + s) % n, (j + t) % m]`` as ``copy[i + s + 1, j + t + 1]``.
+"""Periodic reads of one array at many positions, as slices of one copy with its ends continued.
 
-Which arrays have one is chosen in :mod:`jaxte.lower.program.across.continued_ends`.
+``x[(i + s) % n, (j + t) % m]`` for one ``s`` and ``t`` is a roll: two slices side by side, or the interior and the edges of a loop. A body with many of
+them, a bilateral filter or a table of neighbours, would be written out once for the interior and once for each edge, where each read is two
+pieces again. With a halo around the array each read is a slice, and the body stands there once. Few reads are left: a stencil of five
+points has edges of a few operations, and no copy of its array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.bent import Bend, Piece
 from jaxte.sets.intervals import known
 from jaxte.sets.neighbours import Neighbour, neighbour
 from jaxte.tensors.copies import extended
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
+_MANY = 8  # periodic reads of one array in one body, from which on its edges are more to compile than a copy of the array is to make
+_MOST_GROWTH = 2  # elements of the copy for each of the array
 Shifts = tuple[int, ...]  # of a read, for each axis of its tensor
-Halo = tuple[
-    int, ...
-]  # how far the ends of each axis are continued, as far before as after it: both passes then often have the same copy
 
 
-def periodic_reads(root: Expr) -> Mapping[Read, Shifts]:
-    """The reads below ``root`` at an axis for each of the tensor's, all of it, some of them shifted around its end; none beside reductions."""
+@dataclass(frozen=True, slots=True)
+class Halo:
+    """How far the ends of a tensor are continued: before and after each of its axes."""
+
+    before: Shifts
+    after: Shifts
+
+
+def with_halos(planned: Tiling) -> Tiling:
+    """``planned`` with a copy of each tensor that one body reads at many periodic positions."""
+    bodies = [t for t in planned.order if isinstance(t, Compute)]
+    periodic = {t: _periodic_reads(t.body) for t in bodies}
+    halos = _halos(periodic.values())
+    if not halos:
+        return planned
+    copies: dict[Tensor, Tensor] = {}
+
+    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
+        before: list[Tensor] = []
+        table: dict[Expr, Expr] = {}
+        for read, shifts in periodic[tensor].items():
+            halo = halos.get(read.tensor)
+            if halo is None or not any(s for s in shifts):
+                continue
+            if read.tensor not in copies:
+                made = _copies(read.tensor, halo)
+                copies[read.tensor] = made[-1]
+                before += made
+            table[read] = _within(read, shifts, halo, copies[read.tensor])
+        return before, substitute(tensor.body, table) if table else tensor.body
+
+    return planned.with_bodies(rule)
+
+
+def _periodic_reads(root: Expr) -> dict[Read, Shifts]:
+    """The reads below ``root`` at an axis for each of the tensor's, all of it, some of them shifted around its end."""
     if any(isinstance(node, Reduce) for node in postorder(root)):
         return {}
     found: dict[Read, Shifts] = {}
@@ -43,33 +82,52 @@ def _shift(place: Neighbour | None, extent: int | Expr) -> int | None:
     return shift - period if 2 * shift > period else shift
 
 
-def around(shifts: Iterable[Shifts]) -> Halo:
-    """The halo in which all of ``shifts`` are."""
-    return tuple(max(map(abs, column)) for column in zip(*shifts, strict=True))
+def _halos(bodies: Iterable[Mapping[Read, Shifts]]) -> dict[Tensor, Halo]:
+    """What is put around each tensor that one of ``bodies`` reads at many positions around its ends."""
+    shifts: defaultdict[Tensor, set[Shifts]] = defaultdict(set)
+    many: set[Tensor] = set()
+    for reads in bodies:
+        own: defaultdict[Tensor, set[Shifts]] = defaultdict(set)
+        for read, at in reads.items():
+            if any(at):
+                own[read.tensor].add(at)
+        many |= {t for t, found in own.items() if len(found) >= _MANY}
+        for tensor, found in own.items():
+            shifts[tensor] |= found
+    halos = {t: _around(shifts[t]) for t in shifts if t in many}
+    return {t: halo for t, halo in halos.items() if _growth(t, halo) <= _MOST_GROWTH}
 
 
-def growth(tensor: Tensor, halo: Halo) -> float:
+def _growth(tensor: Tensor, halo: Halo) -> float:
     """The elements of the copy for each of ``tensor``."""
-    return prod(
-        1 + 2 * width / size for size, width in zip(tensor.shape, halo, strict=True) if isinstance(size, int)
-    )
+    around = zip(tensor.shape, halo.before, halo.after, strict=True)
+    return prod((size + before + after) / size for size, before, after in around if isinstance(size, int))
 
 
-def copies(tensor: Tensor, halo: Halo) -> list[Tensor]:
+def _around(shifts: Iterable[Shifts]) -> Halo:
+    columns = list(zip(*shifts, strict=True))
+    return Halo(tuple(max(0, -min(c)) for c in columns), tuple(max(0, *c) for c in columns))
+
+
+def _copies(tensor: Tensor, halo: Halo) -> list[Tensor]:
     """The copies that continue one axis after the other; the last one has them all."""
     found: list[Tensor] = []
-    for axis, width in enumerate(halo):
+    for axis, (before, after) in enumerate(zip(halo.before, halo.after, strict=True)):
         size = tensor.shape[axis]
-        if width and isinstance(size, int):
-            whole = size + 2 * width
-            starts = [(0, width, size - width), (width, width + size, 0), (width + size, whole, 0)]
-            pieces = tuple(Piece(start, stop, first, 1) for start, stop, first in starts)
-            tensor = extended(tensor, axis, Bend(Axis("p", 0, whole), whole, pieces))
+        assert isinstance(size, int)
+        if before or after:
+            starts = [
+                (0, before, size - before),
+                (before, before + size, 0),
+                (before + size, before + size + after, 0),
+            ]
+            pieces = tuple(Piece(a, b, first, 1) for a, b, first in starts if b > a)
+            own = Axis("p", 0, before + size + after)
+            tensor = extended(tensor, axis, Bend(own, before + size + after, pieces))
             found.append(tensor)
     return found
 
 
-def within(read: Read, shifts: Shifts, halo: Halo, copy: Tensor) -> Read:
-    """``read`` as one of the copy of its tensor."""
+def _within(read: Read, shifts: Shifts, halo: Halo, copy: Tensor) -> Read:
     places = [neighbour(i, e) for i, e in zip(read.indices, read.tensor.shape, strict=True)]
-    return Read(copy, [p.axis + (s + h) for p, s, h in zip(places, shifts, halo, strict=True) if p])
+    return Read(copy, [p.axis + (s + b) for p, s, b in zip(places, shifts, halo.before, strict=True) if p])
