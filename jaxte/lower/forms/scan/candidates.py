@@ -5,7 +5,7 @@
   that have no cumulative function;
 - sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
   its memory; a GPU starts kernels in every step;
-- blocked scan: a function that reduces blocks of four positions and calls itself for what they come to. No step waits for the one
+- blocked scan: a function that reduces blocks of eight positions and calls itself for what they come to. No step waits for the one
   before it, and nothing is moved: on a CPU as fast as products with triangles, without their zeros times infinity.
 """
 
@@ -15,11 +15,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log2, prod
 
+from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
+from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
@@ -50,6 +52,8 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
     def blockwise(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
         name = body.names.new(f"{body.target}_{'suffix' if scan.reverse else 'prefix'}")
         body.add(prefix_function(spec, scan, values, body.label, name))
+        if expensive_calls([a.body for a in spec.arrays]):  # else each would be computed some six times
+            values = [Kept(v, "apart" if body.policy.facts.drops_barriers else "barrier") for v in values]
         return in_blocks(spec, values, name)
 
     def candidate(form: str, run: Run) -> Candidate:

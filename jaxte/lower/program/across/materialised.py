@@ -8,8 +8,9 @@ from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr
-from jaxte.lang.operators import FLOOR_DIVIDE
-from jaxte.lang.walk import depends_on, postorder, reads_of
+from jaxte.lang.identity import among
+from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.program.across.padded_once import (
     are_several,
@@ -38,7 +39,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     what is expensive is kept out of the loop over the slices.
     """
     order = list(order)
-    found = _windows_read_again(order, returned) | _repeated(order)
+    found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
     for reader in order:
         if not isinstance(reader, Compute):
             continue
@@ -93,11 +94,32 @@ def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
 def _is_dear(root: Expr) -> bool:
     """Whether an element takes a function that is a loop, repeated elements, or a sum over a few positions, which XLA makes no loop of its own.
 
-    Places of maxima, comparisons for each position, are as well found again: 2 x 2 pools lose a third where they are kept.
+    Places of maxima and how many share one, comparisons for each position, are as well found again: 2 x 2 pools lose a third where they are kept.
     """
     sums = [n for n in postorder(root) if isinstance(n, Reduce) and n.reducer.name == "sum"]
+    sums = [
+        n for n in sums if not any(isinstance(e, Call) and e.op in COMPARISONS for e in postorder(*n.exprs))
+    ]
     few = any(prod(known(as_expr(a.extent)) or _MANY_TAPS for a in n.axes) < _MANY_TAPS for n in sums)
     return few or bool(expensive_calls([root])) or any(map(_repeats, reads_of(root)))
+
+
+def _summed_in_blocks(order: Sequence[Tensor]) -> set[Tensor]:
+    """Loops that prefixes are taken of: each element is met in its block's sum, and again by all behind it in the block."""
+    found: set[Tensor] = set()
+    for reader in order:
+        nodes = postorder(reader.body) if isinstance(reader, Compute) else []
+        prefixes = [n for n in nodes if isinstance(n, Reduce) and _is_prefix(n)]
+        below = {read.tensor for n in prefixes for read in reads_of(*n.exprs)}
+        found |= {t for t in below if isinstance(t, Compute) and expensive_calls([t.body])}
+    return found
+
+
+def _is_prefix(node: Reduce) -> bool:
+    """Whether bounds move with the result, but no index does: a window's are where it leaves its tensor."""
+    outer = [a for a in free_axes(node.where) if not among(a, node.axes)]
+    indices = [i for read in reads_of(*node.exprs) for i in read.indices]
+    return bool(outer) and not any(depends_on(i, outer) and depends_on(i, node.axes) for i in indices)
 
 
 def _repeats(read: Read) -> bool:

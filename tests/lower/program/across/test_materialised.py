@@ -73,3 +73,25 @@ def test_what_is_repeated_stands_apart(f: Callable[[Any, Any], Any], rng: np.ran
     assert any("_apart(" in line and "repeat" not in line and "def " not in line for line in lines)
     for found, expected in zip(jax.grad(raised, (0, 1))(x, c), jax.grad(loss, (0, 1))(x, c), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * float(abs(expected).max()))
+
+
+def phases(x: Any) -> Any:
+    return jnp.sin(jnp.cumsum(x, axis=0))
+
+
+def walks(x: Any) -> Any:
+    """How likely it is that what is added up stays below a bound."""
+    return jax.scipy.special.erf(jnp.cumsum(x, axis=1))
+
+
+def hazards(x: Any) -> Any:
+    return jnp.cos(jax.lax.cumsum(x, axis=1, reverse=True)) ** 2
+
+
+@pytest.mark.parametrize("f", [phases, walks, hazards], ids=lambda f: f.__name__)
+def test_elements_of_prefixes_are_computed_once(f: Callable[[Any], Any]) -> None:
+    """Slopes that are loops stand before the blocks, in which they would be met several times."""
+    x = jax.ShapeDtypeStruct((256, 320), "float32")
+    backward = te.source(te.adjoint(lambda x: jnp.sum(f(x)), everything=True), x).split("def backward")[1]
+    assert any("dcumsum = _apart(" in line for line in backward.splitlines()), backward
+    assert "_suffix(" in backward or "_prefix(" in backward
