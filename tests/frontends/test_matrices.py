@@ -123,6 +123,16 @@ def test_they_hold_under_transformations(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(curved[0](x), curved[1](x), rtol=1e-3, atol=1e-4)
 
 
+def test_layers_of_one_shape_share_their_code() -> None:
+    def layers(x: Any, w: Any, v: Any) -> Any:
+        return jnp.tanh(jnp.tanh(x @ w) @ v) @ w
+
+    shapes = [jax.ShapeDtypeStruct(s, "float32") for s in ((8, 64, 32), (32, 32), (32, 32))]
+    raised = te.adjoint(layers)
+    regions = raised.plan(raised.traced(tuple(shapes), {}).closed).regions
+    assert len(regions) == 3 and len({id(r.code) for r in regions}) == 1
+
+
 def test_a_loop_takes_products_of_all_steps_first() -> None:
     def rnn(x: Any, w: Any) -> Any:
         return jax.lax.scan(lambda h, row: (jnp.tanh(row + h @ w), None), jnp.zeros((2, 64, 80)), x)[0]

@@ -14,6 +14,7 @@ from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, Step, flat, known_array
 from jaxte.frontends.jaxpr.narrow.rewrite import Shorter, narrowed
+from jaxte.frontends.jaxpr.plan.alike import signature
 from jaxte.frontends.jaxpr.plan.build import Builder, Refused
 from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
@@ -148,6 +149,7 @@ class Planner:
         self.choice = choice
         self.left = frozenset(left)
         self._made: dict[int, tuple[Any, Plan]] = {}
+        self._codes: dict[Any, Compiled] = {}
         self._seen = 0
 
     def plan(self, closed: Any) -> Plan:
@@ -175,7 +177,10 @@ class Planner:
             # of what nothing reads there is no code
             groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
             try:
-                regions = [_region(number, group, jaxpr, slots, refs, n) for n, group in enumerate(groups)]
+                regions = [
+                    _region(number, group, jaxpr, slots, refs, n, self._codes)
+                    for n, group in enumerate(groups)
+                ]
                 break
             except _Refusal as refusal:
                 for entry in refusal.entries:
@@ -241,6 +246,7 @@ def _region(
     slots: dict[Any, Slot],
     refs: dict[Any, Ref],
     number: int,
+    codes: dict[Any, Compiled],
 ) -> Region:
     """The tensors of a group and their code."""
     steps = [step for entry in group for step in (*entry.again, *entry.steps)]
@@ -253,7 +259,10 @@ def _region(
         tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
         outputs = Outputs(tuple(tensors), tree, len(tensors))
         read = _read(builder, tensors)
-        code = compiled(f"{label}_{number}", tuple(read.values()), outputs)
+        own = signature(group, steps, [slots[v] for v in results])
+        code = codes.get(own) or compiled(f"{label}_{number}", tuple(read.values()), outputs)
+        if own is not None:
+            codes[own] = code
         _ = code.graph.programs  # derived and lowered now, so that what cannot be is kept
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
