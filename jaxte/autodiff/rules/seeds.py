@@ -18,6 +18,9 @@ from jaxte.planning.orders.contraction import PartialSum
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 
+# Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.
+_MOST_IN_PLACE = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Origin:
@@ -83,8 +86,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
 
     A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
-    tensor is made for it. A guarded head is put in place where the reader's slope may not be finite; where that
-    cannot be (the head is a sum), its elements pass on nothing where a condition on positions that are data excludes
+    tensor is made for it. A short guarded head is put in place where the reader's slope may not be finite; where that
+    cannot be (the head is a sum, or would be written out for each slope), its elements pass on nothing where a condition on positions that are data excludes
     them, or where they are zero if that is not known from such a condition. Elements that no position of the head's sums
     reaches pass on nothing there, either.
     """
@@ -96,7 +99,7 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         return substitute(head.body, table)
     if not _may_blow_up(reader):
         return element
-    if _has_data_guard(head.body) and not _has_sum(head.body):
+    if _has_data_guard(head.body) and not _has_sum(head.body) and _is_short(head.body):
         return substitute(head.body, table)
     guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
     if not guarded:
@@ -138,6 +141,11 @@ def _has_sum(body: Expr) -> bool:
         or (isinstance(node, Read) and isinstance(node.tensor, (LatticeSum, PartialSum, HeadSum)))
         for node in postorder(body)
     )
+
+
+def _is_short(body: Expr) -> bool:
+    """Whether ``body`` may stand in place of its elements: of what follows each other, each would hold all that are before it."""
+    return sum(isinstance(node, Call) for node in postorder(body)) <= _MOST_IN_PLACE
 
 
 def _is_trivial(body: Expr) -> bool:

@@ -16,10 +16,11 @@ from jaxte.autodiff.terms.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, OR, SELECT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
+from jaxte.sets.isl_text import is_decidable
 
 _FOLDS: dict[str, Callable[..., Any]] = {
     "multiply": operator.mul,
@@ -188,6 +189,12 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
     if is_zero(g):
         return None
     if depth < _DEEPEST_GUARD and isinstance(g, Call):
+        if g.op is SELECT and not is_decidable(g.args[0]):
+            if not _excludes(g):
+                return rule(g)
+            if (shared := _choice_under_guard(g)) is not None:
+                condition, either = shared
+                return _choice(condition, rule(either), None)
         if g.op is SELECT:
             taken, other = (through_guards(a, rule, depth + 1) for a in g.args[1:])
             return _choice(g.args[0], taken, other)
@@ -198,6 +205,28 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
             factor, inner = multiple
             return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
     return rule(g)
+
+
+def _excludes(g: Expr, depth: int = 0) -> bool:
+    """Whether there is nothing of ``g`` where some condition excludes it; then slopes are multiplied inside of the condition."""
+    if is_zero(g) or depth >= _DEEPEST_GUARD:
+        return True
+    if not isinstance(g, Call):
+        return False
+    if g.op is SELECT:
+        return is_decidable(g.args[0]) or any(_excludes(a, depth + 1) for a in g.args[1:])
+    return g.op in (ADD, MULTIPLY, NEGATIVE) and any(_excludes(a, depth + 1) for a in g.args)
+
+
+def _choice_under_guard(g: Call) -> tuple[Expr, Expr] | None:
+    """``select(a, x, select(b, y, 0))`` as the condition ``a or b`` and ``select(a, x, y)``, which a slope is multiplied by once, not each of both."""
+    first, taken, rest = g.args
+    if not (isinstance(rest, Call) and rest.op is SELECT and is_zero(rest.args[2])):
+        return None
+    second, other, _ = rest.args
+    if is_decidable(second) or _excludes(taken) or _excludes(other):
+        return None
+    return call(OR, first, second), call(SELECT, first, taken, other)
 
 
 def multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
