@@ -85,8 +85,15 @@ def correlated(U: te.Tensor, K: te.Tensor) -> te.Tensor:
 
 
 def stacked(U: te.Tensor) -> te.Tensor:
-    later = lambda s, i, j: te.select(s < 2, U[i + 1, j], U[i + 2, j])  # noqa: E731
-    return te.compute((3, N - 2, M), lambda s, i, j: te.select(s < 1, U[i, j], later(s, i, j)))
+    return te.compute((3, N - 2, M), lambda s, i, j: U[i + s, j])
+
+
+def stacked_rolls(U: te.Tensor) -> te.Tensor:
+    return te.compute((N, 3, M), lambda i, s, j: U[(i - 2 * s + 1) % N, j])
+
+
+def corners(U: te.Tensor) -> te.Tensor:
+    return te.compute((N - 1, M - 1, 4), lambda i, j, s: U[i + s // 2, j + s % 2])
 
 
 def windows(U: te.Tensor) -> te.Tensor:
@@ -123,6 +130,15 @@ PAIRS: dict[str, tuple[Any, ...]] = {
     "convolve": (lambda u, k: jnp.convolve(u, k, mode="same"), convolved, (40,), (3,)),
     "correlate": (lambda u, k: jnp.correlate(u, k, mode="valid"), correlated, (40,), (3,)),
     "stack of shifts": (lambda u: jnp.stack([u[:-2], u[1:-1], u[2:]]), stacked),
+    "stack of rolls": (lambda u: jnp.stack([jnp.roll(u, s, 0) for s in (-1, 1, 3)], 1), stacked_rolls),
+    "stack of corners": (
+        lambda u: jnp.stack([u[a : N - 1 + a, b : M - 1 + b] for a in (0, 1) for b in (0, 1)], -1),
+        corners,
+    ),
+    "rows side by side": (
+        lambda u: jnp.concatenate([u[None, :-2], u[None, 1:-1], u[None, 2:]]),
+        stacked,
+    ),
     "one-hot times x": (
         lambda u: jax.nn.one_hot((jnp.arange(N) + 1) % N, N) @ u,
         lambda U: te.compute((N, M), lambda i, j: U[(i + 1) % N, j]),

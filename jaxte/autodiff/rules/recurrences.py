@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from jaxte.autodiff.terms.scalar import guard, is_one, is_zero, plus, times
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.walk import substitute
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Recurrence:
         offsets: what is added to each state.
         at: the position that slopes and offsets are written in, a reduction axis from 0.
         outer: the other axes in them.
+        place: how many of these stand before the position in the tensors that are made.
         backward: whether a state follows from the one after it.
         dtype: of the states.
         name: the label of the tensors that are made.
@@ -37,9 +41,14 @@ class Recurrence:
     offsets: Sequence[Expr]
     at: Axis
     outer: Sequence[Axis]
+    place: int
     backward: bool
     dtype: str
     name: str
+
+    def at_position(self, position: Expr) -> tuple[Expr, ...]:
+        """The indices of the states at ``position``."""
+        return with_position(list[Expr](self.outer), self.place, position)
 
     @property
     def has_neighbour(self) -> Expr:
@@ -48,6 +57,11 @@ class Recurrence:
     @property
     def neighbour(self) -> Expr:
         return self.at + 1 if self.backward else self.at - 1
+
+
+def with_position(outer: Sequence[T], place: int, position: T) -> tuple[T, ...]:
+    """``outer`` with ``position`` among them."""
+    return (*outer[:place], position, *outer[place:])
 
 
 def solve(recurrence: Recurrence, wanted: Iterable[int]) -> dict[int, Compute]:
@@ -89,7 +103,7 @@ def _offset(recurrence: Recurrence, state: int, solved: dict[int, Compute]) -> E
     """The offset of ``state`` with what the states that are solved already add to it."""
     total = recurrence.offsets[state]
     for other, tensor in solved.items():
-        value = Read(tensor, (*recurrence.outer, recurrence.neighbour))
+        value = Read(tensor, recurrence.at_position(recurrence.neighbour))
         share = times(value, recurrence.slopes[state][other])
         if not is_zero(share):
             total = plus(total, guard(recurrence.has_neighbour, share))
@@ -124,12 +138,13 @@ def _cumulative(recurrence: Recurrence, reducer: Reducer, elements: Sequence[Exp
 
 def _tensor(recurrence: Recurrence, body: Callable[[Axis], Expr]) -> Compute:
     """A tensor over new outer axes and a position ``here``, with the element ``body(here)``."""
-    axes = [Axis(a.name, 0, a.hi) for a in (*recurrence.outer, recurrence.at)]
-    table: dict[Expr, Expr] = dict(zip(recurrence.outer, axes[:-1], strict=True))
-    value = substitute(body(axes[-1]), table)
+    outer = [Axis(a.name, 0, a.hi) for a in recurrence.outer]
+    here = Axis(recurrence.at.name, 0, recurrence.at.hi)
+    table: dict[Expr, Expr] = dict(zip(recurrence.outer, outer, strict=True))
+    value = substitute(body(here), table)
     if value.weak or value.dtype != recurrence.dtype:
         value = cast(value, recurrence.dtype)
-    return Compute(recurrence.name, axes, value)
+    return Compute(recurrence.name, with_position(outer, recurrence.place, here), value)
 
 
 def _maps(arity: int, dtype: str, backward: bool) -> Reducer:

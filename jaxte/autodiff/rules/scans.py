@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jaxte.autodiff.rules.prefixes import Scan
-from jaxte.autodiff.rules.recurrences import Recurrence, solve
+from jaxte.autodiff.rules.recurrences import Recurrence, solve, with_position
 from jaxte.autodiff.terms.scalar import Contribution, contributions, is_zero, plus, times
 from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import summands
@@ -32,7 +32,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.sets.affine import from_linear, linear, normal
@@ -49,7 +49,7 @@ def scan_contributions(
     outer = [a for a in tensor.axes if a is not scan.moving]
     states = states_of(tensor, scan, outer)
     head = _head_of_state(tensor, scan, states[scan.node.position], seed, prefix, outer)
-    values = values_of(tensor, scan, states, outer)
+    values = values_of(tensor, scan, states)
     flows = _flows(scan, before(scan, values), wanted)
     needed = {q for slopes in flows.values() for q, slope in enumerate(slopes) if not is_zero(slope)}
     totals = _totals(tensor, scan, values, head, prefix, outer, needed)
@@ -57,7 +57,7 @@ def scan_contributions(
     for position, slopes in flows.items():
         value: Expr = Const(0.0)
         for q, total in totals.items():
-            value = plus(value, times(Read(total, (*prefix, *outer, scan.step)), slopes[q]))
+            value = plus(value, times(Read(total, (*prefix, *along(tensor, scan, scan.step))), slopes[q]))
         if not is_zero(value):
             inner = contributions(scan.node.exprs[position], (*outer, scan.step), value, None, wanted)
             found += [
@@ -77,6 +77,11 @@ def _flows(scan: Scan, states: Sequence[Expr], wanted: Callable[[Expr], bool]) -
     }
 
 
+def along(tensor: Compute, scan: Scan, position: Expr) -> tuple[Expr, ...]:
+    """The axes of ``tensor`` with ``position`` in place of the one that the reduction moves with."""
+    return tuple(position if a is scan.moving else a for a in tensor.axes)
+
+
 def call_and(a: Expr, b: Expr) -> Expr:
     return conjunction([*conjuncts(a), *conjuncts(b)])
 
@@ -91,22 +96,21 @@ def states_of(tensor: Compute, scan: Scan, outer: Sequence[Axis]) -> list[Comput
         exprs = [substitute(e, table) for e in scan.node.exprs]
         where = call_and(scan.step <= last, substitute(scan.node.where, table))
         node = Reduce(scan.node.reducer, exprs, (scan.step,), where, position)
-        states.append(Compute(f"state_{tensor.name}", (*axes, last), node))
+        own = with_position(axes, place_of(scan.moving, tensor.axes), last)
+        states.append(Compute(f"state_{tensor.name}", own, node))
     return states
 
 
-def values_of(tensor: Compute, scan: Scan, states: Sequence[Compute], outer: Sequence[Axis]) -> list[Value]:
+def values_of(tensor: Compute, scan: Scan, states: Sequence[Compute]) -> list[Value]:
     """``F[.., m]`` as functions of ``m``: elements of ``tensor`` itself where it has all of them."""
 
     def read(state: Compute) -> Value:
-        return lambda m: Read(state, (*outer, m))
+        return lambda m: Read(state, along(tensor, scan, m))
 
     values = [read(state) for state in states]
     place = place_in(tensor, scan)
     if place is not None:
-        values[scan.node.position] = lambda m: Read(
-            tensor, [normal(place(m)) if a is scan.moving else a for a in tensor.axes]
-        )
+        values[scan.node.position] = lambda m: Read(tensor, along(tensor, scan, normal(place(m))))
     return values
 
 
@@ -132,7 +136,7 @@ def _head_of_state(
     body = call(
         SELECT,
         inside,
-        Read(state, (*outer, call_max(last))),
+        Read(state, along(tensor, scan, call_max(last))),
         identity_of(scan.node.reducer, scan.node.position),
     )
     parts = contributions(
@@ -167,11 +171,18 @@ def _totals(
 ) -> dict[int, Compute]:
     """``T[.., m]`` for each state that is ``wanted`` and not zero: the solution of the linear recurrence."""
     later = Axis(scan.step.name, 0, scan.step.hi, reduction=True)
-    own_head = Read(head, (*prefix, *outer, later))
+    own_head = Read(head, (*prefix, *along(tensor, scan, later)))
     offsets = [own_head if p == scan.node.position else Const(0.0) for p in range(len(values))]
     slopes = _slopes(scan, values, later)
     equations = Recurrence(
-        slopes, offsets, later, (*prefix, *outer), True, tensor.dtype, f"total_{tensor.name}"
+        slopes,
+        offsets,
+        later,
+        (*prefix, *outer),
+        len(prefix) + place_of(scan.moving, tensor.axes),
+        True,
+        tensor.dtype,
+        f"total_{tensor.name}",
     )
     return solve(equations, wanted)
 

@@ -17,7 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from jaxte.autodiff.rules.prefixes import Scan
 from jaxte.autodiff.rules.recurrences import Recurrence, solve
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
-from jaxte.autodiff.rules.scans import before, call_and, call_max, masked, partial, states_of, values_of
+from jaxte.autodiff.rules.scans import (
+    along,
+    before,
+    call_and,
+    call_max,
+    masked,
+    partial,
+    states_of,
+    values_of,
+)
 from jaxte.autodiff.rules.seeds import moved_into
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus, times
 from jaxte.autodiff.terms.simplify import collect
@@ -37,7 +46,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.conditions import prune
@@ -156,7 +165,7 @@ def _of_scan(
 ) -> Expr:
     """The tangent of a cumulative reduction ``F[m] = F[m - 1] (+) x[m]``: a linear recurrence from the same end."""
     outer = [a for a in output.axes if a is not scan.moving]
-    values = values_of(output, scan, states_of(output, scan, outer), outer)
+    values = values_of(output, scan, states_of(output, scan, outer))
     states, elements = before(scan, values), masked(scan)
     every, reducer = range(len(values)), scan.node.reducer
     moved = [_element_tangent(scan, n, outer, wanted, moves, output.name) for n in every]
@@ -169,7 +178,8 @@ def _of_scan(
                 total = plus(total, times(moved[n], partial(reducer, p, states, elements, rhs=n)))
         offsets.append(total)
     name = f"state_{output.name}_dot"
-    recurrence = Recurrence(slopes, offsets, scan.step, (*leading, *outer), False, output.dtype, name)
+    place = len(leading) + place_of(scan.moving, output.axes)
+    recurrence = Recurrence(slopes, offsets, scan.step, (*leading, *outer), place, False, output.dtype, name)
     solved = solve(recurrence, [scan.node.position])
     if not solved:
         return Const(0.0)
@@ -177,7 +187,7 @@ def _of_scan(
     filled = conjunction(prune([scan.at >= 0], moving))
     at = call(MINIMUM, scan.at, last) if prune([scan.at <= last], moving) else scan.at
     at = at if filled is TRUE else call_max(at)
-    return guard(filled, Read(solved[scan.node.position], (*leading, *outer, at)))
+    return guard(filled, Read(solved[scan.node.position], (*leading, *along(output, scan, at))))
 
 
 def _element_tangent(

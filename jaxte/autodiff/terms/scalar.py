@@ -16,7 +16,20 @@ from jaxte.autodiff.terms.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, OR, SELECT
+from jaxte.lang.operators import (
+    ADD,
+    AND,
+    DIVIDE,
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    MULTIPLY,
+    NEGATIVE,
+    OR,
+    SELECT,
+)
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
@@ -27,6 +40,7 @@ _FOLDS: dict[str, Callable[..., Any]] = {
     "divide": operator.truediv,
     "negative": operator.neg,
 }
+_WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
 _DEEPEST_GUARD = 12  # guards nested deeper than this are multiplied as they are, to keep the work linear
 
 
@@ -207,15 +221,21 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
     return rule(g)
 
 
-def _excludes(g: Expr, depth: int = 0) -> bool:
+def _excludes(g: Expr) -> bool:
     """Whether there is nothing of ``g`` where some condition excludes it; then slopes are multiplied inside of the condition."""
-    if is_zero(g) or depth >= _DEEPEST_GUARD:
-        return True
-    if not isinstance(g, Call):
-        return False
-    if g.op is SELECT:
-        return is_decidable(g.args[0]) or any(_excludes(a, depth + 1) for a in g.args[1:])
-    return g.op in (ADD, MULTIPLY, NEGATIVE) and any(_excludes(a, depth + 1) for a in g.args)
+    stack, seen = [g], {g}
+    while stack:
+        node = stack.pop()
+        if is_zero(node):
+            return True
+        if not isinstance(node, Call) or node.op not in (SELECT, ADD, MULTIPLY, NEGATIVE):
+            continue
+        if node.op is SELECT and is_decidable(node.args[0]):
+            return True
+        below = [a for a in (node.args[1:] if node.op is SELECT else node.args) if a not in seen]
+        seen.update(below)
+        stack += below
+    return False
 
 
 def _choice_under_guard(g: Call) -> tuple[Expr, Expr] | None:
@@ -226,7 +246,20 @@ def _choice_under_guard(g: Call) -> tuple[Expr, Expr] | None:
     second, other, _ = rest.args
     if is_decidable(second) or _excludes(taken) or _excludes(other):
         return None
-    return call(OR, first, second), call(SELECT, first, taken, other)
+    return _either(first, second), call(SELECT, first, taken, other)
+
+
+def _either(first: Expr, second: Expr) -> Expr:
+    """``first or second``; ``a <= b`` of ``a < b`` and ``a == b``, as extrema share what flows into them."""
+    if (
+        isinstance(first, Call)
+        and isinstance(second, Call)
+        and second.op is EQUAL
+        and first.op in _WITH_EQUAL
+    ):
+        if {*first.args} == {*second.args}:
+            return call(_WITH_EQUAL[first.op], *first.args)
+    return call(OR, first, second)
 
 
 def multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:

@@ -78,7 +78,7 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
         if dim is not None:
             return (yield from _written_out(body, job, scope, dim))
-        if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM:
+        if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM and not job.guards:  # both would be masked
             groups = _halves(groups[0])
     elif body.in_tiles and (dim := _column(groups, job, scope)) is not None:
         (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
@@ -90,9 +90,9 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
 
 
 def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
-    """Whether the sum is one of many terms that are no products: a loop over few of them is around the others."""
+    """Whether the sum is one of many terms that are chosen or no products: a loop over few of them is around the others."""
     several = [f for f in members if not isinstance(f.expr, Const)]
-    return len(several) == 1 and prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM
+    return (len(several) == 1 or bool(job.guards)) and prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM
 
 
 def _short(job: Job, scope: Scope) -> Axis | None:

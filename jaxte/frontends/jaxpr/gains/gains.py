@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.repeats import is_counted
 from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
 from jaxte.frontends.jaxpr.gains.small_products import is_small_product
+from jaxte.frontends.jaxpr.gains.stacks import reduces_shifts
 from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
@@ -117,6 +118,8 @@ def strong(step: Step) -> str:
         if is_small_product(step):
             return "a product of small matrices, many times: written out, it is part of the loop around it"
         return "a product of which a part is read, and only that is computed" if _is_part(step) else ""
+    if reduces_shifts(step):
+        return "a reduction along a stack of shifts, which is one over windows"
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
     if sums_beside_ends(step) or sums_shifts(step):

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.values.joining import joined
+from jaxte.frontends.jaxpr.values.joining import joined, stacked
 from jaxte.frontends.jaxpr.values.positions import quotient, remainder
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
@@ -150,18 +150,14 @@ def _concatenate(site: Site, *parts: Value) -> Value:
     return site.define(lambda *i: joined([p for p in parts if p.shape[axis]], axis, i))
 
 
-@raises("stack", reads=Reads.VIEW, notation="`x[i]` where `s == 0`, `y[i]` where `s == 1`, ...")
+@raises(
+    "stack",
+    reads=Reads.VIEW,
+    notation="`x[i]` where `s == 0`, `y[i]` where `s == 1`, ...; shifts of one array are `x[i + s]`",
+)
 def _stack(site: Site, *parts: Value) -> Value:
     axis = site.params["axis"] % len(site.shape)
-
-    def element(*i: Any) -> Expr:
-        rest = (*i[:axis], *i[axis + 1 :])
-        *first, result = [p[rest] for p in parts]
-        for number, part in reversed(list(enumerate(first))):
-            result = call(ops.SELECT, as_expr(i[axis]) < number + 1, part, result)
-        return result
-
-    return site.define(element)
+    return site.define(lambda *i: stacked([p[(*i[:axis], *i[axis + 1 :])] for p in parts], i[axis]))
 
 
 @raises("split", reads=Reads.VIEW, notation="`x[start + i]`, a result for each part")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.frontends.jaxpr.values.positions import clamped
+from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.positions import clamped, remainder
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
-from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
 from jaxte.lang.walk import depends_on
 from jaxte.sets.affine import Linear, from_linear, linear
 
@@ -17,6 +18,8 @@ def joined(parts: Sequence[Value], axis: int, i: Sequence[Any]) -> Expr:
     """The element at ``i`` of ``parts`` laid one after the other along ``axis``."""
     if len(parts) == 1:
         return parts[0][tuple(i)]
+    if all(p.shape[axis] == 1 for p in parts):
+        return stacked([p[(*i[:axis], 0, *i[axis + 1 :])] for p in parts], i[axis])
     starts = [sum(p.shape[axis] for p in parts[:n]) for n in range(len(parts))]
     found = _one_read(parts, starts, axis, i)
     if found is not None:
@@ -25,6 +28,59 @@ def joined(parts: Sequence[Value], axis: int, i: Sequence[Any]) -> Expr:
     for part, start, stop in zip(parts[-2::-1], starts[-2::-1], starts[:0:-1], strict=True):
         result = call(ops.SELECT, as_expr(i[axis]) < stop, _element(part, start, axis, i), result)
     return result
+
+
+def stacked(elements: Sequence[Expr], own: Any) -> Expr:
+    """The element of which ``elements`` is the one at each position of ``own``: one read where they are reads at positions that follow from it."""
+    found = _read_at(elements, own)
+    if found is not None:
+        return found
+    *first, result = elements
+    for number, element in reversed(list(enumerate(first))):
+        result = call(ops.SELECT, as_expr(own) < number + 1, element, result)
+    return result
+
+
+def _read_at(elements: Sequence[Expr], own: Any) -> Expr | None:
+    """``x[i, j + a * s + b]``, around the end of an axis too, where that is what ``elements`` are for ``s`` from 0 on."""
+    if not isinstance(own, Axis) or len(elements) < 2:
+        return None
+    first = elements[0]
+    if not isinstance(first, Read) or any(
+        not isinstance(e, Read) or e.tensor is not first.tensor for e in elements
+    ):
+        return None
+    columns = zip(*(e.indices for e in elements if isinstance(e, Read)), strict=True)
+    found = [
+        _index_at(column, own, extent) for column, extent in zip(columns, first.tensor.shape, strict=True)
+    ]
+    indices = [index for index in found if index is not None]
+    return Read(first.tensor, indices) if len(indices) == len(found) else None
+
+
+def _index_at(column: Sequence[Expr], own: Axis, extent: Any) -> Expr | None:
+    """The index that each of ``column`` is at its own position, if these are one but for numbers that follow from the position."""
+    inner = [_inside_of_remainder(index, extent) for index in column]
+    forms = [linear(index) for index, _ in inner]
+    constants = [f.constant for f in forms]
+    if any((f - forms[0]).terms for f in forms):
+        return None
+    least = min(constants)
+    moves = positions_in([c - least for c in constants], (own,), max(constants) - least + 1)
+    if moves is None:
+        return None
+    index = from_linear(forms[0] - linear(as_expr(forms[0].constant - least))) + moves
+    return (
+        remainder(index, extent) if any(is_around for _, is_around in inner) else from_linear(linear(index))
+    )
+
+
+def _inside_of_remainder(index: Expr, extent: Any) -> tuple[Expr, bool]:
+    """``i + s`` of ``(i + s) % n``, an index that goes around the end of an axis of ``n``."""
+    match index:
+        case Call(op, (inner, Const(int() as divisor))) if op is ops.MOD and divisor == extent:
+            return inner, True
+    return index, False
 
 
 def _element(part: Value, start: int, axis: int, i: Sequence[Any]) -> Expr:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
@@ -15,6 +15,7 @@ from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.program.across.padded_once import (
     are_several,
     by_tensor,
+    calls_in,
     has_loops,
     is_cheap,
     mixed_axes,
@@ -27,6 +28,8 @@ from jaxte.sets.intervals import dims_of, known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
+_MANY_CALLS = 16  # operations that are not computed again for each position at which the same row is read
+_CHEAP_CHAIN = 6  # of a tensor and of all that is fused with it
 _MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
 
 
@@ -34,27 +37,52 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     """The tensors among those computed in ``order`` that are to exist in memory before they are read.
 
     These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
-    several places, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
+    several places, or a row of for all others, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
     the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
     what is expensive is kept out of the loop over the slices.
     """
     order = list(order)
     found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
+    rows: set[Tensor] = set()
     for reader in order:
         if not isinstance(reader, Compute):
             continue
         found.update(t for t in reader.inputs if isinstance(t, Shared))
         padded, shifted, summed = paddings(reader.body), shifted_axes(reader.body), _summed(reader.body)
         for tensor, reads in by_tensor(reader.body).items():
-            if tensor in padded or not isinstance(tensor, Compute) or not are_several(reads, shifted):
+            if not isinstance(tensor, Compute):
+                continue
+            if any(_is_repeated_row(read, reader.axes) for read in reads):
+                rows.add(tensor)
+            if tensor in padded or not are_several(reads, shifted):
                 continue
             if summed.issuperset(reads):
                 continue
             if not _is_each_once(reads, mixed_axes(reader.body)) or has_loops(tensor.body):
                 found.add(tensor)
-    return frozenset(
-        t for t in found if isinstance(t, Extended) or (isinstance(t, Compute) and not is_cheap(t.body))
-    )
+    return _not_cheap(order, found, rows)
+
+
+def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -> frozenset[Tensor]:
+    """Those of ``found`` that take more than a few operations, and of ``rows``, of which a row is read again and again, that take many.
+
+    Operations of what a tensor is fused with are its own too: edges are set one after the other.
+    """
+    taken: dict[Tensor, int] = {}  # for an element, where it is not computed before
+    kept: set[Tensor] = set()
+    for tensor in order:
+        if not isinstance(tensor, Compute):
+            continue
+        in_chain = calls_in(tensor.body) + sum(taken.get(r.tensor, 0) for r in reads_of(tensor.body))
+        cheap = is_cheap(tensor.body) and in_chain <= _CHEAP_CHAIN
+        read_again = tensor in rows and in_chain > _MANY_CALLS
+        if has_loops(tensor.body):
+            kept.update({tensor} & found)
+        elif read_again or (tensor in found and (isinstance(tensor, Extended) or not cheap)):
+            kept.add(tensor)
+        else:
+            taken[tensor] = in_chain
+    return frozenset(kept)
 
 
 def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
@@ -128,6 +156,13 @@ def _repeats(read: Read) -> bool:
     divided = {axis for a in atoms if isinstance(a, Call) and a.op is FLOOR_DIVIDE for axis in dims_of(a)}
     others = [a for a in atoms if not (isinstance(a, Call) and a.op is FLOOR_DIVIDE)]
     return bool(divided) and not any(depends_on(a, divided) for a in others)
+
+
+def _is_repeated_row(read: Read, axes: Sequence[Axis]) -> bool:
+    """Whether ``read`` takes a row of its tensor, the same for each value of one of ``axes``: fused with its reader, the row is computed for each."""
+    pairs = zip(read.tensor.shape, read.indices, strict=True)
+    is_row = any(isinstance(index, Const) and known(as_expr(extent)) != 1 for extent, index in pairs)
+    return is_row and not set(axes) <= {a for i in read.indices for a in free_axes(i)}
 
 
 def _taps(root: Expr) -> int:

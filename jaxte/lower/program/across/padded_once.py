@@ -196,8 +196,12 @@ def _is_affine(index: Expr) -> bool:
 
 
 def is_cheap(body: Expr) -> bool:
-    calls = sum(isinstance(node, Call) and not node.weak for node in postorder(body))
-    return calls <= _CHEAP_CALLS and not has_loops(body)
+    return calls_in(body) <= _CHEAP_CALLS and not has_loops(body)
+
+
+def calls_in(body: Expr) -> int:
+    """The operations of an element, those on positions not counted."""
+    return sum(isinstance(node, Call) and not node.weak for node in postorder(body))
 
 
 def has_loops(body: Expr) -> bool:
