@@ -39,6 +39,10 @@ FEWEST_DIAGONALS, MOST_DIAGONALS = (
 FEW_TAPS = 3  # positions of a window for which slices are always best: box_blur_5
 LARGE_RESULT = 2**16  # elements of a window's result; smaller arrays keep the shorter text
 
+SHORT_LINE = (
+    2**15
+)  # elements of a line whose interior is written last, which keeps it on one core: kuramoto_sivashinsky; of 2**16 two are faster
+
 # --- tiles
 
 LONG_SUM = 32  # terms of a block from which on a sum is worth carrying, or a product of vectors worth starting: gaussian_sum_4096

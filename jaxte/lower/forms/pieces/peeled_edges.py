@@ -5,7 +5,8 @@ is put around ``u`` and no copy of it is made; what is left are two rows with fe
 over a part of the axes: the guards are decided there, and reads that wrap around are plain slices. The pieces are written
 into their places of one array, which XLA does without a copy. Of the piece that is written first, into zeros, it makes a pad around what computes
 it: a loop with a condition, which is as fast as without it where LLVM may compute the piece for the pads too, and many times slower where it may not, because
-the piece reads a number that is not known, or calls ``tanh`` or ``rsqrt``. Such an interior is written last.
+the piece reads a number that is not known, or calls ``tanh`` or ``rsqrt``. Such an interior is written last. So is that of a short line, whose pads are asked for
+at each element and not once for a row: a piece that is written into others also stays on one core, and to hand so few elements to several takes longer than to compute them.
 
 Bodies with reductions are not taken apart: windows and convolutions have padding of their own. Neither are choices by remainders, which
 repeat nothing.
@@ -33,6 +34,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
+from jaxte.lower.limits import SHORT_LINE
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
 from jaxte.sets.intervals import extent_of, known
@@ -155,7 +157,7 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
     """Assigns each piece, then the tensor of ``dtype`` that they are written into."""
     body.report.note(PEELED)
-    if _branches(root):
+    if _branches(root) or _is_short_line(axes):
         pieces = [*pieces[1:], pieces[0]]
     parts: list[Node] = []
     for piece in pieces:
@@ -183,6 +185,10 @@ def _branches(root: Expr) -> bool:
                 seen.add(tensor)
                 stack.append(tensor.body)
     return False
+
+
+def _is_short_line(axes: Sequence[Axis]) -> bool:
+    return len(axes) == 1 and (known(axes[0].extent) or SHORT_LINE + 1) <= SHORT_LINE
 
 
 def _is_elementwise(tensor: Compute) -> bool:

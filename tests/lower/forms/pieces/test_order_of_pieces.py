@@ -48,14 +48,45 @@ ORDERS: dict[str, tuple[Callable[[], te.Tensor], bool]] = {
 }
 
 
+@pytest.mark.parametrize(("n", "is_last"), [(2**14, True), (2**15, True), (2**15 + 1, False)])
+@pytest.mark.parametrize("wraps", [True, False])
+def test_the_interior_of_a_short_line_is_written_last(n: int, is_last: bool, wraps: bool) -> None:
+    L = te.placeholder((n,), name="L")
+
+    def element(i: Any) -> Any:
+        if wraps:
+            return L[(i + 1) % n] - 2 * L[i] + L[(i - 1) % n]
+        return te.select(i > 0, L[te.maximum(i - 1, 0)], 0.0) - L[i]
+
+    Y = te.compute((n,), element, "Y")
+    assert _written(Y, L)[-1 if is_last else 0] == "Y_interior"
+
+
+def test_steps_on_a_short_line_are_loops_of_one_core() -> None:
+    """XLA divides no loop into which pieces are written, and finds the values and gradients of ``jnp.roll``."""
+
+    def loss(u: Any) -> Any:
+        for _ in range(3):
+            u = u - 0.1 * (u * (jnp.roll(u, -1) - jnp.roll(u, 1)) + jnp.roll(u, 2) - 2 * u + jnp.roll(u, -2))
+        return jnp.sum(u**2)
+
+    u = jnp.asarray(np.random.default_rng(0).normal(size=2**14) * 0.1, "float32")
+    code = jax.jit(te.value_and_grad(loss)).lower(u).compile()
+    assert (
+        '"outer_dimension_partitions":["' not in code.as_text()
+    )  # of which there are three otherwise, on two cores
+    for found, expected in zip(code(u), jax.value_and_grad(loss)(u), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ORDERS)
 def test_an_interior_that_is_not_computed_for_its_pads_is_written_last(name: str) -> None:
     made, is_last = ORDERS[name]
     assert _written(made())[-1 if is_last else 0] == "Y_interior"
 
 
-def _written(tensor: te.Tensor) -> list[str]:
-    text = te.source(te.function([t for t in (X, C) if t in _inputs(tensor)], tensor))
+def _written(tensor: te.Tensor, *given: te.Tensor) -> list[str]:
+    text = te.source(te.function([t for t in given or (X, C) if t in _inputs(tensor)], tensor))
     lines = [
         line for line in text.partition("def backward")[0].splitlines() if "dynamic_update_slice(Y, " in line
     ]
