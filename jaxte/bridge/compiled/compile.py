@@ -16,6 +16,7 @@ from jaxte.bridge.primitive.linearized import Linearized
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, Program, program
 from jaxte.bridge.primitive.told import told
+from jaxte.lang.identity import identical
 from jaxte.lower.code.identifiers import Names, identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
@@ -82,16 +83,28 @@ class Graph:
     @lazy
     def programs(self) -> tuple[Lowered, ...]:
         """The forward pass, the forward pass with residuals where it returns more than that, and the backward pass."""
+        passes = self.both_passes
+        return passes if passes[0] is self.forward_program else (self.forward_program, *passes)
+
+    @lazy
+    def both_passes(self) -> tuple[Lowered, ...]:
+        """The forward pass with what it keeps, and the backward pass: what a gradient runs."""
         back = self.backward
-        found = [self.forward_program]
-        if back.kept:
-            found.append(back.saving.lowered)
+        found = [back.saving.lowered]
         if back.adjoints:
-            made = lower(BACKWARD, (*back.saved, *back.heads), back.adjoints, self.policy)
-            if self.policy.save.is_default:  # else a barrier keeps them apart
-                made = with_shared(made, found[-1], self.policy.facts)
-            found.append(told(self.name, made))
+            found.append(self._backward_pass(back))
         return tuple(found)
+
+    def _backward_pass(self, back: Linearized) -> Lowered:
+        """What gradients run, where it takes nothing but residuals and heads; else a function of these."""
+        params = (*back.saved, *back.heads)
+        called = back.backward(back.perturbed, back.source.with_head)
+        if called is not None and identical(called.inputs, params):
+            return called.lowered
+        made = lower(BACKWARD, params, back.adjoints, self.policy)
+        if self.policy.save.is_default:  # else a barrier keeps them apart
+            made = with_shared(made, back.saving.lowered, self.policy.facts)
+        return told(self.name, made)
 
     @lazy
     def module(self) -> Module:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import gcd, prod
+from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.banded import band_of
 from jaxte.frontends.jaxpr.gains.known_factors import known_factors
+from jaxte.frontends.jaxpr.gains.overlaps import overlaps
 from jaxte.frontends.jaxpr.gains.pairs import (
     SMALLEST,
     before_broadcast,
@@ -99,7 +100,7 @@ def gain_of(step: Step) -> str:
     """What raising ``step`` may gain in reverse mode; empty where nothing."""
     if not is_differentiated(step) or max(map(elements, (*step.inputs, *step.outputs))) < SMALLEST:
         return ""
-    if step.name == "slice" and not _overlaps(step):
+    if step.name == "slice" and not overlaps(step):
         return ""
     return strong(step) or (SHIFTS.get(step.name, "") if _positions_known(step) else "")
 
@@ -174,29 +175,6 @@ def _of_windows(slot: Slot) -> bool:
 def _is_small(slot: Slot) -> bool:
     """Whether an array is a few numbers, so that a product with it is a few sums."""
     return slot.known is not None and elements(slot) <= _FEW
-
-
-def _overlaps(step: Step) -> bool:
-    """Whether another slice of the same array has elements of this one, and others."""
-    (source,) = step.inputs
-    own = _lines(step)
-    others = [r for r in source.readers if r.name == "slice" and _lines(r) != own]
-    return (source.origin is not None and source.origin.name == "pad") or any(
-        _meet(own, _lines(o)) for o in others
-    )
-
-
-def _lines(step: Step) -> list[range]:
-    p = step.eqn.params
-    steps = p["strides"] or (1,) * len(p["start_indices"])
-    return [range(*line) for line in zip(p["start_indices"], p["limit_indices"], steps, strict=True)]
-
-
-def _meet(a: Sequence[range], b: Sequence[range]) -> bool:
-    return all(
-        max(x.start, y.start) < min(x.stop, y.stop) and (x.start - y.start) % gcd(x.step, y.step) == 0
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 def _slow_convolution(step: Step) -> str:

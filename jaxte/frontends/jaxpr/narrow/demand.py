@@ -9,6 +9,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, shape_of, united, whole
 from jaxte.frontends.jaxpr.narrow.rows import ROWS, work
 
+TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
 _LEAST_SAVED = 0.2  # of all operations
 _WORTH = 1 << 16  # operations
 
@@ -85,7 +86,7 @@ def pays(steps: Sequence[Step], demand: Demand) -> bool:
     """Whether much of the work of ``steps`` is left out."""
     total = left = 0.0
     for step in steps:
-        if step in demand.unread or step.name not in ROWS or len(step.outputs) != 1:
+        if step in demand.unread or step.name not in ROWS or step.name in TAKES or len(step.outputs) != 1:
             continue
         (out,) = step.outputs
         own = work(step, [s.shape for s in step.inputs], out.shape)

@@ -14,7 +14,7 @@ from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, Step, flat, known_array
 from jaxte.frontends.jaxpr.narrow.rewrite import Shorter, narrowed
-from jaxte.frontends.jaxpr.plan.alike import signature
+from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.build import Builder, Refused
 from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
@@ -149,8 +149,8 @@ class Planner:
         self.choice = choice
         self.left = frozenset(left)
         self._made: dict[int, tuple[Any, Plan]] = {}
-        self._codes: dict[Any, Compiled] = {}
         self._seen = 0
+        self._alike = Alike()
 
     def plan(self, closed: Any) -> Plan:
         """The plan of a closed jaxpr."""
@@ -178,7 +178,7 @@ class Planner:
             groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
             try:
                 regions = [
-                    _region(number, group, jaxpr, slots, refs, n, self._codes)
+                    _region(number, group, jaxpr, slots, refs, n, self._alike)
                     for n, group in enumerate(groups)
                 ]
                 break
@@ -246,24 +246,15 @@ def _region(
     slots: dict[Any, Slot],
     refs: dict[Any, Ref],
     number: int,
-    codes: dict[Any, Compiled],
+    alike: Alike,
 ) -> Region:
     """The tensors of a group and their code."""
     steps = [step for entry in group for step in (*entry.again, *entry.steps)]
     members = {e.index for e in group}
     results = _results(group, members, jaxpr)
-    builder = Builder()
     label = next((e.steps[0].label for e in group if e.fate in GAINING), "region")
     try:
-        tensors = builder.run(steps, [slots[v] for v in results])
-        tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
-        outputs = Outputs(tuple(tensors), tree, len(tensors))
-        read = _read(builder, tensors)
-        own = signature(group, steps, [slots[v] for v in results])
-        code = codes.get(own) or compiled(f"{label}_{number}", tuple(read.values()), outputs)
-        if own is not None:
-            codes[own] = code
-        _ = code.graph.programs  # derived and lowered now, so that what cannot be is kept
+        code, read = _code(f"{label}_{number}", steps, [slots[v] for v in results], alike)
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
         raise _Refusal([entry], refused.reason) from None
@@ -279,6 +270,24 @@ def _region(
         places[s] if s.known is None or (s.origin is None and s in places) else s.known for s in read
     )
     return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
+
+
+def _code(
+    name: str, steps: Sequence[Step], results: Sequence[Slot], alike: Alike
+) -> tuple[Compiled, Sequence[Slot]]:
+    """The code of ``steps``, or that of equal ones, and the arrays that it takes."""
+    own = signature_of(steps, results)
+    known = alike.code(own)
+    if known is not None:
+        return known
+    builder = Builder()
+    tensors = builder.run(steps, results)
+    tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
+    read = _read(builder, tensors)
+    code = compiled(name, tuple(read.values()), Outputs(tuple(tensors), tree, len(tensors)))
+    _ = code.graph.both_passes  # derived and lowered now, so that what cannot be is kept
+    alike.keep(own, code, list(read))
+    return code, list(read)
 
 
 def _read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
@@ -310,29 +319,27 @@ def _ordered(
         while stack:
             entry = stack[-1]
             region = region_of.get(entry.index)
+            asked = entry is not first or len(stack) > 1
+            if entry.index in done or (region is not None and not asked and not _is_last(entry, region)):
+                stack.pop()
+                continue
             group = [listed[n] for n in region.members] if region else [entry]
             members = {e.index for e in group}
-            missing = [s for e in group for s in e.sources if s.index not in done and s.index not in members]
-            if entry.index in done or (
-                region is not None
-                and entry is first
-                and len(stack) == 1
-                and not _needed_now(entry, region, listed)
-            ):
-                stack.pop()
-            elif missing:
-                stack.append(missing[0])
+            sources = (s for e in group for s in e.sources)
+            missing = next((s for s in sources if s.index not in done and s.index not in members), None)
+            if missing is not None:
+                stack.append(missing)
+                continue
+            stack.pop()
+            done |= members
+            if region is not None:
+                yield region
+            elif entry.index in inner:
+                yield inner[entry.index]
             else:
-                stack.pop()
-                done |= members
-                if region is not None:
-                    yield region
-                elif entry.index in inner:
-                    yield inner[entry.index]
-                else:
-                    yield entry.index
+                yield entry.index
 
 
-def _needed_now(entry: Equation, region: Region, listed: Sequence[Equation]) -> bool:
+def _is_last(entry: Equation, region: Region) -> bool:
     """A region runs where its last equation stood, or before what reads it."""
     return entry.index == region.members[-1]
