@@ -4,9 +4,9 @@ def y_prefix(x):
     n = x.shape[1]
     if n <= 1:
         return x
-    x = jnp.pad(x, ((0, 0), (0, -n % 8)))
-    parts = [x[:, k::8] for k in range(8)]
-    before = y_prefix(parts[0] + parts[1] + ... + parts[7])
+    x = jnp.pad(x, ((0, 0), (0, -n % 4)))
+    parts = [x[:, k::4] for k in range(4)]
+    before = y_prefix(parts[0] + parts[1] + parts[2] + parts[3])
     total = jnp.pad(before[:, :-1], ((0, 0), (1, 0)))
     totals = []
     for part in parts:
@@ -28,7 +28,7 @@ from jaxte.lower.printing.combiner import combiner_source
 from jaxte.lower.printing.numbers import tuple_text
 from jaxte.lower.printing.printer import Printer
 
-BLOCK = 8
+BLOCK = 4
 
 
 def prefix_lines(

@@ -1,7 +1,7 @@
-"""Cumulative reductions in blocks: every block of eight positions goes on from what those before it come to.
+"""Cumulative reductions in blocks: every block of four positions goes on from what those before it come to.
 
-What the blocks come to is an eighth as many values, reduced in the same way, so a function calls itself; see
-``lower.printing.prefix_function``. All elements are read twice and written once, by loops that XLA fuses, with temporaries of a seventh of
+What the blocks come to is a quarter as many values, reduced in the same way, so a function calls itself; see
+``lower.printing.prefix_function``. All elements are read twice and written once, by loops that XLA fuses, with temporaries of a third of
 them.
 """
 

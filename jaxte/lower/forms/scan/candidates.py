@@ -5,7 +5,7 @@
   that have no cumulative function;
 - sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
   its memory; a GPU starts kernels in every step;
-- blocked scan: a function that reduces blocks of eight positions and calls itself for what they come to. No step waits for the one
+- blocked scan: a function that reduces blocks of four positions and calls itself for what they come to. No step waits for the one
   before it, and nothing is moved: on a CPU as fast as products with triangles, without their zeros times infinity.
 """
 

@@ -171,9 +171,9 @@ def test_blocks_read_as_they_would_be_written() -> None:
             n = x[0].shape[1]
             if n <= 1:
                 return x[1]
-            ends = ((0, 0), (0, -n % 8))
+            ends = ((0, 0), (0, -n % 4))
             x = (jnp.pad(x[0], ends, constant_values=1.0), jnp.pad(x[1], ends))
-            parts = [(x[0][:, k::8], x[1][:, k::8]) for k in range(8)]
+            parts = [(x[0][:, k::4], x[1][:, k::4]) for k in range(4)]
             before = P_prefix(functools.reduce(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), parts))
             total = jnp.pad(before[:, :-1], ((0, 0), (1, 0)))
             totals = []
