@@ -15,6 +15,8 @@ from jaxte.lang.operators import FLOOR_DIVIDE, MOD, MULTIPLY
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute
 
+Repeat = tuple[str, int]  # a quotient or a remainder, and how often each element is there
+
 
 def with_repeats_counted(body: Expr) -> Expr:
     """``body`` with its sums over repeated elements as sums over what is repeated."""
@@ -29,14 +31,15 @@ def with_repeats_counted(body: Expr) -> Expr:
 
 def _counted(node: Reduce) -> Reduce | None:
     """``node`` over the elements that are repeated, times how often; None where it reads none, or something else depends on these axes."""
-    times: dict[Axis, int] = {}
+    repeated: dict[Axis, Repeat] = {}
     through: list[Read] = []
     for read in reads_of(*node.exprs):
         found = _along(read)
-        if found and all(times.setdefault(axis, n) == n for axis, n in found.items()):
+        if found and all(repeated.setdefault(axis, own) == own for axis, own in found.items()):
             through.append(read)
-    if not times or not times.keys() <= set(node.axes):
+    if not repeated or not repeated.keys() <= set(node.axes):
         return None
+    times = {axis: n for axis, (_, n) in repeated.items()}
     fewer = {a: Axis(a.name, 0, _extent(a) // n, reduction=True) for a, n in times.items()}
     table: dict[Expr, Expr] = {read: _source(read, fewer) for read in through}
     (expr,) = (substitute(e, table) for e in node.exprs)
@@ -46,15 +49,21 @@ def _counted(node: Reduce) -> Reduce | None:
     return Reduce(node.reducer, [scaled], [fewer.get(a, a) for a in node.axes], node.where, node.position)
 
 
-def _along(read: Read) -> dict[Axis, int]:
-    """The axes along which ``read`` takes each element several times, and how often; none where its tensor is no such repetition."""
+def _along(read: Read) -> dict[Axis, Repeat]:
+    """The axes along which ``read`` takes each element several times, in which order and how often; none where its tensor is no such repetition.
+
+    An axis that two indices depend on is taken apart, ``x[i // 2, i % 2]``: each element is there once.
+    """
     tensor = read.tensor
     if type(tensor) is not Compute or tensor.override is not None or not isinstance(tensor.body, Read):
         return {}
     own = [i for i in read.indices if isinstance(i, Axis)]
     if len(own) < len(read.indices) or len(set(own)) < len(own):
         return {}
-    found: dict[Axis, int] = {}
+    moving = [a for i in tensor.body.indices for a in free_axes(i)]
+    if len(set(moving)) < len(moving):
+        return {}
+    found: dict[Axis, Repeat] = {}
     place = dict(zip(tensor.axes, own, strict=True))
     for index in tensor.body.indices:
         match index:
@@ -62,7 +71,7 @@ def _along(read: Read) -> dict[Axis, int]:
                 extent = _extent(axis)
                 if n < 1 or not extent or extent % n or _extent(place[axis]) != extent:
                     return {}
-                found[place[axis]] = n if op is FLOOR_DIVIDE else extent // n
+                found[place[axis]] = op.name, n if op is FLOOR_DIVIDE else extent // n
             case Axis() | Const():
                 pass
             case _:

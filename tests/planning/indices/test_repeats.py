@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.meaning.interpret import interpret
+from jaxte.planning.graph import planned
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -60,3 +62,23 @@ def test_repeated_elements_are_counted(f: Any, is_counted: bool, rng: np.random.
     np.testing.assert_allclose(own, jax.grad(lambda x: jnp.sum(plain(f)(x)))(x), rtol=1e-4, atol=1e-4)
     text = te.source(te.function(f), x)
     assert (not any(word in text for word in ("repeat", "tile(", "//", "%"))) == is_counted
+
+
+@pytest.mark.parametrize("kind", ["taken apart", "in two orders"])
+def test_what_is_no_repetition_is_left(kind: str, rng: np.random.Generator) -> None:
+    """Both digits of an axis; one array that repeats each element beside one that begins again."""
+    x, y = te.placeholder((4, 2), name="x"), te.placeholder((4,), name="y")
+    if kind == "taken apart":
+        first = second = te.compute((8,), lambda i: x[i // 2, i % 2], "first")
+    else:
+        first, second = (
+            te.compute((8,), lambda i: y[i // 2], "first"),
+            te.compute((8,), lambda i: y[i % 4], "second"),
+        )
+    k = te.reduce_axis((0, 8), "k")
+    total = te.compute((), lambda: te.sum(first[k] * second[k], axis=k), "total")
+    a, b = rng.standard_normal((4, 2)).astype("float32"), rng.standard_normal(4).astype("float32")
+    expected = np.sum(a * a) if kind == "taken apart" else np.sum(np.repeat(b, 2) * np.tile(b, 2))
+    feeds = {x: a} if kind == "taken apart" else {y: b}
+    (own,) = planned([total])
+    np.testing.assert_allclose(interpret(own, feeds), expected, rtol=1e-4)
