@@ -6,7 +6,7 @@ import pytest
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.sets.affine import normal
-from jaxte.sets.digits import at_digits, digits_of, weights_of, whole
+from jaxte.sets.digits import at_digits, number_of, weights_of
 from jaxte.tensors.tensor import Placeholder
 
 
@@ -37,10 +37,9 @@ def test_no_digits(read: object) -> None:
 def test_indices_over_digits_divide_nothing() -> None:
     f, x = axis(), Placeholder("x", (96,), "float32")
     read = x[f // 48 * 48 + f // 6 % 8 * 6 + 5 - f % 6]
-    weights = weights_of(f, [read])
-    digits = digits_of(f, weights)
-    found = at_digits(read, {f: whole(digits, weights)})
-    a, b, c = digits
+    number = number_of(f, [read])
+    found = at_digits(read, {f: number.whole})
+    a, b, c = number.digits
     assert found is x[normal(48 * a + 6 * b - c + 5)]
 
 
