@@ -45,6 +45,25 @@ def kernel(u: Any) -> Any:
     return sum(jnp.exp(-((u - v) ** 2)) * v for v in shifted)
 
 
+def parts_of(u: Any, size: int) -> list[Any]:
+    n = u.shape[0] - 2 * size
+    steps = range(2 * size + 1)
+    return [u[i : i + n, j : j + n] for i in steps for j in steps]
+
+
+def kernel_inside(u: Any) -> Any:
+    c = u[2:-2, 2:-2]
+    return sum(jnp.exp(-((c - v) ** 2)) * v for v in parts_of(u, 2))
+
+
+def kernel_between_zeros(u: Any) -> Any:
+    return sum(jnp.exp(-((u - v) ** 2)) * v for v in parts_of(jnp.pad(u, 2), 2))
+
+
+def products_between_zeros(u: Any) -> Any:
+    return sum(jnp.tanh(u * v) for v in parts_of(jnp.pad(u, 2), 2))
+
+
 def shifted_distances(u: Any) -> Any:
     return jnp.stack([jnp.sum(jnp.abs(u - jnp.roll(u, d, 1)), -1) for d in range(8)], -1)
 
@@ -72,6 +91,9 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
 }
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "dear functions of parts": (kernel_inside, (64, 64)),
+    "dear functions of parts between zeros": (kernel_between_zeros, (64, 64)),
+    "dear functions of products with parts": (products_between_zeros, (64, 64)),
     "few pairs that are read once": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), SMALL),
     "few distances by many coordinates": (lambda x: jnp.exp(-jnp.sum(pairs(x) ** 2, -1)), (64, 16)),
     "absolute differences": (lambda x: jnp.sum(jnp.abs(pairs(x)), -1), (64, 64)),

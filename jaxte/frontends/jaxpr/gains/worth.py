@@ -24,7 +24,8 @@ def worth(steps: Sequence[Step]) -> bool:
 
     A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
     added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
-    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained. Extrema over pairs
+    Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained; of many reads
+    something is if they go around the ends, since those within guards are computed again for their adjoints. Extrema over pairs
     are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added,
     but where they are of points or colours.
     """
@@ -38,9 +39,14 @@ def worth(steps: Sequence[Step]) -> bool:
     dear = sum(s.name in DEAR for s in steps)
     if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < _MOST_ALONE:
         return False
-    if len(found) == 1 and 3 * dear >= sum(found) and found[0] < _MANY_READS:
+    if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
         return False
     return prod(found) >= _MOST_FUSED
+
+
+def _goes_around(steps: Sequence[Step]) -> bool:
+    """Whether what is shifted goes around the end of an axis."""
+    return any(s.name == "concatenate" and gain_of(s) for s in steps)
 
 
 def in_short_rows(steps: Sequence[Step]) -> bool:
