@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.operators import MOD
-from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import linear_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
     period = inner = None
     match index:
         case Call(op, (inside, Const(int() as value))) if op is MOD:
-            if value != extent:
+            if not isinstance(extent, int) or value != extent:
                 return None
             inner, period = inside, value
-    form = linear(index if inner is None else inner)
-    if len(form.terms) != 1:
+    form = linear_or_none(index if inner is None else inner)
+    if form is None or len(form.terms) != 1:
         return None
     ((axis, factor),) = form.terms.items()
     if not isinstance(axis, Axis) or factor != 1:

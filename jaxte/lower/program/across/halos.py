@@ -76,7 +76,9 @@ def _periodic_reads(root: Expr) -> dict[Read, Shifts]:
 
 def _shift(place: Neighbour | None, extent: int | Expr) -> int | None:
     """How far around its end a whole axis is turned, the least of both ways; None where ``place`` is something else."""
-    if place is None or known(place.axis.extent) != extent or (place.distance and not place.period):
+    if place is None or not isinstance(extent, int) or known(place.axis.extent) != extent:
+        return None
+    if place.distance and not place.period:
         return None
     shift, period = place.distance, place.period or 0
     return shift - period if 2 * shift > period else shift

@@ -88,3 +88,19 @@ def test_no_copy_that_is_larger_than_twice_the_array() -> None:
     Y = te.compute((6, 6, 6), body, "Y")
     assert "extended" not in text_of(Y)
     check(Y, tolerance=1e-4)
+
+
+def test_sizes_that_are_given_later_and_positions_that_are_data() -> None:
+    n = te.var("n")
+    x, at = te.placeholder((n, 12), name="x"), te.placeholder((12,), "int32", name="at")
+    around = te.compute(
+        (n, 12), lambda i, j: sum(te.exp(-((x[i, j] - x[i, (j + s) % 12]) ** 2)) for s in range(-5, 6)), "Y"
+    )
+    given = np.random.default_rng(0).standard_normal((7, 12)).astype("float32")
+    expected = sum(np.exp(-((given - np.roll(given, -s, 1)) ** 2)) for s in range(-5, 6))
+    np.testing.assert_allclose(te.evaluate(around, {x: given}), expected, rtol=1e-5)
+    chosen = te.compute(
+        (12,), lambda j: te.sin(x[at[j], j]) * x[te.clip(te.cast(x[0, j], "int32"), 0, 1), j], "Z"
+    )
+    feeds = {x: given, at: (np.arange(12, dtype="int32") * 5) % 7}
+    np.testing.assert_allclose(te.evaluate(chosen, feeds), te.interpret(chosen, feeds), rtol=1e-5)
