@@ -417,7 +417,7 @@ def heard(x: Tensor, y: Tensor, loud: Tensor) -> Tensor:
     """What is heard at places of sources along a line."""
     (j,) = summed(j=y.shape[0])
     return te.compute(
-        x.shape, lambda i: te.sum(loud[j] * te.exp(-te.abs(x[i] - y[j]) * 0.5), axis=j), "heard"
+        x.shape, lambda i: te.sum(loud[j] * te.exp(-((x[i] - y[j]) ** 2) * 0.5), axis=j), "heard"
     )
 
 
