@@ -79,7 +79,7 @@ def plain_polar(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
-    "bands": (bands, plain_bands, ((40, 65), (12,), (12,), (12,)), 6),
+    "bands": (bands, plain_bands, ((40, 65), (12,), (12,), (12,)), 5),
     "normals": (normals, plain_normals, ((66, 67),), 1.2),
     "clipped": (clipped, plain_clipped, ((64, 32), (24,), (24, 32)), 2),
     "polar": (polar, plain_polar, ((500,), (500,)), 1.2),
