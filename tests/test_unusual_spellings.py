@@ -22,10 +22,6 @@ from tests.unusual_spellings import FUNCTIONS, Spelling
 
 OPEN = {
     "chamfer": (1.6, "distances that stand in two minima are computed for each of them"),
-    "fractional_pool": (
-        1.7,
-        "the rows' maxima are a tensor that the user has: fewer bytes, more comparisons",
-    ),
     "non_local_means": (2.0, "the corpus' weights stand in two sums, and are computed for each of them"),
 }
 QUICK_ONES = (

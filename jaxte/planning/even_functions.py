@@ -9,7 +9,8 @@ from __future__ import annotations
 from jaxte.lang.expr import Call, Expr, Read
 from jaxte.lang.operators import DIVIDE, MULTIPLY, SUBTRACT
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.planning.indices.rows import Rows
 
 _EVEN = frozenset(["abs", "square", "cos", "cosh"])
 
@@ -29,7 +30,7 @@ def with_even_functions(body: Expr) -> Expr:
 
 def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None:
     """Adds ``node`` by the negatives of what it is made of to ``plain``, where they cancel, or to ``turned``."""
-    if node.op is SUBTRACT and all(isinstance(a, Read) for a in node.args):
+    if node.op is SUBTRACT and all(map(_is_neighbour, node.args)):
         first, second = node.args
         if text(second) < text(first):
             turned[node] = node.rebuild([second, first])
@@ -39,3 +40,8 @@ def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None
             (plain if all(a in turned for a in node.args) else turned)[node] = found
         elif node.op.name in _EVEN:
             plain[node] = node.rebuild([turned[a] for a in node.args])
+
+
+def _is_neighbour(node: Expr) -> bool:
+    """Whether ``node`` is an element at a known position: of rows that data choose, no other difference is the same from the other side."""
+    return isinstance(node, Read) and not isinstance(node.tensor, Rows) and not reads_of(*node.indices)
