@@ -1,5 +1,5 @@
-# make demo | examples | test | bench | operators | clean | volume | transformations | test-libraries | test-matrix.
-# make test in full: JAXTE_HYPOTHESIS=full make test
+# make demo | examples | test | test-all | bench | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
+# make test-all with new random examples: JAXTE_HYPOTHESIS=full make test-all
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
@@ -8,6 +8,9 @@ SUITE ?=
 # random programs of `make volume`, and its options, as in VOLUME='--kind second --workers 2'
 COUNT ?= 1000
 VOLUME ?=
+# platforms of `make platforms`, and its options, as in COMPILED='--group corpus'
+PLATFORMS ?= gpu tpu
+COMPILED ?=
 # releases of JAX for `make test-matrix`; those from 0.11 on need Python 3.12
 MATRIX ?= 0.10 0.11 0.12
 PYTHON312 ?= python3.12
@@ -15,7 +18,7 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples test bench operators clean volume transformations test-libraries test-matrix
+.PHONY: demo examples test test-all lint bench operators platforms clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -25,11 +28,18 @@ examples: $(VENV)/.examples
 	$(BIN)/python examples/window_transformer.py
 	$(BIN)/python examples/equinox_layers.py
 
-test: $(VENV)/.test
+# what takes less than a second, and a third of each grid (tests/tiers.py)
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m tier1
+
+# everything; TESTS=--junitxml=build/tests.xml writes what `python -m tests.tiers build/tests.xml` reads
+test-all: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+
+lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(WORKERS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
@@ -41,6 +51,15 @@ bench: $(VENV)/.bench
 # ONLY=--slow: the rows that missed their goal; ONLY="prod conv1d": some operators
 operators: $(VENV)/.bench
 	$(BIN)/python benchmarks/operators $(ONLY)
+
+# XLA's own compilers for a GPU and a TPU that need not be there, each in an environment of its own (7 GB in all): renews docs/platforms.md
+platforms:
+	@set -e; for platform in $(PLATFORMS); do \
+	  test -x build/$$platform/bin/python || $(PYTHON) -m venv build/$$platform; \
+	  plugin=cuda12; test $$platform = gpu || plugin=tpu; \
+	  build/$$platform/bin/python -m pip --disable-pip-version-check install --quiet -e . "jax[$$plugin]==0.10.*"; \
+	  build/$$platform/bin/python benchmarks/platforms --platform $$platform $(COMPILED); \
+	done
 
 # random programs by seed, each beside the interpreter and differences
 volume: $(VENV)/.test

@@ -32,6 +32,8 @@ from jaxte.bridge.functions.function import function
 from jaxte.bridge.given.array_gradient import array_gradient
 from jaxte.bridge.given.extern import extern
 from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.text.define import define
+from jaxte.frontends.text.einsum import einsum
 from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
 from jaxte.lang.errors import (
     ArgumentError,
@@ -161,6 +163,7 @@ from jaxte.sets.solving.solve import simplify_domain, solve_linear_equations, so
 from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
+from jaxte.tensors.bodies.open_axes import axis, indices
 from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant
 from jaxte.tensors.custom_reducers import comm_reducer
@@ -181,7 +184,7 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "constant", "assume", "var", "compute", "reduce_axis", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "constant", "assume", "var", "compute", "reduce_axis", "axis", "indices", "einsum", "define", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
@@ -227,13 +230,15 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'jaxte' has no attribute {name!r}")
-    module = importlib.import_module(_LATER[name])
-    found = module if _LATER[name] == f"jaxte.{name}" else getattr(module, name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # to which every name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module 'jaxte' has no attribute {name!r}")
+        module = importlib.import_module(_LATER[name])
+        found = module if _LATER[name] == f"jaxte.{name}" else getattr(module, name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from jaxte.bridge.calls.arrays import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
+from jaxte.comparing import Comparison, against_jax
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -193,7 +194,7 @@ class Report:
     __repr__ = __str__
 
 
-@wants_arguments
+@overload
 def compare(
     fn: Any,
     reference: Callable[..., Any],
@@ -201,8 +202,22 @@ def compare(
     rtol: float | None = None,
     raises: bool = True,
     seed: int = 0,
-) -> Report:
-    """Values and gradients of a jaxte function beside those of a JAX function.
+) -> Report: ...
+@overload
+def compare(fn: Callable[..., Any], reference: Any, *args: Any) -> Comparison: ...
+@wants_arguments
+def compare(
+    fn: Any,
+    reference: Any,
+    *args: Any,
+    rtol: float | None = None,
+    raises: bool = True,
+    seed: int = 0,
+) -> Any:
+    """Values and gradients of a jaxte function beside those of a JAX function; ``te.compare(f, *arrays)``, a JAX function beside itself.
+
+    Without a reference, ``f`` is a JAX function, and the table has both gradients of it, by ``jax.grad`` and by jaxte: errors beside float64
+    in units of rounding, interleaved times with their spread, compile times, operations, bytes and temporaries.
 
     The gradients are those of the sum of the outputs times random numbers, with respect to every array of floating
     point numbers among the arguments: of ``fn`` by the derived adjoints, of ``reference`` by ``jax.vjp``.
@@ -215,11 +230,13 @@ def compare(
         seed: of the random numbers.
 
     Returns:
-        A :class:`Report`.
+        A :class:`Report`; without a reference a :class:`Comparison`.
 
     Example:
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
     """
+    if is_array(reference) and callable(fn):
+        return against_jax(fn, (reference, *args))
     function = as_function(fn)
     if not callable(reference):
         raise ArgumentError(

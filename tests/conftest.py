@@ -3,17 +3,25 @@
 import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before jax is imported, and in the environment so that child processes inherit it.
 # JAX_PLATFORMS=cuda runs the same tests on a GPU.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Every array program that a test makes is verified.
 os.environ.setdefault("JAXTE_VERIFY", "1")
+# Most of the time of a run goes to XLA. The text that jaxte emits is the same in each run, and so are the programs: what has not changed
+# is read from this folder, by JAX's own keys. `make clean` empties it.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tests.tiers import first_tier, recorded
 
 # Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
 # fails for a change of the code, never by luck. New examples are the work of "full". Both show a failure as it
@@ -35,6 +43,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))
+# LLVM with little optimisation takes a third of the time; buffers, fusions and the text of programs are XLA's and are the same with and without.
+jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `make test` runs; see tests/tiers.py."""
+    chosen = first_tier([item.nodeid for item in items], recorded())
+    for item in items:
+        if item.nodeid in chosen and item.get_closest_marker("slow") is None:
+            item.add_marker("tier1")
 
 
 @pytest.fixture
@@ -45,14 +63,11 @@ def x64() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def compiled_quickly() -> Iterator[None]:
-    """LLVM with little optimisation, for modules that compile much and only look at values; full runs optimise.
-
-    Buffers, fusions and the text of programs are XLA's and are the same with and without.
-    """
-    jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
-    yield
+def optimised() -> Iterator[None]:
+    """LLVM as users have it, for modules that look at the last digits."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ JAX calls it, and is raised. Nothing is tried out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.tree_util import tree_leaves
 
 from jaxte.autodiff.results import derivatives
@@ -28,12 +30,22 @@ from jaxte.tensors.tensor import Tensor
 class Transformed(Explained):
     """A derivative of a raised function, which ``te.source`` and ``te.explain`` look into."""
 
-    def __init__(self, raised: Raised, call: Callable[..., Any], what: str) -> None:
+    def __init__(
+        self, raised: Raised, transform: Callable[..., Any], options: Mapping[str, Any], what: str
+    ) -> None:
         functools.update_wrapper(
             self, raised.f, assigned=("__module__", "__name__", "__qualname__"), updated=()
         )
-        self.raised, self._call = raised, call
+        self.raised, self._transform, self._options = raised, transform, dict(options)
+        self._call = transform(raised, **options)
         self.__doc__ = f"{what} of {raised.__name__}, raised by jaxte."
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_call"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._call = self._transform(self.raised, **self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if has_tensor(tree_leaves((args, kwargs))):
@@ -48,11 +60,18 @@ class Transformed(Explained):
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """See :meth:`Raised.source`."""
-        return self.raised.source(*args, **kwargs)
+        return self.raised.source(*self._as_traced(args), **kwargs)
 
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See :meth:`Raised.explain`."""
-        return self.raised.explain(*args, **kwargs)
+        return self.raised.explain(*self._as_traced(args), **kwargs)
+
+    def _as_traced(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments as a call has them, with those that are differentiated as arrays of JAX, whatever they are."""
+        argnums = self._options.get("argnums", 0)
+        listed = argnums if isinstance(argnums, Sequence) else (argnums,)
+        chosen = {n % len(args) for n in listed} if args else set()
+        return [jax.tree.map(_as_array, a) if n in chosen else a for n, a in enumerate(args)]
 
 
 @wants_arguments
@@ -62,6 +81,8 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    safe: bool = True,
 ) -> Callable[..., Any]:
     """A function that computes the gradient of ``f``, as ``jax.grad`` does, with adjoints that jaxte derived.
 
@@ -71,6 +92,8 @@ def grad(
         argnums: the argument, or the arguments, with respect to which.
         has_aux: whether ``f`` returns a pair ``(output, auxiliary)`` whose second part is not differentiated.
         holomorphic, allow_int: as in ``jax.grad``, of JAX functions.
+        safe: whether the branch of a ``jnp.where`` that is not taken contributes 0 where its slope is infinite or NaN, for which
+            ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Of JAX functions: Tensors are always so.
 
     Raises:
         ArgumentError: a builder of Tensors that was not given to ``te.function``.
@@ -81,8 +104,9 @@ def grad(
     if isinstance(f, Function):
         _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.grad(f, argnums, has_aux)
-    raised = _raised(f, "te.grad")
-    return Transformed(raised, jax.grad(raised, argnums, has_aux, holomorphic, allow_int), "Gradient")
+    raised = _raised(f, "te.grad", safe)
+    options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
+    return Transformed(raised, jax.grad, options, "Gradient")
 
 
 @wants_arguments
@@ -92,23 +116,25 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    safe: bool = True,
 ) -> Callable[..., Any]:
     """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""
     if isinstance(f, Function):
         _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.value_and_grad(f, argnums, has_aux)
-    raised = _raised(f, "te.value_and_grad")
-    call = jax.value_and_grad(raised, argnums, has_aux, holomorphic, allow_int)
-    return Transformed(raised, call, "Value and gradient")
+    raised = _raised(f, "te.value_and_grad", safe)
+    options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
+    return Transformed(raised, jax.value_and_grad, options, "Value and gradient")
 
 
 @wants_arguments
-def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True) -> Any:
     """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
     if isinstance(f, Function):
         return transforms.vjp(f, *primals, has_aux=has_aux)
     pull: Any = jax.vjp
-    return pull(_raised(f, "te.vjp"), *primals, has_aux=has_aux)
+    return pull(_raised(f, "te.vjp", safe), *primals, has_aux=has_aux)
 
 
 @wants_arguments
@@ -119,13 +145,13 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
         f: Tensors, with ``primals`` their inputs; or any JAX function, raised as :func:`grad` does it.
         primals: the inputs, or the arrays at which the function is taken.
         tangents: of each of them.
-        args, options: ``override`` and ``fdiff`` of Tensors; ``has_aux`` of a JAX function.
+        args, options: ``override`` and ``fdiff`` of Tensors; ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
 
     Example:
         >>> value, tangent = te.jvp(heat, (u,), (du,))
     """
     if _is_jax(f):
-        return jax.jvp(_raised(f, "te.jvp"), primals, tangents, *args, **options)
+        return jax.jvp(_raised(f, "te.jvp", options.pop("safe", True)), primals, tangents, *args, **options)
     return derivatives.jvp(f, primals, tangents, *args, **options)
 
 
@@ -135,13 +161,13 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
 
     Args:
         f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.
-        options: ``has_aux`` of a JAX function.
+        options: ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
 
     Example:
         >>> value, push = te.linearize(heat, u)
     """
     if _is_jax(f):
-        return jax.linearize(_raised(f, "te.linearize"), *primals, **options)
+        return jax.linearize(_raised(f, "te.linearize", options.pop("safe", True)), *primals, **options)
     return derivatives.linearize(f, *primals, **options)
 
 
@@ -150,29 +176,34 @@ def hessian(f: Any, *args: Any, **options: Any) -> Any:
     """Second derivatives of a tensor, :func:`jaxte.autodiff.results.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
 
     Args:
-        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux`` and ``holomorphic``.
+        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, and ``safe`` as in :func:`grad`.
 
     Example:
         >>> te.hessian(loss)(x)
     """
     if _is_jax(f):
-        raised = _raised(f, "te.hessian")
-        return Transformed(raised, jax.hessian(raised, *args, **options), "Hessian")
+        raised = _raised(f, "te.hessian", options.pop("safe", True))
+        names = ("argnums", "has_aux", "holomorphic")
+        return Transformed(raised, jax.hessian, dict(zip(names, args, strict=False)) | options, "Hessian")
     return tensor_hessian(f, *args, **options)
+
+
+def _as_array(leaf: Any) -> Any:
+    return jnp.asarray(leaf) if isinstance(leaf, (np.ndarray, np.generic, float, complex)) else leaf
 
 
 def _is_jax(f: Any) -> bool:
     return callable(f) and not isinstance(f, Tensor)
 
 
-def _raised(f: Any, who: str) -> Raised:
+def _raised(f: Any, who: str, safe: bool = True) -> Raised:
     if isinstance(f, Function):
-        return Raised(f)
+        return Raised(f, safe=safe)
     if isinstance(f, Tensor) or not callable(f):
         raise DefinitionError(
             f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"
         )
-    found: Raised = adjoint(f)
+    found: Raised = adjoint(f, safe=safe)
     return found
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.dependence import NOTHING, free_in
@@ -29,8 +31,10 @@ from jaxte.lang.operators import (
     result_kind,
 )
 
+ScalarLike: TypeAlias = "Expr | bool | int | float | complex | np.generic"
 
-class Expr(Operand):
+
+class Expr(Operand["ScalarLike", "Expr"]):
     """A scalar or index expression.
 
     Attributes:

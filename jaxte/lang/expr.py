@@ -18,6 +18,7 @@ from jaxte.lang.arithmetic import (
     Call,
     Const,
     Expr,
+    ScalarLike,
     apply,
     as_expr,
     call,
@@ -42,6 +43,7 @@ __all__ = [
     "Reduce",
     "Reducer",
     "Scalar",
+    "ScalarLike",
     "Symbol",
     "TRUE",
     "TensorLike",
@@ -74,14 +76,15 @@ class TensorLike(Protocol):
 
 
 class Var(Expr):
-    """A symbolic size, a positive integer known when the code runs; the same name is the same size."""
+    """A symbolic size, an integer of at least ``least`` known when the code runs; the same name and least value are the same size."""
 
-    __slots__ = ("name",)
+    __slots__ = ("least", "name")
     __match_args__ = ("name",)
     name: str
+    least: int
 
-    def __new__(cls, name: str) -> Var:
-        return intern(cls, (name,), {"name": name, "dtype": "int32", "weak": True})
+    def __new__(cls, name: str, least: int = 1) -> Var:
+        return intern(cls, (name, least), {"name": name, "least": least, "dtype": "int32", "weak": True})
 
 
 class Axis(Expr):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from jaxte.lang import expr
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import dtype_name, is_complex, is_inexact, is_integer
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
-from jaxte.lang.expr import Axis, Const, apply, as_expr
+from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, apply, as_expr
 from jaxte.lang.numbers import number_of, plain_number
 from jaxte.lang.operators import NOT_EQUAL, Operand
 from jaxte.lang.scalars.rows import Form, Function
@@ -60,7 +60,40 @@ def _operand(name: str, x: Any) -> Any:
     return x
 
 
-def _front(name: str) -> Callable[..., Any]:
+Result = TypeVar("Result")
+
+
+class Unary(Protocol):
+    """A function of a scalar, or of the elements of a Tensor."""
+
+    @overload
+    def __call__(self, x: Operand[Any, Result], /) -> Result: ...
+    @overload
+    def __call__(self, x: bool | int | float | complex | np.generic, /) -> Expr: ...
+
+
+class Binary(Protocol):
+    """A function of two scalars, or of the elements of Tensors."""
+
+    @overload
+    def __call__(self, a: ScalarLike, b: ScalarLike, /) -> Expr: ...
+    @overload
+    def __call__(self, a: Operand[Any, Result], b: ScalarLike, /) -> Result: ...
+    @overload
+    def __call__(self, a: Any, b: Operand[Any, Result], /) -> Result: ...
+    @overload
+    def __call__(self, a: Operand[Any, Result], b: Any, /) -> Result: ...
+
+
+def _unary(name: str) -> Unary:
+    return _front(name)
+
+
+def _binary(name: str) -> Binary:
+    return _front(name)
+
+
+def _front(name: str) -> Any:
     """The function that applies the operation ``name``, documented by its row."""
     row = TABLE[name]
 
@@ -80,88 +113,88 @@ def _front(name: str) -> Callable[..., Any]:
     return front
 
 
-add = _front("add")
-subtract = _front("subtract")
-multiply = _front("multiply")
-divide = true_divide = _front("divide")
-floor_divide = _front("floor_divide")
-mod = remainder = _front("mod")
-power = pow = _front("power")
-negative = _front("negative")
+add = _binary("add")
+subtract = _binary("subtract")
+multiply = _binary("multiply")
+divide = true_divide = _binary("divide")
+floor_divide = _binary("floor_divide")
+mod = remainder = _binary("mod")
+power = pow = _binary("power")
+negative = _unary("negative")
 
-maximum = _front("maximum")
-minimum = _front("minimum")
-abs = _front("abs")
-sign = _front("sign")
-stop_gradient = _front("stop_gradient")
-floor = _front("floor")
-ceil = _front("ceil")
-trunc = _front("trunc")
-round = _front("round")
+maximum = _binary("maximum")
+minimum = _binary("minimum")
+abs = _unary("abs")
+sign = _unary("sign")
+stop_gradient = _unary("stop_gradient")
+floor = _unary("floor")
+ceil = _unary("ceil")
+trunc = _unary("trunc")
+round = _unary("round")
 
-equal = _front("equal")
-not_equal = _front("not_equal")
-less = _front("less")
-less_equal = _front("less_equal")
-greater = _front("greater")
-greater_equal = _front("greater_equal")
-isnan = _front("isnan")
-isinf = _front("isinf")
-isfinite = _front("isfinite")
+equal = _binary("equal")
+not_equal = _binary("not_equal")
+less = _binary("less")
+less_equal = _binary("less_equal")
+greater = _binary("greater")
+greater_equal = _binary("greater_equal")
+isnan = _unary("isnan")
+isinf = _unary("isinf")
+isfinite = _unary("isfinite")
 
-bitwise_and = _front("bitwise_and")
-bitwise_or = _front("bitwise_or")
-bitwise_xor = _front("bitwise_xor")
-bitwise_not = invert = _front("bitwise_not")
-left_shift = _front("left_shift")
-right_shift = _front("right_shift")
+bitwise_and = _binary("bitwise_and")
+bitwise_or = _binary("bitwise_or")
+bitwise_xor = _binary("bitwise_xor")
+bitwise_not = invert = _unary("bitwise_not")
+left_shift = _binary("left_shift")
+right_shift = _binary("right_shift")
 
-exp = _front("exp")
-exp2 = _front("exp2")
-expm1 = _front("expm1")
-log = _front("log")
-log2 = _front("log2")
-log10 = _front("log10")
-log1p = _front("log1p")
-logaddexp = _front("logaddexp")
+exp = _unary("exp")
+exp2 = _unary("exp2")
+expm1 = _unary("expm1")
+log = _unary("log")
+log2 = _unary("log2")
+log10 = _unary("log10")
+log1p = _unary("log1p")
+logaddexp = _binary("logaddexp")
 
-sqrt = _front("sqrt")
-rsqrt = _front("rsqrt")
-cbrt = _front("cbrt")
-square = _front("square")
-reciprocal = _front("reciprocal")
-hypot = _front("hypot")
+sqrt = _unary("sqrt")
+rsqrt = _unary("rsqrt")
+cbrt = _unary("cbrt")
+square = _unary("square")
+reciprocal = _unary("reciprocal")
+hypot = _binary("hypot")
 
-sin = _front("sin")
-cos = _front("cos")
-tan = _front("tan")
-asin = arcsin = _front("asin")
-acos = arccos = _front("acos")
-atan = arctan = _front("atan")
-atan2 = arctan2 = _front("atan2")
-sinh = _front("sinh")
-cosh = _front("cosh")
-tanh = _front("tanh")
-asinh = arcsinh = _front("asinh")
-acosh = arccosh = _front("acosh")
-atanh = arctanh = _front("atanh")
+sin = _unary("sin")
+cos = _unary("cos")
+tan = _unary("tan")
+asin = arcsin = _unary("asin")
+acos = arccos = _unary("acos")
+atan = arctan = _unary("atan")
+atan2 = arctan2 = _binary("atan2")
+sinh = _unary("sinh")
+cosh = _unary("cosh")
+tanh = _unary("tanh")
+asinh = arcsinh = _unary("asinh")
+acosh = arccosh = _unary("acosh")
+atanh = arctanh = _unary("atanh")
 
-erf = _front("erf")
-erfc = _front("erfc")
-erfinv = _front("erfinv")
-lgamma = gammaln = _front("lgamma")
-digamma = _front("digamma")
-sigmoid = _front("sigmoid")
-log_sigmoid = _front("log_sigmoid")
-softplus = _front("softplus")
-relu = _front("relu")
-relu6 = _front("relu6")
-gelu = _front("gelu")
-silu = swish = _front("silu")
+erf = _unary("erf")
+erfc = _unary("erfc")
+erfinv = _unary("erfinv")
+lgamma = gammaln = _unary("lgamma")
+digamma = _unary("digamma")
+sigmoid = _unary("sigmoid")
+log_sigmoid = _unary("log_sigmoid")
+softplus = _unary("softplus")
+relu = _unary("relu")
+relu6 = _unary("relu6")
+gelu = _unary("gelu")
+silu = swish = _unary("silu")
 
-real = _front("real")
-imag = _front("imag")
-conj = conjugate = _front("conj")
+real = _unary("real")
+imag = _unary("imag")
+conj = conjugate = _unary("conj")
 
 
 @wants_arguments
@@ -180,6 +213,10 @@ def polygamma(n: Any, x: Any, /) -> Any:
 # --- choices and logic
 
 
+@overload
+def select(cond: ScalarLike, a: ScalarLike, b: ScalarLike) -> Expr: ...
+@overload
+def select(cond: Any, a: Any, b: Any) -> Any: ...
 @wants_arguments
 def select(cond: Any, a: Any, b: Any) -> Any:
     """``a`` where ``cond`` holds, else ``b``.
@@ -196,7 +233,7 @@ where = if_then_else = select
 
 
 @wants_arguments
-def choose(index: Any, choices: Sequence[Any]) -> Any:
+def choose(index: Any, choices: Sequence[Any]) -> Expr:
     """``choices[index]``, one of several scalars by an index expression, as ``numpy.choose`` with ``mode="clip"``.
 
     Args:
@@ -236,12 +273,20 @@ def choose(index: Any, choices: Sequence[Any]) -> Any:
     return result
 
 
+@overload
+def logical_and(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
+@overload
+def logical_and(a: Any, b: Any, *more: Any) -> Any: ...
 @wants_arguments
 def logical_and(a: Any, b: Any, *more: Any) -> Any:
     """Whether all of the conditions hold; numbers count as ``!= 0``. The same as ``a & b`` on conditions."""
     return _join(TABLE["logical_and"], a, b, *more)
 
 
+@overload
+def logical_or(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
+@overload
+def logical_or(a: Any, b: Any, *more: Any) -> Any: ...
 @wants_arguments
 def logical_or(a: Any, b: Any, *more: Any) -> Any:
     """Whether one of the conditions holds; numbers count as ``!= 0``. The same as ``a | b`` on conditions."""
@@ -249,11 +294,15 @@ def logical_or(a: Any, b: Any, *more: Any) -> Any:
 
 
 @wants_arguments
-def logical_not(x: Any) -> Any:
+def logical_not(x: Operand[Any, Result]) -> Result:
     """Whether ``x`` does not hold; a number counts as ``!= 0``. The same as ``~x`` on conditions."""
     return apply(TABLE["logical_not"].op, _predicate(x))
 
 
+@overload
+def logical_xor(a: ScalarLike, b: ScalarLike) -> Expr: ...
+@overload
+def logical_xor(a: Any, b: Any) -> Any: ...
 @wants_arguments
 def logical_xor(a: Any, b: Any) -> Any:
     """Whether just one of the two holds; numbers count as ``!= 0``."""
@@ -311,6 +360,10 @@ def _whole(value: float, dtype: str) -> int:
     return int(value)
 
 
+@overload
+def cast(x: Operand[Any, Result], dtype: object) -> Result: ...
+@overload
+def cast(x: bool | int | float | complex | np.generic, dtype: object) -> Expr: ...
 @wants_arguments
 def cast(x: Any, dtype: object) -> Any:
     """``x`` as ``dtype``. The derivative is 1 between floating dtypes and zero from or to integers.
@@ -323,6 +376,10 @@ def cast(x: Any, dtype: object) -> Any:
 # --- composed
 
 
+@overload
+def clip(x: Operand[Any, Result], lo: Any, hi: Any) -> Result: ...
+@overload
+def clip(x: ScalarLike, lo: ScalarLike, hi: ScalarLike) -> Expr: ...
 @wants_arguments
 def clip(x: Any, lo: Any, hi: Any) -> Any:
     """``minimum(maximum(x, lo), hi)``. Derivative: 1 between the bounds, 1/2 at a bound, 0 beyond."""
@@ -330,18 +387,18 @@ def clip(x: Any, lo: Any, hi: Any) -> Any:
 
 
 @wants_arguments
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: Operand[Any, Result], negative_slope: Any = 0.01) -> Result:
     """``x`` for ``x >= 0``, else ``negative_slope * x``. Derivative: 1 for ``x >= 0``, else the slope."""
     return select(x >= 0, x, negative_slope * x)
 
 
 @wants_arguments
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Operand[Any, Result], alpha: Any = 1.0) -> Result:
     """``x`` for ``x > 0``, else ``alpha * expm1(x)``. Derivative: 1 for ``x > 0``, else ``alpha * exp(x)``."""
     return select(x > 0, x, alpha * expm1(x))
 
 
 @wants_arguments
-def heaviside(x: Any, h: Any) -> Any:
+def heaviside(x: Operand[Any, Result], h: Any) -> Result:
     """0 for ``x < 0``, 1 for ``x > 0``, ``h`` at 0. Derivatives: zero to x, 1 to h at 0."""
     return select(x < 0, 0.0, select(x > 0, 1.0, select(x == 0, h, x)))

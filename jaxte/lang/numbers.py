@@ -25,6 +25,7 @@ INTEGER_FOLDS: dict[str, Callable[..., Any]] = {
     "minimum": min,
     "equal": operator.eq,
     "not_equal": operator.ne,
+    "nonzero": operator.ne,
     "less": operator.lt,
     "less_equal": operator.le,
     "greater": operator.gt,

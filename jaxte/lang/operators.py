@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 from jaxte.lang.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
@@ -36,6 +36,9 @@ MAXIMUM = Op("maximum", "promote", 2)
 MINIMUM = Op("minimum", "promote", 2)
 EQUAL = Op("equal", "bool", 2)
 NOT_EQUAL = Op("not_equal", "bool", 2)
+NONZERO = Op(
+    "nonzero", "bool", 2
+)  # head != 0, which an adjoint is guarded by: the same for its slope, nothing for the head
 LESS = Op("less", "bool", 2)
 LESS_EQUAL = Op("less_equal", "bool", 2)
 GREATER = Op("greater", "bool", 2)
@@ -50,7 +53,16 @@ BIT_NOT = Op("bitwise_not", "integer", 1)
 LEFT_SHIFT = Op("left_shift", "integer", 2)
 RIGHT_SHIFT = Op("right_shift", "integer", 2)
 SELECT = Op("select", "promote", 3)
-COMPARISONS = (EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+COMPARISONS = (EQUAL, NOT_EQUAL, NONZERO, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+TURNED = {  # the comparison of the operands the other way round
+    EQUAL: EQUAL,
+    NOT_EQUAL: NOT_EQUAL,
+    NONZERO: NONZERO,
+    LESS: GREATER,
+    LESS_EQUAL: GREATER_EQUAL,
+    GREATER: LESS,
+    GREATER_EQUAL: LESS_EQUAL,
+}
 
 _ARITHMETIC = (ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, POWER, LEFT_SHIFT, RIGHT_SHIFT, *COMPARISONS)
 _UFUNCS = {op.name: op for op in _ARITHMETIC} | {"remainder": MOD}
@@ -83,8 +95,12 @@ def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
     return op.result, False
 
 
-class Operand:
-    """The operators that index expressions, scalars and whole Tensors share."""
+Other = TypeVar("Other", contravariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Operand(Generic[Other, Result_co]):
+    """The operators that index expressions, scalars and whole Tensors share: what they meet, and what they give."""
 
     __slots__ = ()
 
@@ -114,46 +130,46 @@ class Operand:
     def __complex__(self) -> complex:
         raise has_no_value("a number of Python")
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Other) -> Result_co:
         return self._apply(ADD, (self, other))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Other) -> Result_co:
         return self._apply(ADD, (other, self))
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Other) -> Result_co:
         return self._apply(SUBTRACT, (self, other))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Other) -> Result_co:
         return self._apply(SUBTRACT, (other, self))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Other) -> Result_co:
         return self._apply(MULTIPLY, (self, other))
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Other) -> Result_co:
         return self._apply(MULTIPLY, (other, self))
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Other) -> Result_co:
         return self._apply(DIVIDE, (self, other))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Other) -> Result_co:
         return self._apply(DIVIDE, (other, self))
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Other) -> Result_co:
         return self._apply(FLOOR_DIVIDE, (self, other))
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Other) -> Result_co:
         return self._apply(FLOOR_DIVIDE, (other, self))
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Other) -> Result_co:
         return self._apply(MOD, (self, other))
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Other) -> Result_co:
         return self._apply(MOD, (other, self))
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Other) -> tuple[Result_co, Result_co]:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Other) -> tuple[Result_co, Result_co]:
         return other // self, other % self
 
     def __matmul__(self, other: Any) -> Any:
@@ -164,69 +180,69 @@ class Operand:
     def __round__(self, ndigits: Any = None) -> Any:
         raise has_no_value("a number of Python")
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Other) -> Result_co:
         return self._apply(POWER, (self, other))
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Other) -> Result_co:
         return self._apply(POWER, (other, self))
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Result_co:
         return self._apply(NEGATIVE, (self,))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Result_co:
         return self._apply(ABS, (self,))
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Result_co:  # type: ignore[override]
         return self._apply(EQUAL, (self, other)) if is_operand(other) else NotImplemented
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Result_co:  # type: ignore[override]
         return self._apply(NOT_EQUAL, (self, other)) if is_operand(other) else NotImplemented
 
     __hash__ = object.__hash__
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Other) -> Result_co:
         return self._apply(LESS, (self, other))
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Other) -> Result_co:
         return self._apply(LESS_EQUAL, (self, other))
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Other) -> Result_co:
         return self._apply(GREATER, (self, other))
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Other) -> Result_co:
         return self._apply(GREATER_EQUAL, (self, other))
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Other) -> Result_co:
         return self._apply(_logic_or_bits(AND, BIT_AND, self, other), (self, other))
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Other) -> Result_co:
         return self._apply(_logic_or_bits(OR, BIT_OR, self, other), (self, other))
 
     __ror__ = __or__
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Other) -> Result_co:
         return self._apply(_logic_or_bits(NOT_EQUAL, BIT_XOR, self, other), (self, other))
 
     __rxor__ = __xor__
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Result_co:
         return self._apply(_logic_or_bits(NOT, BIT_NOT, self), (self,))
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Other) -> Result_co:
         return self._apply(LEFT_SHIFT, (self, other))
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Other) -> Result_co:
         return self._apply(LEFT_SHIFT, (other, self))
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Other) -> Result_co:
         return self._apply(RIGHT_SHIFT, (self, other))
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Other) -> Result_co:
         return self._apply(RIGHT_SHIFT, (other, self))
 
 

@@ -14,6 +14,7 @@ _INFIX = {
     "logical_and": ("and", 5),
     "equal": ("==", 6),
     "not_equal": ("!=", 6),
+    "nonzero": ("!=", 6),
     "less": ("<", 6),
     "less_equal": ("<=", 6),
     "greater": (">", 6),

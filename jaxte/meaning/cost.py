@@ -129,7 +129,11 @@ class _Extents:
         match axis.lo, axis.hi:
             case Const(int() as lo), Const(int() as hi):
                 return max(int(hi) - int(lo), 0)
-        form = linear(substitute(axis.hi - axis.lo, self._sizes))
+        extent = axis.hi - axis.lo
+        own = {
+            n: self._sizes[n.name] for n in postorder(extent) if isinstance(n, Var) and n.name in self._sizes
+        }
+        form = linear(substitute(extent, own))
         for atom in form.terms:
             unknown = [node.name for node in postorder(atom) if isinstance(node, Var)]
             if unknown:
@@ -143,12 +147,11 @@ class _Extents:
         return max(form.constant, 0)
 
 
-def _size(size: Any) -> Var:
-    return (
-        Var(size)
-        if isinstance(size, str)
-        else one_of_type(size, Var, "a key of the sizes of te.cost", "a te.var or its name")
-    )
+def _size(size: Any) -> str:
+    """The name of a size."""
+    if isinstance(size, str):
+        return size
+    return one_of_type(size, Var, "a key of the sizes of te.cost", "a te.var or its name").name
 
 
 def _number(value: Any, size: Any) -> int:

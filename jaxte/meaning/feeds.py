@@ -14,7 +14,9 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.functions import TABLE
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
-from jaxte.lang.walk import fold, postorder
+from jaxte.lang.walk import fold
+from jaxte.meaning.told import sizes_in, told_sizes
+from jaxte.sets.affine import from_linear
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor
 
@@ -79,57 +81,40 @@ def _from_python(placeholder: Placeholder, value: Any) -> np.ndarray:
 
 def bind_sizes(arrays: Mapping[Tensor, Any]) -> Sizes:
     """The value of each symbolic size, from the shapes of the arrays; every extent is checked."""
+    tensors = list(arrays)
     sizes: Sizes = {}
-    open_extents = [
-        (tensor, axis, extent, int(array.shape[axis]))
-        for tensor, array in arrays.items()
-        for axis, extent in enumerate(tensor.shape)
-    ]
-    while open_extents:
-        left = []
-        for entry in open_extents:
-            unknown = [v for v in _variables(entry[2]) if v not in sizes]
-            if len(unknown) > 1:
-                left.append(entry)
-                continue
-            if unknown:
-                sizes[unknown[0]] = _solve(entry, unknown[0], sizes)
-            _check_extent(entry, sizes)
-        if len(left) == len(open_extents):
-            tensor, axis, extent, _ = left[0]
+    for told in told_sizes([tensor.shape for tensor in tensors]):
+        tensor = tensors[told.array]
+        actual = int(arrays[tensor].shape[told.axis])
+        size = (actual - size_value(from_linear(told.rest), sizes)) // told.factor
+        if size < told.size.least:
+            known = "sizes are" if told.size.least == 1 else "it is"
             raise FeedError(
-                f"axis {axis} of {tensor!r}: `{text(as_expr(extent))}` has several sizes that no other extent "
-                "determines; add an input whose extent is one of these sizes alone"
+                f"axis {told.axis} of {tensor!r} is fed {actual} elements, which makes {told.size.name} = {size}; "
+                f"{known} at least {told.size.least}"
             )
-        open_extents = left
+        sizes[told.size] = size
+    for tensor, array in arrays.items():
+        for axis, extent in enumerate(tensor.shape):
+            _check_extent((tensor, axis, extent, int(array.shape[axis])), sizes)
     return sizes
 
 
 Entry = tuple[Tensor, int, Any, int]
 
 
-def _variables(extent: Any) -> list[Var]:
-    return [n for n in postorder(extent) if isinstance(n, Var)] if isinstance(extent, Expr) else []
-
-
-def _solve(entry: Entry, unknown: Var, sizes: Sizes) -> int:
-    """The size that makes the extent, affine in it, what the array has."""
-    tensor, axis, extent, actual = entry
-    start = size_value(extent, {**sizes, unknown: 0})
-    slope = size_value(extent, {**sizes, unknown: 1}) - start
-    size = (actual - start) // slope if slope else 0
-    if size < 1:
-        raise FeedError(
-            f"axis {axis} of {tensor!r} is fed {actual} elements, which makes {unknown.name} = {size}; sizes are at least 1"
-        )
-    return size
-
-
 def _check_extent(entry: Entry, sizes: Sizes) -> None:
     tensor, axis, extent, actual = entry
+    unknown = [size.name for size in sizes_in([extent]) if size not in sizes]
+    if unknown:
+        several = "has several sizes that no other extent determines" if len(unknown) > 1 else ""
+        raise FeedError(
+            f"axis {axis} of {tensor!r}: `{text(as_expr(extent))}` {several or f'does not tell {unknown[0]}, and no other extent does'}; "
+            f"add an input whose extent is {'one of these sizes' if several else unknown[0]} alone"
+        )
     expected = size_value(extent, sizes)
     if actual != expected:
-        known = ", ".join(f"{v.name} = {sizes[v]}" for v in _variables(extent))
+        known = ", ".join(f"{v.name} = {sizes[v]}" for v in sizes_in([extent]))
         because = f" (with {known} from the other arrays)" if known else ""
         raise FeedError(
             f"axis {axis} of {tensor.name}{shape_text(tensor.shape)} has {expected} elements{because}, "

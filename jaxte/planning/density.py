@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 
-from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.identity import among
-from jaxte.lang.walk import depends_on, free_axes, reads_of
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds
@@ -46,12 +46,17 @@ def _share(conditions: tuple[Expr, ...]) -> float:
     forms = [form for own in stated for form in own]
     axes = tuple(dict.fromkeys(axis for c in known for axis in free_axes(c)))
     bounds = axis_bounds(axes)
-    if not forms or len(bounds) < len(axes) or len(axes) > len(_STEPS):
+    if not forms or len(bounds) < len(axes) or len(axes) > len(_STEPS) or _has_sizes(forms):
         return 1.0
     held, points = _held(forms, _sample(axes, _SAMPLES))
     if held < _FEW and points == _SAMPLES:
         held, points = _held(forms, _sample(axes, _SAMPLES * _SAMPLES // 2))
     return max(held, 1) / points
+
+
+def _has_sizes(forms: Sequence[Linear]) -> bool:
+    """Whether where ``forms`` are positive depends on symbolic sizes."""
+    return any(isinstance(node, Var) for form in forms for node in postorder(*form.terms))
 
 
 def _held(forms: Sequence[Linear], points: Sequence[dict[Expr, int]]) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import gcd
 
 from jaxte.lang.dtypes import SHORT_INTEGERS
@@ -18,7 +19,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, w
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.sets.quasi_affine import index_of
+from jaxte.sets.quasi_affine import index_of, is_of_sizes, product_of
 
 _QUASI = ("floor_divide", "mod", "minimum", "maximum")
 
@@ -45,9 +46,7 @@ class Linear:
         return Linear(terms, self.constant + factor * other.constant + constant)
 
     def __mul__(self, factor: int) -> Linear:
-        if factor == 0:
-            return Linear({})
-        return Linear({a: c * factor for a, c in self.terms.items()}, self.constant * factor)
+        return Linear({a: c * factor for a, c in self.terms.items() if factor}, self.constant * factor)
 
     def __sub__(self, other: Linear) -> Linear:
         return self.plus(other, -1)
@@ -110,6 +109,8 @@ def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
                     return operands[1] * operands[0].constant
                 case "multiply" if operands[1].is_constant:
                     return operands[0] * operands[1].constant
+                case "multiply" if is_of_sizes(node):
+                    return _product(*operands)
                 case "cast" if not node.dtype.startswith(("f", "c", "bf", "bool")):
                     return operands[0]
                 case "floor_divide" | "mod":
@@ -126,6 +127,14 @@ def _form(node: Expr, forms: Mapping[Expr, Linear]) -> Linear:
     )
 
 
+def _product(a: Linear, b: Linear) -> Linear:
+    """The product of two forms of sizes."""
+    result = b * a.constant + Linear(a.terms) * b.constant
+    for (x, m), (y, n) in product(a.terms.items(), b.terms.items()):
+        result = result + Linear({product_of(x, y): m * n})
+    return result
+
+
 def _wraps(node: Expr) -> bool:
     """Whether ``node`` is arithmetic of short integers on data, whose results may be other than those of the numbers."""
     if not isinstance(node, Call) or not reads_of(node):
@@ -138,9 +147,7 @@ def _wraps(node: Expr) -> bool:
 
 def _atom(node: Expr) -> Linear:
     """The form of a node that may have been folded to a constant or an axis."""
-    if isinstance(node, Const):
-        return Linear({}, int(node.value))  # type: ignore[arg-type]
-    return Linear({node: 1})
+    return Linear({}, int(node.value)) if isinstance(node, Const) else Linear({node: 1})  # type: ignore[arg-type]
 
 
 def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:

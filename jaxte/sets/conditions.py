@@ -149,6 +149,6 @@ def _symbolic_holds(
         sizes = least.terms
         if not all(isinstance(a, Var) and c > 0 for a, c in sizes.items()):
             return False
-        if least.constant + sum(sizes.values()) < 0:
+        if least.constant + sum(c * a.least for a, c in sizes.items() if isinstance(a, Var)) < 0:
             return False
     return True

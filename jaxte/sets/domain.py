@@ -8,10 +8,13 @@ largest value?) and its objects never leave this file: they belong to the thread
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import islpy as isl
 
+from jaxte.lang.budget import OPERATIONS
+from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import (
     FALSE,
     ZERO,
@@ -28,23 +31,48 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
+from jaxte.sets.tabulate import Open, first_of, quotients
 from jaxte.sets.values import evaluate_index
 
 Range = tuple[Expr, Expr]
+_Answer = TypeVar("_Answer")
 _local = threading.local()
 _MOST_PIECES = 4
+_SPENT = ("maximal number of operations", "read_from_str")  # what isl says; reading is cut off where it is
 
 
 def _context() -> isl.Context:
     if not hasattr(_local, "context"):
         _local.context = isl.Context()
+        _local.open = 0
     return _local.context
+
+
+def left_open() -> int:
+    """How many questions isl has left open so far, because they took too many operations."""
+    return getattr(_local, "open", 0)
+
+
+def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) -> _Answer:
+    """The answer to ``question``, or ``otherwise``, what is always safe, where isl takes more operations than one question may, or a ``share`` of them."""
+    context = _context()
+    context.reset_operations()
+    context.set_max_operations(max(1, OPERATIONS // share))
+    try:
+        return question()
+    except isl.Error as error:
+        if not any(word in str(error) for word in _SPENT):
+            raise
+        _local.open += 1
+        return otherwise
+    finally:
+        context.set_max_operations(0)
 
 
 class IntegerSet:
     """The integer points of ``variables`` within ``ranges`` at which every condition holds.
 
-    Conditions (or parts of them) that depend on data constrain nothing. Sizes are parameters, at least 1.
+    Conditions (or parts of them) that depend on data constrain nothing. Sizes are parameters, each at least what it is by definition.
 
     Args:
         variables: axes (or sizes) that the points give values to.
@@ -61,7 +89,14 @@ class IntegerSet:
         self.variables = tuple(variables)
         self._bounds = _range_conditions(self.variables, ranges or {})
         self._sizes = _sizes_of([*self._bounds, *conditions], self.variables)
-        self._set = self._read([*self._bounds, *conditions])
+        self._known: isl.Set | None = _asked(lambda: self._read([*self._bounds, *conditions]), None)
+
+    @property
+    def _set(self) -> isl.Set:
+        """The set as isl has it; asked within a question, which is left open where there is none."""
+        if self._known is None:
+            raise isl.Error(_SPENT[0])
+        return self._known
 
     def _names(self, extra: Sequence[Expr] = ()) -> tuple[dict[Expr, str], str, str]:
         sizes = dict.fromkeys([*self._sizes, *_sizes_of(extra, self.variables)])
@@ -73,33 +108,45 @@ class IntegerSet:
     def _read(self, conditions: Sequence[Expr]) -> isl.Set:
         names, params, dims = self._names(conditions)
         parts = [condition_text(c, names) for c in conditions]
-        parts += [f"{name} >= 1" for node, name in names.items() if isinstance(node, Var) and name[0] != "v"]
+        parts += [
+            f"{name} >= {node.least}"
+            for node, name in names.items()
+            if isinstance(node, Var) and name[0] != "v"
+        ]
         # isl reads a condition in parentheses twice, and the same one again each time
         where = " and ".join(dict.fromkeys(p for p in parts if p != FULL_TEXT)) or FULL_TEXT
         return isl.Set.read_from_str(_context(), f"{params}{{ [{dims}] : {where} }}")
 
     def is_empty(self) -> bool:
-        return bool(self._set.is_empty())
+        """Whether there is no point; False where isl leaves that open."""
+        return _asked(lambda: bool(self._set.is_empty()), False)
 
     def implies(self, condition: Expr) -> bool:
-        """Whether ``condition`` holds at every point; False where it depends on data."""
+        """Whether ``condition`` holds at every point; False where it depends on data, or isl leaves it open."""
         if not is_decidable(condition):
             return False
-        return bool(self._set.is_subset(self._read([condition])))
+        return _asked(lambda: bool(self._set.is_subset(self._read([condition]))), False)
 
     def covers(self, leading: Sequence[Expr]) -> bool:
-        """Whether all values of the ``leading`` variables, within the ranges, are those of some point."""
+        """Whether all values of the ``leading`` variables, within the ranges, are those of some point; False where isl leaves it open."""
         count = len(leading)
         rest = (isl.dim_type.set, count, len(self.variables) - count)
-        everywhere = self._read(self._bounds).project_out(*rest)
-        return bool(everywhere.is_subset(self._set.project_out(*rest)))
+
+        def covered() -> bool:
+            everywhere = self._read(self._bounds).project_out(*rest)
+            return bool(everywhere.is_subset(self._set.project_out(*rest)))
+
+        return _asked(covered, False)
 
     def shadow(self, leading: Sequence[Expr]) -> Expr | None:
         """A condition on the ``leading`` variables that holds where some point has their values.
 
         What their ranges imply is left out, so that it is True where the set covers these. None where isl's answer takes
-        more than a few cases to write.
+        more than a few cases to write, or too long to find.
         """
+        return _asked(lambda: self._shadow(leading), None)
+
+    def _shadow(self, leading: Sequence[Expr]) -> Expr | None:
         count = len(leading)
         rest = (isl.dim_type.set, count, len(self.variables) - count)
         everywhere = self._read(self._bounds).project_out(*rest)
@@ -117,11 +164,14 @@ class IntegerSet:
         return result
 
     def is_equal(self, other: IntegerSet) -> bool:
-        """Whether both hold the same points; their variables correspond by position."""
-        return bool(self._set.is_equal(other._set))
+        """Whether both hold the same points; their variables correspond by position. False where isl leaves it open."""
+        return _asked(lambda: bool(self._set.is_equal(other._set)), False)
 
-    def sample(self) -> dict[Expr, int] | None:
-        """The lexicographically first point (with the values of the sizes there), or None."""
+    def sample(self, share: int = 1) -> dict[Expr, int] | None:
+        """The lexicographically first point (with the values of the sizes there), or None, also where isl leaves it open."""
+        return _asked(self._sample, None, share)
+
+    def _sample(self) -> dict[Expr, int] | None:
         if self._set.is_empty():
             return None
         first = self._set if self._sizes else self._set.lexmin()
@@ -152,15 +202,18 @@ class IntegerSet:
         return bool(self._set.is_bounded())
 
     def maximum(self, expr: Expr) -> Expr | None:
-        """The largest value of ``expr``, in terms of the sizes; None where it is unbounded.
+        """The largest value of ``expr``, in terms of the sizes; None where it is unbounded, or isl leaves it open.
 
         The set must not be empty.
         """
+        return _asked(lambda: self._maximum(expr), None)
+
+    def _maximum(self, expr: Expr) -> Expr | None:
         image = self._image(expr)
         if not self._sizes and not image.dim(isl.dim_type.param):
             value = image.dim_max_val(0)
             return as_expr(value.to_python()) if value.is_int() else None
-        if not image.is_bounded():
+        if not image.dim_has_upper_bound(isl.dim_type.set, 0):
             return None
         names, _, _ = self._names([expr])
         return _pw_aff_expr(image.dim_max(0), {name: node for node, name in names.items()})
@@ -249,13 +302,44 @@ def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     return result if denominator == 1 else result // denominator
 
 
+_FEW_QUOTIENTS = 2
+_SLOWER = 20  # times as long an operation of isl takes among many quotients
+_UNDECIDED = (
+    "whether it stays in range takes more work to decide than there is a budget for; keep it in range by "
+    "te.minimum(te.maximum(index, 0), extent - 1), which changes nothing where it does, or read at a tensor of positions"
+)
+
+
 def find_violation(
     variables: Sequence[Expr], conditions: Sequence[Expr], index: Expr, extent: Expr
 ) -> tuple[dict[Expr, int], int] | None:
-    """A point at which ``index`` leaves ``[0, extent)``, and the value it has there."""
+    """A point at which ``index`` leaves ``[0, extent)``, and the value it has there.
+
+    Where isl leaves open whether there is one, the points are looked at one by one.
+
+    Raises:
+        IndexExpressionError: there are too many of them, or sizes are symbols.
+    """
     for outside in (index >= extent, index < ZERO):
-        names = IntegerSet(variables, [*conditions, outside])
-        point = names.sample()
+        point = _first(variables, [*conditions, outside])
         if point is not None:
             return point, evaluate_index(index, point)
     return None
+
+
+def _first(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr, int] | None:
+    """A point at which ``conditions`` hold: asked of isl, but of many quotients in each other, for which that takes long."""
+    nested = quotients(conditions) > _FEW_QUOTIENTS
+    try:
+        if nested:
+            return first_of(variables, conditions)
+    except Open:
+        pass
+    before = left_open()
+    point = IntegerSet(variables, conditions).sample(_SLOWER if nested else 1)
+    if point is not None or left_open() == before:
+        return point
+    try:
+        return first_of(variables, conditions)
+    except Open:
+        raise IndexExpressionError(_UNDECIDED) from None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
-from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, Op
+from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
@@ -81,6 +81,8 @@ def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None
             return linear(atom.hi) - constant(1) if largest else linear(atom.lo)
         case Var() if bounds is None:
             return Linear({atom: 1})
+        case Call(op, _) if op is MULTIPLY and bounds is None:  # of sizes
+            return Linear({atom: 1})
         case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
             end = _end(linear(numerator), largest, bounds)
             return None if end is None else floor_divide(end, divisor)
@@ -117,25 +119,35 @@ def single_quotient(numerator: Linear, divisor: int, bounds: Bounds | None = Non
 
 
 def nonnegative(form: Linear) -> bool:
-    """Whether a form in sizes, each at least 1, is at least 0 whatever the sizes are."""
-    least = form.constant
-    simple = True
+    """Whether a form in sizes, each at least its least value, is at least 0 whatever the sizes are."""
+    least, exact = form.constant, True
     for atom, coefficient in form.terms.items():
-        low = 1 if isinstance(atom, Var) else 0
-        simple = simple and coefficient > 0 and (isinstance(atom, Var) or _size_is_natural(atom))
+        low = least_size(atom) if coefficient > 0 else None
+        if low is None:
+            return _asked(from_linear(form))
         least += coefficient * low
-    if simple:
-        return least >= 0
-    return _asked(from_linear(form))
+        exact = exact and isinstance(atom, Var)
+    return least >= 0 or (not exact and _asked(from_linear(form)))
 
 
-def _size_is_natural(atom: Expr) -> bool:
-    match atom:
-        case Call(op, (numerator, _)) if op.name == "floor_divide":
-            return nonnegative(linear(numerator))
-        case Call(op, _):
-            return op.name == "mod"
-    return False
+def least_size(size: Expr) -> int | None:
+    """A number that a size is not below, whatever the sizes in it are; None where none is found."""
+    match size:
+        case Var():
+            return size.least
+        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE and divisor > 0:
+            form = linear(numerator)
+            lows = {a: least_size(a) if c > 0 else None for a, c in form.terms.items()}
+            if any(low is None for low in lows.values()):
+                return 0 if nonnegative(form) else None
+            least = form.constant + sum(c * (lows[a] or 0) for a, c in form.terms.items())
+            return least // divisor
+        case Call(op, (_, Const(int() as divisor))) if op is MOD and divisor > 0:
+            return 0
+        case Call(op, (a, b)) if op is MULTIPLY:
+            first, second = least_size(a), least_size(b)
+            return None if first is None or second is None else first * second
+    return None
 
 
 @cache
@@ -144,7 +156,7 @@ def _asked(size: Expr) -> bool:
     if not is_decidable(size >= ZERO):
         return False
     sizes = list(dict.fromkeys(n for n in postorder(size) if isinstance(n, Var)))
-    return IntegerSet(sizes, [s >= 1 for s in sizes], {}).implies(size >= ZERO)
+    return IntegerSet(sizes, [s >= s.least for s in sizes], {}).implies(size >= ZERO)
 
 
 def at_most(a: Expr | Linear, b: Expr | Linear) -> bool:
@@ -177,11 +189,13 @@ def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
     current = normal(substitute(index, dict(table)))
     while True:
         found: dict[Expr, Expr] = {}
-        for node in postorder(current):
-            replacement = _resolved(node)
-            if replacement is not None:
+        changed: set[Expr] = set()
+        for node in postorder(current):  # what stands around a node that changes is looked at the next time
+            if any(child in changed for child in node.children):
+                changed.add(node)
+            elif (replacement := _resolved(node)) is not None:
                 found[node] = replacement
-                break
+                changed.add(node)
         if not found:
             return current
         current = normal(substitute(current, found))

@@ -8,12 +8,13 @@ What is said of data stays as it is: an index that holds data is not solved for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from jaxte.lang.dtypes import INTEGER_LIMITS, INTEGERS, SHORT_INTEGERS, is_integer
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, Symbol, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, NEGATIVE
+from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 
 Rule = Callable[..., Expr | None]
@@ -136,12 +137,31 @@ def _node_ends(node: Expr, ends: Sequence[tuple[int, int] | None]) -> tuple[int,
     return None
 
 
+# --- products of sizes, of which no set knows more
+
+
+def is_of_sizes(expr: Expr) -> bool:
+    """Whether ``expr`` has neither axes nor data in it."""
+    return not any(isinstance(node, (Axis, Read)) for node in postorder(expr))
+
+
+def product_of(a: Expr, b: Expr) -> Expr:
+    """The product of two sizes that are no sums."""
+    return reduce(lambda x, y: call(MULTIPLY, x, y), sorted((*_factors(a), *_factors(b)), key=text))
+
+
+def _factors(size: Expr) -> tuple[Expr, ...]:
+    if isinstance(size, Call) and size.op is MULTIPLY:
+        return (*_factors(size.args[0]), *_factors(size.args[1]))
+    return (size,)
+
+
 # --- the operations
 
 
 def _number(operand: Expr) -> Expr:
     """A condition among numbers counts as 0 or 1."""
-    found = _indicator(operand) if operand.dtype == "bool" else operand
+    found = indicator(operand) if operand.dtype == "bool" else operand
     return operand if found is None else found
 
 
@@ -203,10 +223,10 @@ def _with_mask(combine: Callable[[Expr, Expr, int], Expr]) -> Rule:
 
 
 def _cast(e: Expr) -> Expr | None:
-    return _indicator(e) if e.dtype == "bool" else e if is_integer(e.dtype) else None
+    return indicator(e) if e.dtype == "bool" else e if is_integer(e.dtype) else None
 
 
-def _indicator(condition: Expr) -> Expr | None:
+def indicator(condition: Expr) -> Expr | None:
     """1 where ``condition`` holds, else 0."""
     match condition:
         case Const(value):
@@ -220,7 +240,7 @@ def _indicator(condition: Expr) -> Expr | None:
             return None
         a, b = args
         return _COMPARED[op.name](a, b)
-    parts = [_indicator(a) for a in args]
+    parts = [indicator(a) for a in args]
     if any(p is None for p in parts):
         return None
     known = [p for p in parts if p is not None]

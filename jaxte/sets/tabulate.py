@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr
-from jaxte.lang.walk import postorder
+from jaxte.lang.identity import among
+from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.walk import free_axes, postorder
+from jaxte.sets.quasi_affine import quasi_affine
+
+_MOST_POINTS = 2**20
+_MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
 _OPS: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -29,6 +36,12 @@ _OPS: dict[str, Callable[..., Any]] = {
     "logical_or": np.logical_or,
     "logical_not": np.logical_not,
     "select": np.where,
+    "abs": np.abs,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
 }
 
 
@@ -51,3 +64,45 @@ def tabulated(expr: Expr, at: Mapping[Expr, np.ndarray]) -> np.ndarray | None:
             case _:
                 return None
     return np.asarray(memo[expr])
+
+
+def quotients(conditions: Sequence[Expr]) -> int:
+    """How many quotients and remainders there are in ``conditions``."""
+    return sum(isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(*conditions))
+
+
+class Open(Exception):
+    """There are more points than are looked at one by one, or something else than positions decides."""
+
+
+def first_of(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr, int] | None:
+    """The first point of the axes ``variables`` at which all ``conditions`` hold; None where there is none.
+
+    Raises:
+        Open: of more than eight million points, or where sizes are symbols.
+    """
+    axes = [a for a in variables if isinstance(a, Axis) and any(among(a, free_axes(c)) for c in conditions)]
+    ends = [(a.lo, a.hi) for a in axes]
+    if len(variables) > sum(isinstance(v, Axis) for v in variables):
+        raise Open
+    if not all(isinstance(e, Const) for pair in ends for e in pair):
+        raise Open
+    lows, lengths = [int(lo) for lo, _ in ends], [int(hi) - int(lo) for lo, hi in ends]
+    if prod(lengths) > _MOST_LOOKED_AT:
+        raise Open
+    exact = [quasi_affine(c) for c in conditions]
+    for start in range(0, prod(lengths), _MOST_POINTS):
+        numbers = np.arange(start, min(start + _MOST_POINTS, prod(lengths)))
+        places = np.unravel_index(numbers, lengths) if axes else ()
+        at: dict[Expr, np.ndarray] = {a: p + lo for a, p, lo in zip(axes, places, lows, strict=True)}
+        held = [h for c in exact if (h := tabulated(c, at)) is not None]
+        if len(held) < len(exact):
+            raise Open
+        hits = np.flatnonzero(np.logical_and.reduce([np.broadcast_to(h, numbers.shape) for h in held]))
+        if len(hits):
+            others: dict[Expr, int] = {
+                v: int(v.lo) for v in variables if isinstance(v, Axis) and isinstance(v.lo, Const)
+            }
+            others.update((a, int(at[a][hits[0]])) for a in axes)
+            return others
+    return None

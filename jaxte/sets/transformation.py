@@ -125,12 +125,14 @@ class DomainTransformation:
         old, new: the domains.
         old_to_new: each old variable as an expression of the new ones (and of parameters).
         new_to_old: each new variable as an expression of the old ones.
+        solved: False where it takes more work to solve than there is a budget for, and the old domain stands.
     """
 
     old: Domain
     new: Domain
     old_to_new: Mapping[Expr, Expr]
     new_to_old: Mapping[Expr, Expr]
+    solved: bool = True
 
     @property
     def is_empty(self) -> bool:

@@ -187,7 +187,7 @@ def formula(
     """The definition of ``tensor`` on one line.
 
     Args:
-        names: what tensors are called instead of by their labels.
+        names: what tensors are called instead of by their labels; of several with one label, all but the first are numbered.
         ranges: whether the ranges of the axes stand at the end.
         ascii: keep to ASCII, without quotes and backslashes, so that it can stand in a docstring.
 
@@ -197,14 +197,17 @@ def formula(
         'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
     """
     notation = Plain(ascii)
-    return _equation(tensor, notation, _written(names, notation), ranges)
+    read = [t for t in tensor.inputs if t not in (names or {})]
+    listed = {**distinct_names([*read, *({} if tensor in (names or {}) else [tensor])]), **(names or {})}
+    return _equation(tensor, notation, _written(listed, notation), ranges)
 
 
 def definitions(tensors: Tensor | Iterable[Tensor], ascii: bool = False) -> str:
     """The formulas of everything that ``tensors`` need, one a line, inputs first."""
     shown, left = _listed(tensors, needed=True)
     notation = Plain(ascii)
-    names = _written(distinct_names(shown), notation)
+    inputs = [t for t in topological_order(shown) if not isinstance(t, Compute)]
+    names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
     lines = [_equation(t, notation, names, ranges=True) for t in shown]
     return "\n".join([*lines, f"{notation.ellipsis} {left} more"] if left else lines)
 

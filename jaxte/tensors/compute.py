@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, overload
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, cast, conjuncts
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, ScalarLike, Var, as_expr, call, cast, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.lang.text import text
@@ -18,24 +18,42 @@ from jaxte.sets.domain import find_violation
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
-from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated
-from jaxte.tensors.bodies.piecewise_indices import MOST_PARTS, Cut, cut, has_choices
-from jaxte.tensors.bodies.symbolic_turns import without_turns
+from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated, parameter_names
+from jaxte.tensors.bodies.integer_indices import with_chosen_powers, with_plain_indices
+from jaxte.tensors.bodies.open_axes import OpenAxis, closed
+from jaxte.tensors.bodies.piecewise_indices import Cut, cut, has_choices
+from jaxte.tensors.bodies.symbolic_indices import without_divisions
 from jaxte.tensors.shapes import check_shape
 from jaxte.tensors.tensor import Compute, new_axes
 
 _OPEN_CHOICE = (
-    f"a choice in an index has to follow from the position along one axis of fixed extent, with at most {MOST_PARTS} changes; "
-    "for any other condition choose between reads, as in te.select(cond, X[i], X[j])"
+    "a choice in an index has to be between affine indices, by a condition on positions along axes of fixed extents; "
+    "for any other choose between reads, as in te.select(cond, X[i], X[j])"
 )
 
 
+Sizes = int | Expr | Iterable[int | Expr]
+Several = tuple[ScalarLike, ...] | list[ScalarLike]
+
+
+@overload
+def compute(shape: Sizes, fn: Callable[..., ScalarLike], name: str | None = None) -> Compute: ...
+@overload
+def compute(shape: Sizes, fn: Callable[..., Several], name: str | None = None) -> tuple[Compute, ...]: ...
+@overload
+def compute(shape: Callable[..., ScalarLike], fn: str | None = None, name: str | None = None) -> Compute: ...
+@overload
+def compute(
+    shape: Callable[..., Several], fn: str | None = None, name: str | None = None
+) -> tuple[Compute, ...]: ...
 @wants_arguments
-def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
+def compute(shape: Any, fn: Any = None, name: str | None = None) -> Any:
     """A tensor given by what one element is.
 
     Args:
-        shape: extents of the output; integers or ``te.var`` sizes, ``()`` for a scalar.
+        shape: extents of the output; integers or ``te.var`` sizes, ``()`` for a scalar. It may be left out, ``te.compute(fn, name)``, where
+            the reads of the body determine it: each axis begins at 0 and goes as far as all reads stay inside of their tensors.
         fn: takes one index per axis, returns the scalar expression of that element, or a tuple of expressions
             for several tensors over the same axes. The axes take the names of its parameters.
         name: label in printed formulas and emitted code.
@@ -47,6 +65,7 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
     Raises:
         RangeError: a read that can leave its tensor, with a point at which it does.
         DefinitionError: a body that returns no scalar, or uses an axis it does not have.
+        ShapeError: a range that is left open and does not follow from the reads.
 
     Example:
         >>> X = te.placeholder((8, 34, 16), name="X")
@@ -54,36 +73,56 @@ def compute(shape: Any, fn: Callable[..., Any], name: str | None = None) -> Any:
         >>> k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 16), "c")
         >>> Y = te.compute((8, 32, 32), lambda b, t, o: te.sum(X[b, t + k, c] * W[k, c, o], axis=[k, c]), "Y")
     """
+    if callable(shape) and (fn is None or isinstance(fn, str)):
+        shape, fn, name = None, shape, fn if name is None else name
     label = "T" if name is None else str(name)
-    extents = check_shape(shape, label)
+    axes = _axes_of(shape, fn, label)
+    result = evaluated(fn, *axes)
+    if not isinstance(result, (tuple, list)):
+        return defined([label], axes, [result])[0]
+    if not result:
+        raise DefinitionError(
+            f"the body of {label} returns an empty tuple; return one expression for each tensor"
+        )
+    return defined([f"{label}_{n}" for n in range(len(result))], axes, result)
+
+
+def _axes_of(shape: Any, fn: Any, label: str) -> tuple[Axis, ...]:
+    """The axes of the output: with the extents of ``shape``, or open without it."""
+    extents = None if shape is None and fn is not None else check_shape(shape, label)
     if not callable(fn):
         raise ArgumentError(
             f"the body of {label} is {described(fn)}; give a function of one index for each axis"
         )
-    axes = new_axes(extents, axis_names(fn, len(extents)))
-    result = evaluated(fn, *axes)
-    if isinstance(result, (tuple, list)):
-        if not result:
-            raise DefinitionError(
-                f"the body of {label} returns an empty tuple; return one expression for each tensor"
+    if extents is None:
+        return tuple(OpenAxis(own, reduction=False) for own in parameter_names(fn, label))
+    return new_axes(extents, axis_names(fn, len(extents)))
+
+
+def defined(names: Sequence[str], axes: tuple[Axis, ...], results: Sequence[Any]) -> tuple[Compute, ...]:
+    """A tensor for each of ``results``, expressions of ``axes``, of which any may be open."""
+    bodies = [check_result(result, name) for name, result in zip(names, results, strict=True)]
+    for name, body in zip(names, bodies, strict=True):
+        check_axes(name, axes, body)
+    axes, bodies = closed(axes, bodies)
+    made = []
+    for name, body in zip(names, bodies, strict=True):
+        typed = cast(body, body.dtype) if body.weak else body
+        made.append(
+            Compute(
+                name,
+                axes,
+                _settled(name, axes, with_chosen_powers(without_divisions(name, typed, _positions))),
             )
-        labels = [f"{label}_{n}" for n in range(len(result))]
-        return tuple(_define(n, axes, r) for n, r in zip(labels, result, strict=True))
-    return _define(label, axes, result)
-
-
-def _define(name: str, axes: tuple[Axis, ...], result: Any) -> Compute:
-    body = check_result(result, name)
-    check_axes(name, axes, body)
-    if body.weak:
-        body = cast(body, body.dtype)
-    return Compute(name, axes, _settled(name, axes, without_turns(body)))
+        )
+    return tuple(made)
 
 
 def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     """``body`` with reads that are checked, no choices in indices, and no reduction but on top."""
     found = cut(axes, body)
     if found is None:
+        body = with_plain_indices(body)
         check_reads(name, axes, body)
         return extract_reductions(name, axes, quasi_affine(body))
     if found.owner is not None:
@@ -155,9 +194,16 @@ def reads_inside(axes: Sequence[Axis], body: Expr) -> bool:
     for read, variables, conditions in contexts(axes, body, suspects) if suspects else ():
         held = _decided(conditions)
         for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-            if not reads_of(index) and find_violation(variables, held, index, as_expr(extent)) is not None:
+            if not reads_of(index) and not _is_inside(variables, held, index, as_expr(extent)):
                 return False
     return True
+
+
+def _is_inside(variables: Sequence[Axis], held: Sequence[Expr], index: Expr, extent: Expr) -> bool:
+    try:
+        return find_violation(variables, held, index, extent) is None
+    except IndexExpressionError:
+        return False
 
 
 def _surely_inside(read: Read) -> bool:
@@ -166,45 +212,6 @@ def _surely_inside(read: Read) -> bool:
         return surely_inside(read)
     except IndexExpressionError:
         return False
-
-
-def contexts(
-    axes: Sequence[Axis], body: Expr, targets: set[Read]
-) -> list[tuple[Read, tuple[Axis, ...], tuple[Expr, ...]]]:
-    """Each of ``targets`` with the axes in scope and the conditions under which it is evaluated."""
-    leads: set[Expr] = set()
-    for node in postorder(body):
-        if node in targets or any(child in leads for child in node.children):
-            leads.add(node)
-    found: dict[tuple[Read, tuple[Axis, ...], tuple[Expr, ...]], None] = {}
-    seen = set()
-    stack: list[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]] = [(body, tuple(axes), ())]
-    while stack:
-        node, scope, conditions = stack.pop()
-        if node not in leads or (node, scope, conditions) in seen:
-            continue
-        seen.add((node, scope, conditions))
-        if isinstance(node, Read) and node in targets:
-            found[node, scope, conditions] = None
-        match node:
-            case Call(op, (test, taken, other)) if op is SELECT:
-                stack.append((test, scope, conditions))
-                stack.append((taken, scope, _extended(conditions, test)))
-                stack.append((other, scope, _extended(conditions, call(NOT, test))))
-            case Reduce(_, exprs, own, where):
-                inner = (*scope, *own)
-                bounds = tuple(a.condition for a in own if a.condition is not TRUE)
-                stack.append((where, inner, (*conditions, *bounds)))
-                stack.extend((e, inner, _extended(conditions, where)) for e in exprs)
-            case _:
-                stack.extend((child, scope, conditions) for child in node.children)
-    return list(found)
-
-
-def _extended(conditions: tuple[Expr, ...], condition: Expr) -> tuple[Expr, ...]:
-    return (
-        (*conditions, condition) if condition is not TRUE and not among(condition, conditions) else conditions
-    )
 
 
 def _decided(conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -249,7 +256,19 @@ def _check_index(
     raise RangeError(
         f"{text(read)} reads {read.tensor.name}[{', '.join([':'] * position + [str(value)])}] at {at or 'every point'}, "
         f"but axis {position} of {read.tensor.name} has {text(extent)} elements\n{line}\n{caret}\n"
-        "shrink the range, pad the tensor, or guard the read with te.select or where="
+        f"shrink the range, pad the tensor, or guard the read with te.select or where={_larger(shown)}"
+    )
+
+
+def _larger(shown: Mapping[Expr, int]) -> str:
+    """What else helps where a size is too small: to state that it is larger."""
+    sizes = [(node.name, node.least) for node in shown if isinstance(node, Var)]
+    if not sizes:
+        return ""
+    (name, least), *_ = sizes
+    return (
+        f'; or state that {name} is larger: te.var("{name}", at_least={least + 1}), or constraints=["{name} >= {least + 1}"] of '
+        "jax.export.symbolic_shape"
     )
 
 
@@ -290,6 +309,13 @@ def _read_of_own(name: str, node: Reduce, order: Sequence[Axis], guard: Sequence
     body = Reduce(node.reducer, node.exprs, node.axes, where, node.position)
     shifted = {old: new + old.lo for old, new in zip(free, own, strict=True)}
     return Read(Compute(name, own, substitute(body, shifted)), [axis - axis.lo for axis in free])
+
+
+def _positions(name: str, axes: Sequence[Axis], index: Expr) -> Expr:
+    """``index`` as an element of a tensor of positions over ``axes``."""
+    own = tuple(Axis(axis.name, 0, axis.extent) for axis in axes)
+    shifted = {old: new + old.lo for old, new in zip(axes, own, strict=True)}
+    return Read(Compute(name, own, substitute(index, shifted)), [axis - axis.lo for axis in axes])
 
 
 def guards_of(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:

@@ -9,7 +9,7 @@ from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import a_label, called, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import Const, Expr, Reducer, Symbol, as_expr, cast
-from jaxte.tensors.reductions import make_reduce, operand_of
+from jaxte.tensors.reductions import axes_given, make_reduce, operand_of
 
 
 @wants_arguments
@@ -22,7 +22,7 @@ def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce
         name: label in printed formulas.
 
     Returns:
-        ``reduction(expr, axis, where=None)``, which takes and returns one expression or a tuple of them.
+        ``reduction(expr, axis, where=None)``, or with ``over=`` for ``axis``, which takes and returns one expression or a tuple of them.
 
     Example:
         >>> largest = te.comm_reducer(
@@ -38,12 +38,12 @@ def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce
         )
 
     @wants_arguments
-    def reduction(expr: Any, axis: Any, where: Any = None) -> Any:
+    def reduction(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Any:
         single = not isinstance(expr, (tuple, list))
         exprs = tuple(operand_of(e, name) for e in ((expr,) if single else expr))
         exprs = tuple(cast(e, e.dtype) if e.weak else e for e in exprs)
         reducer = _custom_reducer(combine, identity, name, tuple(e.dtype for e in exprs), single)
-        results = make_reduce(reducer, exprs, axis, where)
+        results = make_reduce(reducer, exprs, axes_given(axis, over, label), where)
         return results[0] if single else results
 
     reduction.__name__ = label if label.isidentifier() else "reduction"

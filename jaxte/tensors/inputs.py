@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.errors import DefinitionError, ShapeError
+from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, Var
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
@@ -18,14 +18,30 @@ from jaxte.tensors.tensor import Placeholder, Tensor
 
 
 @wants_arguments
-def var(name: str = "n") -> Var:
+def var(name: str = "n", at_least: int = 1) -> Var:
     """A symbolic size: a positive integer that is known when the code runs.
+
+    Args:
+        name: label in formulas and in the emitted code; the same name with the same least value is the same size.
+        at_least: the least value that it takes, at least 1. What is true of all sizes from there on is taken for granted:
+            ``X[2]`` stays inside of ``n`` elements where ``n`` is at least 3.
+
+    Raises:
+        ArgumentError: ``name`` is no string, or ``at_least`` no integer of at least 1.
 
     Example:
         >>> n = te.var("n")
         >>> X = te.placeholder((n, 3), name="X")
+        >>> m = te.var("m", at_least=2)
+        >>> Y = te.placeholder((m,), name="Y")
+        >>> step = te.compute((m,), lambda i: Y[i] - Y[1], "step")
     """
-    return Var(one_of_type(name, str, "the name of a te.var", "a string"))
+    known = one_of_type(name, str, "the name of a te.var", "a string")
+    if isinstance(at_least, bool) or not isinstance(at_least, Integral) or at_least < 1:
+        raise ArgumentError(
+            f"at_least of te.var({known!r}) is {at_least!r}; give the least size, an integer of at least 1"
+        )
+    return Var(known, int(at_least))
 
 
 @wants_arguments

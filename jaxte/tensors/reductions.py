@@ -8,12 +8,12 @@ from typing import Any
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import wants_arguments
-from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, ShapeError
-from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, Var, as_expr, call, cast
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Tensor
@@ -76,7 +76,7 @@ def _extreme(expr: Expr, largest: bool) -> Expr:
         if isinstance(atom, Axis):
             end = atom.hi - 1 if (coefficient > 0) == largest else atom.lo
             result = result + linear(end) * coefficient
-        elif isinstance(atom, Var):
+        elif not free_axes(atom) and not reads_of(atom):
             result = result + Linear({atom: coefficient})
         else:
             raise ShapeError(f"`{text(expr)}` is no bound of a range: it must be affine in axes and sizes")
@@ -166,6 +166,17 @@ def _check_axes(axis: Any, what: str) -> tuple[Axis, ...]:
     return axes
 
 
+def axes_given(axis: Any, over: Any, what: str) -> Any:
+    """The axes of a reduction, which is given as ``axis=`` or as ``over=``."""
+    if axis is not None and over is not None:
+        raise ArgumentError(f"te.{what}: axis= and over= are the same; give one of them")
+    if axis is None and over is None:
+        raise ArgumentError(
+            f"te.{what}: no axis to reduce over was given; pass over=te.axis({'k'!r}), or axis=te.reduce_axis((lo, hi))"
+        )
+    return over if axis is None else axis
+
+
 def operand_of(expr: Any, what: str) -> Expr:
     if isinstance(expr, Tensor):
         raise DefinitionError(
@@ -188,54 +199,55 @@ def _builtin(name: str, expr: Any, axis: Any, where: Any, ties: str = "even") ->
 
 
 @wants_arguments
-def sum(expr: Any, axis: Any, where: Any = None) -> Expr:
+def sum(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """``sum over axis of expr`` at the points where ``where`` holds; an empty sum is 0.
 
     Args:
         expr: scalar expression; booleans and small integers widen as in ``jnp.sum``.
-        axis: one axis made by :func:`reduce_axis`, or several.
+        axis: one axis made by :func:`reduce_axis` or :func:`axis`, or several.
         where: predicate of the points that count.
+        over: the same as ``axis``.
 
     Example:
         >>> k = te.reduce_axis((0, 8), "k")
         >>> Y = te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k))
     """
-    return _builtin("sum", expr, axis, where)
+    return _builtin("sum", expr, axes_given(axis, over, "sum"), where)
 
 
 @wants_arguments
-def prod(expr: Any, axis: Any, where: Any = None) -> Expr:
+def prod(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """The product over ``axis``; an empty product is 1. Its adjoint is exact at zeros. See :func:`sum`."""
-    return _builtin("prod", expr, axis, where)
+    return _builtin("prod", expr, axes_given(axis, over, "prod"), where)
 
 
 @wants_arguments
-def max(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
+def max(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
     """The maximum over ``axis``; of nothing, -inf or the least integer; NaN if there is a NaN.
 
     Args:
         ties: how the derivative is shared among k equal maxima: "even" (1/k each, as ``jnp.max``),
             "first" or "last" in the order of the axes (as pooling), or "all" (1 each). See also :func:`sum`.
     """
-    return _builtin("max", expr, axis, where, ties)
+    return _builtin("max", expr, axes_given(axis, over, "max"), where, ties)
 
 
 @wants_arguments
-def min(expr: Any, axis: Any, where: Any = None, ties: str = "even") -> Expr:
+def min(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
     """The minimum over ``axis``; of nothing, inf or the largest integer. See :func:`max`."""
-    return _builtin("min", expr, axis, where, ties)
+    return _builtin("min", expr, axes_given(axis, over, "min"), where, ties)
 
 
 @wants_arguments
-def any(expr: Any, axis: Any, where: Any = None) -> Expr:
+def any(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """Whether ``expr`` holds at one point at least. See :func:`sum`."""
-    return _builtin("any", expr, axis, where)
+    return _builtin("any", expr, axes_given(axis, over, "any"), where)
 
 
 @wants_arguments
-def all(expr: Any, axis: Any, where: Any = None) -> Expr:
+def all(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """Whether ``expr`` holds at every point. See :func:`sum`."""
-    return _builtin("all", expr, axis, where)
+    return _builtin("all", expr, axes_given(axis, over, "all"), where)
 
 
 @cache
@@ -278,7 +290,7 @@ def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
 
 
 @wants_arguments
-def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
+def argmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`.
 
     Where ``where`` leaves no point, it is 2147483647.
@@ -286,10 +298,10 @@ def argmax(expr: Any, axis: Any, where: Any = None) -> Expr:
     Raises:
         ShapeError: an axis without elements.
     """
-    return _arg("argmax", expr, axis, where)
+    return _arg("argmax", expr, axes_given(axis, over, "argmax"), where)
 
 
 @wants_arguments
-def argmin(expr: Any, axis: Any, where: Any = None) -> Expr:
+def argmin(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
     """The position of the first minimum. See :func:`argmax`."""
-    return _arg("argmin", expr, axis, where)
+    return _arg("argmin", expr, axes_given(axis, over, "argmin"), where)

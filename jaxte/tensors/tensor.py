@@ -29,7 +29,7 @@ LONGEST_LITERAL = 64  # elements that the emitted code writes out
 _DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
-class Tensor(Operand):
+class Tensor(Operand[Any, "Tensor"]):
     """A node of the graph.
 
     Attributes:

@@ -15,8 +15,6 @@ from jaxte.frontends.jaxpr.gains import overlaps
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.lower.program import plan as lowering
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def blurred(x: Any, w: Any) -> Any:
     """Layers of a blur, each with a sort behind it."""
@@ -88,7 +86,7 @@ def test_slices_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> No
 
     plan = Planner().plan(jax.make_jaxpr(recurrence)(jnp.eye(32), jnp.ones((150, 32))))
     assert not asked
-    assert plan.narrowed is None  # slices of what is given: nothing is left out
+    assert plan.instead is None  # slices of what is given: nothing is left out
 
 
 @pytest.mark.parametrize("meets", [True, False])

@@ -11,7 +11,6 @@ from jax import lax
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 N = 16
 
 

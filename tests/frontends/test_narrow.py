@@ -11,8 +11,6 @@ import pytest
 import jaxte as te
 from jaxte.frontends.jaxpr.narrow.boxes import shape_of, taken, united
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def normed(x: Any) -> Any:
     return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)

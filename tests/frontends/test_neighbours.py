@@ -12,8 +12,6 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 AROUND = [(k, m) for k in (-1, 0, 1) for m in (-1, 0, 1) if (k, m) != (0, 0)]
 LINE = [s for s in range(-8, 9) if s]
 HALF = [(i, j, k) for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1) if (i, j, k) > (0, 0, 0)]

@@ -15,7 +15,6 @@ from hypothesis import settings
 import jaxte as te
 from tests.frontends.operand_cases import FAMILIES, Case, case
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TOGETHER = len(FAMILIES)  # cases of one program: one of each family
 PROGRAMS = 120 if settings.default.max_examples >= 1000 else 4
 DIGITS = {"float64": 1e-11, "float32": 2e-5, "float16": 1e-2, "bfloat16": 8e-2}

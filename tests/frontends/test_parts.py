@@ -12,8 +12,6 @@ import pytest
 import jaxte as te
 from jaxte.frontends.jaxpr.gains.banded import band_of
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 A, B, SQUARE = (40, 33), (33, 50), (40, 40)
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "trace": (lambda a, b: jnp.trace(a @ b.T) ** 2, (A, A)),

@@ -11,8 +11,6 @@ from jax import lax
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def laplacian(u: Any) -> Any:
     return jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u

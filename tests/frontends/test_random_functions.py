@@ -10,7 +10,6 @@ import pytest
 
 from tests.frontends.random_functions import RandomFunction, check_raised
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 COUNT = int(os.environ.get("JAXTE_FUNCTIONS", "8"))
 FIRST = int(os.environ.get("JAXTE_FIRST_FUNCTION", "0"))
 

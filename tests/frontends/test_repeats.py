@@ -10,7 +10,6 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 COUNTED: dict[str, Callable[[Any], Any]] = {
     "enlarged": lambda x: jnp.sum(x.repeat(2, axis=0).repeat(2, axis=1) ** 2),
     "bounded": lambda x: jnp.sum(jnp.tanh(jnp.repeat(x, 3, 0)) ** 2),

@@ -214,8 +214,8 @@ def shapes_of(name: str) -> tuple[tuple[int, ...], ...]:
 
 def raised_region(f: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> Any:
     raised = te.adjoint(f, everything=True)
-    closed = jax.make_jaxpr(lambda *u: f(*u))(*(jax.ShapeDtypeStruct(s, "float32") for s in shapes))
-    plan = raised.plan(closed)
+    structs = tuple(jax.ShapeDtypeStruct(s, "float32") for s in shapes)
+    plan = raised.plan(raised.traced(structs, {}))
     (region,) = plan.regions
     assert not plan.kept, plan.kept
     return region

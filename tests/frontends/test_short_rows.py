@@ -10,8 +10,6 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def springs(x: Any) -> Any:
     return (jnp.sqrt(((x[1:] - x[:-1]) ** 2).sum(-1) + 1e-6) - 1) ** 2

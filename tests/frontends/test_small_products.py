@@ -10,8 +10,6 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def chain(q: Any) -> Any:
     """A chain of joints, by 4 x 4 transforms."""

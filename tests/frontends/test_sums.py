@@ -10,7 +10,6 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 X = np.linspace(0.0, 1.0, 257, dtype="float32") ** 2
 RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "trapezoidal rule": (lambda y: jnp.trapezoid(y, dx=0.1, axis=0), (128, 96)),

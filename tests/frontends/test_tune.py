@@ -12,8 +12,6 @@ from jax import lax
 import jaxte as te
 from jaxte.frontends.jaxpr import tune
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def pooled(u: Any) -> Any:
     v = jnp.cumsum(u, 0) @ u

@@ -376,7 +376,7 @@ def test_real_functions_refuse_complex_numbers() -> None:
 
 
 def test_every_row_has_a_documented_function() -> None:
-    for name in TABLE.keys() - {"cast"}:
+    for name in TABLE.keys() - {"cast", "nonzero"}:  # the guard of a head is written by derivation alone
         front = getattr(te, name)
         assert name in te.__all__ and front.__name__ == name
         assert len(inspect.getdoc(front) or "") > 60, name

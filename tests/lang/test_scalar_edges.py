@@ -17,7 +17,7 @@ import pytest
 
 import jaxte as te
 
-pytestmark = pytest.mark.usefixtures("x64")
+pytestmark = pytest.mark.usefixtures("x64", "optimised")
 special = jax.scipy.special
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13}
 

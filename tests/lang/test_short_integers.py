@@ -14,7 +14,6 @@ import jaxte as te
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Tensor
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 ROWS = 300
 VALUES = np.array([0, 44, 7, 200, 255])
 SHORT = ("int8", "uint8", "int16", "uint16")

@@ -22,7 +22,6 @@ from jaxte.tensors.inputs import placeholder
 from tests import ops_cases, ops_cases_images, ops_cases_more, ops_cases_networks
 from tests.ops_registry import CASES, Case
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 # importing the cases registers them
 assert ops_cases and ops_cases_images and ops_cases_more and ops_cases_networks
 grid = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.autodiff.graph.linearity import VERIFY, verify_linear
 from jaxte.autodiff.graph.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
@@ -37,6 +38,8 @@ def accumulate(
     for tensor in walk.visits:
         walk.visit(tensor)
     found = walk.adjoints | walk.vanished
+    if VERIFY and walk.is_derived:
+        verify_linear(found.values(), heads, walk.order)
     order = [t for t in reversed(walk.order) if t in found]
     return {t: found[t] for t in order}, {t: walk.summands[t] for t in order}
 
@@ -61,7 +64,7 @@ class _Accumulation:
         self._prefix = prefix_of(outputs[0], heads[0])
         self._overrides = overrides
         self._fdiff = fdiff
-        self._known = KnownTransposes() if fdiff is not None else known_transposes(self.order)
+        self._known = KnownTransposes() if fdiff is not None else known_transposes(self.order, outputs)
         sources = {
             t: overrides[t].dependencies if t in overrides else self._known.sources_of(t) for t in self.order
         }
@@ -80,6 +83,11 @@ class _Accumulation:
             if tensor in overrides and tensor in self._needed:
                 self._first.setdefault(overrides[tensor], tensor)
         self._from_overrides: dict[tuple[Tensor, Tensor], Tensor] = {}
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether all adjoints follow from definitions, none from a function that was given."""
+        return not self._overrides and self._fdiff is None
 
     def visit(self, tensor: Tensor) -> None:
         if tensor not in self._needed:

@@ -34,7 +34,8 @@ def jvp_graph(
     """The tangent of each of ``outputs``: the sum over ``inputs`` of its Jacobian times their ``tangents``.
 
     ``tangents[n]`` has the shape ``prefix + inputs[n].shape`` and the dtype of ``inputs[n]``; None is zero. The results are linear in the
-    tangents: no condition is about them. Where a tensor is reached from none of the inputs that move, its tangent is a tensor of zeros.
+    tangents: the only condition about them is the guard that keeps an infinite slope from one that is zero. Where a tensor is reached from none of the
+    inputs that move, its tangent is a tensor of zeros.
     """
     check_fdiff(fdiff)
     overrides = overrides_of(outputs, override)

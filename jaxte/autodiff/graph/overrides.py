@@ -29,6 +29,9 @@ class Override:
         tangent: ``tangent(output, dependencies, tangents)`` returns the tangent of the output, or of each; None where forward mode is
             the transpose of ``fn``.
         region: whether ``fn`` and ``tangent`` take lists.
+        primal: makes what derivatives of derivatives have in place of the one output: the value as a rule computes it anew, whose derivative
+            is its own. None, or where it makes None: the output, with this derivative again.
+        once: whether only the next derivative is this one.
     """
 
     outputs: tuple[Tensor, ...]
@@ -36,6 +39,13 @@ class Override:
     fn: Callable[..., Any]
     tangent: Callable[..., Any] | None = None
     region: bool = False
+    primal: Callable[[], Tensor | None] | None = None
+    once: bool = False
+
+    @property
+    def renewed(self) -> Tensor | None:
+        """What stands for the output in derivatives of derivatives, where that is another tensor."""
+        return None if self.primal is None else self.primal()
 
     @property
     def label(self) -> str:
@@ -97,7 +107,7 @@ def _check_returned(where: str, kind: str, source: Tensor, part: Any, prefix: Se
     shape = (*prefix, *source.shape)
     if not isinstance(part, Tensor):
         raise DifferentiationError(
-            f"{where} a {type(part).__name__}; return a Tensor of shape {shape_text(shape)}"
+            f"{where} {described(part)}; return a Tensor of shape {shape_text(shape)}, as te.ops.full or te.constant make one"
         )
     if not identical([as_expr(e) for e in part.shape], [as_expr(e) for e in shape]):
         raise ShapeError(

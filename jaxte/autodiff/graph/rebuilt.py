@@ -10,9 +10,9 @@ is rebuilt as the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from jaxte.autodiff.graph.overrides import Override
@@ -36,6 +36,7 @@ class Rebuilt:
         at: for stand-ins with the new axis, the position of it.
         extent: of the new axis; None if there is none.
         given: overrides of tensors of the graph, beside those that tensors came with.
+        renews: tensors that become what derivatives of derivatives have in place of them, with their overrides for once.
 
     Attributes:
         overrides: those of the tensors made so far.
@@ -47,7 +48,9 @@ class Rebuilt:
         at: Mapping[Tensor, int] | None = None,
         extent: Extent | None = None,
         given: Given | None = None,
+        renews: Collection[Tensor] = (),
     ) -> None:
+        self.renews = frozenset(renews)
         self.table = dict(table)
         self.at = dict({} if at is None else at)
         self.extent = extent
@@ -71,6 +74,13 @@ class Rebuilt:
             self._share_derived(tensor)
         return [self.table[t] for t in graph]
 
+    def parts(self, graph: Sequence[Tensor]) -> list[Tensor]:
+        """The same for what an override returned, whose tensors keep the overrides that they came with."""
+        made = self.tensors(graph)
+        for tensor, own in self.overrides.items():
+            tensor.with_override(own)
+        return made
+
     def _order(self, graph: Sequence[Tensor]) -> list[Tensor]:
         """The tensors that are not known yet, each after those that it or its override reads."""
         done: dict[Tensor, None] = {}
@@ -86,14 +96,25 @@ class Rebuilt:
                 own = self._override(tensor)
                 stack.extend((t, False) for t in (() if own is None else own.dependencies))
                 stack[:0] = [(t, False) for t in (() if own is None else own.outputs)]  # a region, whole
+                stack.extend((t, False) for t in (self._renewed(tensor),) if t is not None)
                 stack.extend((t, False) for t in reversed(tensor.inputs))
         return list(done)
 
     def _override(self, tensor: Tensor) -> Override | None:
         return self.given.get(tensor, tensor.override)
 
+    def _renewed(self, tensor: Tensor) -> Tensor | None:
+        own = self._override(tensor)
+        return None if own is None or tensor not in self.renews else own.renewed
+
     def _add(self, tensor: Tensor) -> None:
         own = self._override(tensor)
+        renewed = self._renewed(tensor)
+        if own is not None and renewed is not None:
+            known = self._override(renewed) is not None  # else its derivative is that of its body
+            self.table[tensor] = _copied(tensor.name, self.table[renewed], known)
+            self._overridden.setdefault(own, []).append(tensor)
+            return
         reads = [*tensor.inputs, *(() if own is None else own.dependencies)]
         if all(self.table[t] is t for t in reads):
             self.table[tensor] = tensor
@@ -115,7 +136,9 @@ class Rebuilt:
         sources = tuple(dict.fromkeys(self.table[t] for t in own.dependencies))
         moved = _Moved(own, self)
         rule = None if own.tangent is None else moved.tangents
-        new = Override(outputs, sources, moved.adjoints, rule, region=True)
+        once = own.once or any(self._renewed(t) is not None for t in tensors)
+        primal = None if once or own.primal is None else partial(getattr, moved, "primal")
+        new = Override(outputs, sources, moved.adjoints, rule, region=True, primal=primal, once=once)
         for tensor in tensors:
             self.overrides[self.table[tensor]] = new
 
@@ -197,7 +220,7 @@ class _Moved:
         pairs = list(self.override.adjoints(own, prefix))
         many = any(out in self.rebuilt.at for out in outs)
         found: dict[Tensor, list[Tensor]] = {}
-        for (source, _), part in zip(pairs, again.tensors([part for _, part in pairs]), strict=True):
+        for (source, _), part in zip(pairs, again.parts([part for _, part in pairs]), strict=True):
             target = self.rebuilt.table[source]
             found.setdefault(target, []).append(self._aligned(part, again, target, many, len(prefix)))
         return [found[source][0] for source in inputs]
@@ -207,10 +230,21 @@ class _Moved:
     ) -> list[Tensor]:
         prefix = moves[0].shape[: moves[0].ndim - inputs[0].ndim]
         own, again = self._as_written(self.override.dependencies, moves, prefix)
-        parts = again.tensors(self.override.tangents(own, prefix))
+        parts = again.parts(self.override.tangents(own, prefix))
         return [
             self._aligned(part, again, out, False, len(prefix)) for part, out in zip(parts, outs, strict=True)
         ]
+
+    @cached_property
+    def primal(self) -> Tensor | None:
+        """What derivatives of derivatives have in place of the output."""
+        known, made = self.rebuilt, self.override.renewed
+        if made is None:
+            return None
+        again = Rebuilt(known.table, known.at, known.extent, known.given)
+        (part,) = again.parts([made])
+        (out,) = self.override.outputs
+        return self._aligned(part, again, known.table[out], False, 0)
 
     def _as_written(
         self, models: Sequence[Tensor], given: Sequence[Tensor], prefix: Sequence[Extent]
@@ -257,6 +291,14 @@ def _aligned(
     lead = Axis("b", 0, as_expr(extent), reduction=True)
     element = Read(part, _inserted(rest, own, lead))
     return Compute(part.name, rest, Reduce(builtin_reducer("sum", part.dtype), (element,), (lead,), TRUE))
+
+
+def _copied(name: str, tensor: Tensor, reads: bool) -> Compute:
+    """A tensor of its own with the elements of ``tensor``, which it computes too, or ``reads``."""
+    if isinstance(tensor, Compute) and not reads:
+        return Compute(name, tensor.axes, tensor.body)
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(tensor.shape))
+    return Compute(name, axes, Read(tensor, axes))
 
 
 def _inserted(items: Sequence[Any], position: int, item: Any) -> tuple[Any, ...]:

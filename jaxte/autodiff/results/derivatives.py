@@ -13,7 +13,7 @@ from jaxte.autodiff.graph.transpose import transposed
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
-from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
+from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
@@ -221,7 +221,8 @@ def jacobian(
 ) -> Any:
     """The Jacobian of ``output`` with respect to ``input``, of shape ``output.shape + input.shape``.
 
-    Of an immediate input, what the body of ``output`` says of it; of an input further away, the total derivative.
+    Of an immediate input, what the body of ``output`` says of it; of an input further away, the total derivative; of a tensor that
+    ``output`` does not depend on, zeros.
 
     Args:
         output: one tensor or several.
@@ -232,7 +233,7 @@ def jacobian(
         For one output and one input a Tensor; for several of either, a list, of outputs first.
 
     Raises:
-        DifferentiationError: ``output`` does not depend on ``input``.
+        DtypeError: a dtype that has no derivative.
 
     Example:
         >>> X = te.placeholder((4,), name="X")
@@ -248,11 +249,14 @@ def jacobian(
 
 
 def _jacobian(output: Tensor, input: Tensor, optimize: bool) -> Tensor:
-    steps = not among(input, output.inputs) and among(input, topological_order([output]))
-    if steps and optimize and input is not output:
-        total: Tensor = differentiate(output, [input])[0]
-        return total
-    return direct_jacobian(output, input, optimize)
+    if input is output or among(input, output.inputs):
+        return direct_jacobian(output, input, optimize)
+    if not optimize and among(input, topological_order([output])):
+        raise DifferentiationError(
+            f"{output.name} does not read {input.name} itself; te.jacobian with optimize=False is of an immediate input"
+        )
+    total: Tensor = differentiate(output, [input])[0]
+    return total
 
 
 def _check_scalar(output: Tensor, what: str) -> None:

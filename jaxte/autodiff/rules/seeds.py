@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.scalar import guard
 from jaxte.autodiff.terms.support import support
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.operators import DIVIDE, NEGATIVE, NOT_EQUAL, POWER, SELECT
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.identity import among
+from jaxte.lang.operators import DIVIDE, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.graph import planned_body
 from jaxte.planning.orders.contraction import PartialSum
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.
 _MOST_IN_PLACE = 12
@@ -106,22 +109,44 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         where = support(head)
         return element if where is None else guard(substitute(where, table), element)
     known = _whole_guard(head)
-    return guard(call(NOT_EQUAL, element, 0) if known is None else substitute(known, table), element)
+    return guard(call(NONZERO, element, 0) if known is None else substitute(known, table), element)
 
 
 def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     """The element of ``tangent``, that of a tensor that ``reader`` reads, at ``at``.
 
-    What only renames, broadcasts or selects is put in place, and so is a guard where the slope of the reader may not be finite.
-    No condition is ever about the tangent itself, which has to stay linear.
+    What only renames, broadcasts or selects is put in place, and so is a short guard where the slope of the reader may not be finite. With a long
+    one, elements pass on nothing where they are zero, as those of heads: steps that follow each other would each hold all that are before.
     """
     element: Expr = Read(tangent, tuple(at))
     if not isinstance(tangent, Compute):
         return element
-    guarded = _has_data_guard(tangent.body) and not _has_sum(tangent.body)
-    if _is_trivial(tangent.body) or (guarded and _may_blow_up(reader)):
+    guarded = _has_data_guard(tangent.body) and not _has_sum(tangent.body) and _may_blow_up(reader)
+    if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
         return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
-    return element
+    return guard(call(NONZERO, element, 0), element) if guarded else element
+
+
+def free_of_guards(reader: Compute, tensor: Tensor) -> Compute:
+    """``reader`` without its guards on elements of ``tensor``, as it is differentiated with respect to these.
+
+    ``select(g != 0, g * w, 0)`` is ``g * w`` in all that concerns ``g``: it is linear in it, and its slope is ``w`` also where ``g`` is zero. So it is
+    for a part of the product that is a tensor of its own, ``select(g != 0, s * w, 0)`` with ``s = g * v``, which is told by what it reads.
+    """
+    tests = [n for n in postorder(reader.body) if isinstance(n, Call) and n.op is NONZERO]
+    about = {n: TRUE for n in tests if any(_depends_on(tensor, read.tensor) for read in reads_of(n))}
+    if not about:
+        return reader
+    free = Compute(reader.name, reader.axes, substitute(reader.body, about))
+    same_elements(free, reader)
+    return free
+
+
+def _depends_on(tensor: Tensor, other: Tensor) -> bool:
+    """Whether ``tensor`` is ``other``, or is computed from it."""
+    if tensor is other or isinstance(tensor, Placeholder):
+        return tensor is other
+    return among(other, topological_order([tensor]))
 
 
 def _whole_guard(head: Compute) -> Expr | None:

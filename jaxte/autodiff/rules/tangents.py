@@ -27,7 +27,8 @@ from jaxte.autodiff.rules.scans import (
     states_of,
     values_of,
 )
-from jaxte.autodiff.rules.seeds import moved_into
+from jaxte.autodiff.rules.seeds import free_of_guards, moved_into
+from jaxte.autodiff.terms.data import data_limits
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus, times
 from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import sum_over
@@ -72,22 +73,35 @@ def push_forward(
     axes = tuple(Axis(a.name, 0, a.hi) for a in output.axes)
 
     def moves(read: Read) -> Expr:
-        return moved_into(tangents[read.tensor], (*leading, *read.indices), output)
+        element = moved_into(tangents[read.tensor], (*leading, *read.indices), output)
+        return guard(conjunction(data_limits(read)), element)
 
-    def wanted(leaf: Expr) -> bool:
-        return isinstance(leaf, Read) and leaf.tensor in tangents
-
-    scan = scan_of(output)
-    if scan is not None:
-        body = _of_scan(output, scan, leading, wanted, moves)
-    elif (replaced := _replaced(output.body, wanted, moves)) is not None:
-        body = replaced
-    else:
-        body = collect(_terms(_parts(output, wanted), output.axes, output.dtype, moves, f"{output.name}_dot"))
+    parts: dict[Compute, list[Tensor]] = {}
+    for tensor in tangents:
+        parts.setdefault(free_of_guards(output, tensor), []).append(tensor)
+    bodies = [_tangent_of(free, leading, _read_of(moving), moves) for free, moving in parts.items()]
+    body = bodies[0] if len(bodies) == 1 else collect(bodies)
     body = substitute(body, dict(zip(output.axes, axes, strict=True)))
     if body.weak or body.dtype != output.dtype:
         body = cast(body, output.dtype)
     return Compute(f"{output.name}_dot", (*leading, *axes), body)
+
+
+def _read_of(tensors: Sequence[Tensor]) -> Callable[[Expr], bool]:
+    """Which leaves are elements of one of ``tensors``."""
+    return lambda leaf: isinstance(leaf, Read) and among(leaf.tensor, tensors)
+
+
+def _tangent_of(
+    output: Compute, leading: Sequence[Axis], wanted: Callable[[Expr], bool], moves: Moves
+) -> Expr:
+    """The element of the tangent of ``output`` where what is ``wanted`` moves."""
+    scan = scan_of(output)
+    if scan is not None:
+        return _of_scan(output, scan, leading, wanted, moves)
+    if (replaced := _replaced(output.body, wanted, moves)) is not None:
+        return replaced
+    return collect(_terms(_parts(output, wanted), output.axes, output.dtype, moves, f"{output.name}_dot"))
 
 
 def _replaced(body: Expr, wanted: Callable[[Expr], bool], moves: Moves) -> Expr | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.autodiff.rules.head_sums import contributions_of_reduction
-from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
+from jaxte.autodiff.rules.seeds import Adjoint, Origin, free_of_guards, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.beside import same_elements
@@ -212,11 +212,12 @@ def contributions_to(
     def wanted(leaf: Expr) -> bool:
         return isinstance(leaf, Read) and leaf.tensor is input
 
-    if isinstance(output.body, Reduce):
-        parts = contributions_of_reduction(output, head, prefix, wanted)
+    free = free_of_guards(output, input)
+    if isinstance(free.body, Reduce):
+        parts = contributions_of_reduction(free, head, prefix, wanted)
     else:
         seed = seed_of(head, (*prefix, *output.axes), output)
-        parts = contributions(output.body, output.axes, seed, Read(output, output.axes), wanted)
+        parts = contributions(free.body, output.axes, seed, Read(output, output.axes), wanted)
     return prefix, parts
 
 

@@ -18,7 +18,7 @@ from math import prod
 from jaxte.autodiff.rules.prefixes import as_scan
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.autodiff.terms.zeros import summands
+from jaxte.autodiff.terms.zeros import is_left_open, summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -35,6 +35,12 @@ _WORTH = 2.0  # how many times the points of a scatter-add a solved contribution
 
 class Positions(Compute):
     """The positions along one axis at which a definition reads, as integers at its own points."""
+
+    __slots__ = ()
+
+
+class LongPositions(Positions):
+    """Positions that take more work to be solved for than derivation has."""
 
     __slots__ = ()
 
@@ -68,7 +74,8 @@ def cheaper(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     found = _of_terms(solved, targets)
     if found <= _SOLVED * prod(map(extent, part.axes)):
         return solved
-    added = summands(_at_positions(part), targets)
+    kind = LongPositions if is_left_open(part, targets) else Positions
+    added = summands(_at_positions(part, kind), targets)
     return added if _WORTH * _of_terms(added, targets) <= found else solved
 
 
@@ -83,21 +90,21 @@ def _is_affine(index: Expr) -> bool:
     )
 
 
-def _at_positions(part: Contribution) -> Contribution:
+def _at_positions(part: Contribution, kind: type[Positions]) -> Contribution:
     """``part`` read at positions that are a tensor where they are not affine."""
     assert isinstance(part.read, Read)
     tensor, found = part.read.tensor, list[Expr]()
     for number, index in enumerate(part.read.indices):
         stays = _is_affine(index) or reads_of(index)
-        found.append(index if stays else _position(f"at_{tensor.name}_{number}", index))
+        found.append(index if stays else _position(f"at_{tensor.name}_{number}", index, kind))
     return replace(part, read=Read(tensor, found))
 
 
-def _position(name: str, index: Expr) -> Read:
+def _position(name: str, index: Expr, kind: type[Positions]) -> Read:
     axes = tuple(free_axes(index))
     own = tuple(Axis(a.name, 0, a.extent) for a in axes)
     inside: dict[Expr, Expr] = {a: normal(new + a.lo) for a, new in zip(axes, own, strict=True)}
-    positions = Positions(name, own, cast(substitute(index, inside), "int32"))
+    positions = kind(name, own, cast(substitute(index, inside), "int32"))
     return Read(positions, [normal(a - a.lo) for a in axes])
 
 

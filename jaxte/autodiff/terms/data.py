@@ -16,8 +16,8 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune
-from jaxte.sets.index_forms import difference
-from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.index_forms import difference, linear_or_none
+from jaxte.sets.intervals import at_most, axis_bounds, stays_in
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
@@ -225,6 +225,30 @@ def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> P
         tuple(dict.fromkeys(map(composed, [*rest, *limits]))),
         composed(substitute(points.value, table)),
     )
+
+
+# --- reads at positions that are data
+
+
+def data_limits(read: Read) -> list[Expr]:
+    """The conditions that keep the positions of ``read`` which are data in range, as far as nothing else does.
+
+    The adjoint drops what is read out of range, and so a tangent has nothing there: the element that is read is NaN.
+    """
+    found: list[Expr] = []
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        if reads_of(index) and not _is_inside(index, as_expr(extent)):
+            found += [index >= 0, index < as_expr(extent)]
+    return found
+
+
+def _is_inside(index: Expr, extent: Expr) -> bool:
+    """Whether facts, or bounds that are written into it, keep a position that is data in ``[0, extent)``."""
+    stop = values_in(index.tensor) if isinstance(index, Read) else None
+    if stop is not None:
+        return at_most(as_expr(stop), extent)
+    form = linear_or_none(index)
+    return form is not None and stays_in(form, extent)
 
 
 # --- what equations with data imply

@@ -47,9 +47,24 @@ _MOST_BESIDE = 8
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     """What the read passes to the element at ``targets``: expressions whose sum it is; none if there is nothing."""
+    assert isinstance(contribution.read, Read)
+    name = f"d{contribution.read.tensor.name}"
+    found = [eliminate(points, targets, name) for points in _points_at(contribution, targets)]
+    return [result for result in found if result is not None]
+
+
+def is_left_open(contribution: Contribution, targets: Sequence[Axis]) -> bool:
+    """Whether solving for the points that count takes more work than there is a budget for."""
+    return any(
+        not simplify_domain(Domain(points.axes, [c for c in points.conditions if is_decidable(c)])).solved
+        for points in _points_at(contribution, targets)
+    )
+
+
+def _points_at(contribution: Contribution, targets: Sequence[Axis]) -> Iterator[Points]:
+    """The points at which the element at ``targets`` is read, case by case."""
     read = contribution.read
     assert isinstance(read, Read)
-    found: list[Expr] = []
     given = frozenset(targets)
     for conditions, indices in _split_extrema(read.indices):
         value, guards = lift_guards(contribution.value)
@@ -57,12 +72,7 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
         flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
         variables = tuple(a for a in contribution.axes if a not in given)
-        result = eliminate(
-            _over_digits(Points(variables, tuple(flat), value)), targets, f"d{read.tensor.name}"
-        )
-        if result is not None:
-            found.append(result)
-    return found
+        yield _over_digits(Points(variables, tuple(flat), value))
 
 
 def _over_digits(points: Points) -> Points:

@@ -12,11 +12,12 @@ import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
 from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, refuse_masked
+from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError
-from jaxte.lang.expr import Expr, Var
 from jaxte.lower.code.identifiers import identifier
 from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 _CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}
@@ -111,12 +112,14 @@ def bind_parameters(
     bound.apply_defaults()
     names = list(bound.arguments)
     found, tree = tree_flatten_with_path(list(bound.arguments.values()))
+    shapes = shapes_of([array.shape for array in arrays])
     tensors: dict[int, Placeholder] = {}
     values: list[Any] = []
     key: list[Hashable] = [tuple(names), tree]
     for path, leaf in found:
         if isinstance(leaf, Slot):
-            tensors[leaf.number] = _placeholder(arrays[leaf.number], names[path[0].idx], keystr(path[1:]))
+            own = f"{names[path[0].idx]}{keystr(path[1:])}"
+            tensors[leaf.number] = _placeholder(arrays[leaf.number], shapes[leaf.number], own)
             values.append(tensors[leaf.number])
             key += [values[-1].shape, values[-1].dtype]
         else:
@@ -140,15 +143,8 @@ def bind(
         raise FeedError(f"{label}{signature}: {error}") from None
 
 
-def _placeholder(array: Any, parameter: str, rest: str) -> Placeholder:
-    dtype = canonical_dtype(array, f"argument {parameter}{rest}")
-    shape = tuple(extent if isinstance(extent, int) else symbolic_extent(extent) for extent in array.shape)
-    return placeholder(shape, dtype, identifier(f"{parameter}{rest}"))
-
-
-def symbolic_extent(extent: Any) -> Expr:
-    """A symbolic dimension of ``jax.export`` as a size."""
-    return Var(str(extent))
+def _placeholder(array: Any, shape: Shape, parameter: str) -> Placeholder:
+    return placeholder(shape, canonical_dtype(array, f"argument {parameter}"), identifier(parameter))
 
 
 def has_tensor(leaves: Sequence[Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +13,22 @@ import jax
 from jaxte.autodiff.graph.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.calls.measured import measurements
 from jaxte.lang.errors import DefinitionError, DifferentiationError
-from jaxte.lower.cost.platforms import is_known
+from jaxte.lower.cost.platforms import OTHER, is_known
 from jaxte.lower.cost.policy import VERIFY, Policy
 from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.tensors.tensor import Tensor
+
+_asked: ContextVar[str | None] = ContextVar("_asked", default=None)
+
+
+@contextmanager
+def made_for(platform: str | None) -> Iterator[None]:
+    """Functions that are made within are for ``platform`` where their options name none; None for the one that JAX runs on."""
+    token = _asked.set(platform)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
 
 
 @dataclass(frozen=True)
@@ -84,11 +98,13 @@ class Options:
         A backend that no rates are known of is an accelerator of some kind: forms are those for a GPU, as ``te.explain`` says.
         """
         backend = jax.default_backend()
-        platform = self.platform
-        if platform is None:
-            platform = backend if is_known(backend) else "gpu"
+        asked = self.platform if self.platform is not None else _asked.get()
+        follows = asked is None
+        platform = asked or (backend if is_known(backend) else OTHER)
         debug = self.debug or VERIFY
-        return Policy(platform, self.max_memory, self.forms, self.without, measurements(), self.save, debug)
+        return Policy(
+            platform, self.max_memory, self.forms, self.without, measurements(), self.save, debug, follows
+        )
 
 
 NO_OPTIONS = Options()

@@ -7,7 +7,7 @@ differentiation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.bridge.primitive.derived import linearized
@@ -104,7 +104,11 @@ class Graph:
         made = lower(BACKWARD, params, back.adjoints, self.policy)
         if self.policy.save.is_default:  # else a barrier keeps them apart
             made = with_shared(made, back.saving.lowered, self.policy.facts)
-        return told(self.name, made)
+
+        def within(budget: int) -> Lowered:
+            return lower(BACKWARD, params, back.adjoints, replace(self.policy, max_memory=budget))
+
+        return told(self.name, made, None if self.policy.max_memory else within)
 
     @lazy
     def module(self) -> Module:
@@ -129,7 +133,7 @@ def custom_vjp_text(graph: Graph) -> str:
     named |= dict(zip(own.inputs, params, strict=True))
     residuals = [named[t] for t in back.saved]
     lines = ["", "", f"def _fwd({', '.join(params)}):"]
-    lines += [f"    {_targets([*outputs, *kept])} = {SAVING if kept else FORWARD}({', '.join(params)})"]
+    lines += [f"    {_targets([*outputs, *kept])} = {back.saving.name}({', '.join(params)})"]
     lines += [f"    return {_tuple(outputs) if len(outputs) > 1 else outputs[0]}, {_tuple(residuals)}"]
     lines += ["", "", "def _bwd(residuals, cotangents):"]
     lines += _bwd_body(graph, residuals, heads)

@@ -20,6 +20,8 @@ from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.rewrites.gather_layout import gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.planning.graph import planned
+from jaxte.planning.orders.intermediates import planned_with
+from jaxte.tensors.graph import topological_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +67,12 @@ class Compiled:
 
 def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Options = NO_OPTIONS) -> Compiled:
     """The code between ``inputs`` and ``outputs``."""
-    own = options.override, options.fdiff, options.policy()
+    policy = options.policy()
     tensors = outputs.tensors
+    if options.save.chosen:
+        options.save.check(topological_order([*inputs, *tensors]))
     if not overrides_of(tensors, options.override) and options.fdiff is None:
-        tensors = planned(gathers_laid_out(tensors))
-    graph = Graph(name, tuple(inputs), tensors, outputs.with_head, *own)
+        with planned_with(policy.facts.intermediates):
+            tensors = planned(gathers_laid_out(tensors))
+    graph = Graph(name, tuple(inputs), tensors, outputs.with_head, options.override, options.fdiff, policy)
     return Compiled(graph, outputs, options.debug)

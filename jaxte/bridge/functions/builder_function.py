@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
+import jax
 from jax.tree_util import tree_flatten, tree_leaves
 
 from jaxte.bridge.calls.arguments import (
@@ -29,13 +30,17 @@ from jaxte.lang.errors import FeedError
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Array: TypeAlias = jax.Array
 
-class BuilderFunction(Function):
-    """A function given by a builder of Tensors."""
+
+class BuilderFunction(Function, Generic[P, R_co]):
+    """A function given by a builder of Tensors: of Tensors it returns what the builder does, of arrays the same with arrays for Tensors."""
 
     def __init__(
         self,
-        builder: Callable[..., Any],
+        builder: Callable[P, R_co],
         name: str | None = None,
         options: Options = NO_OPTIONS,
         static_argnames: Sequence[str] = (),
@@ -53,6 +58,16 @@ class BuilderFunction(Function):
         ] = {}  # with the order of the arrays
         self._kept: dict[Hashable, Compiled] = {}
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self: BuilderFunction[P, Tensor], *args: Any, **kwargs: Any) -> Array: ...
+    @overload
+    def __call__(
+        self: BuilderFunction[P, tuple[Tensor, ...]], *args: Any, **kwargs: Any
+    ) -> tuple[Array, ...]: ...
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree_flatten((args, kwargs))
         if not self.static_argnames:
@@ -70,6 +85,11 @@ class BuilderFunction(Function):
             return self._build(args, kwargs, leaves)
         compiled, arrays = self._compiled(args, kwargs)
         return compiled.run(*arrays)
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        """Those of the builder, in which decorators around this function (``jaxtyping.jaxtyped``) look up its annotations."""
+        return getattr(self.builder, "__globals__", {})
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the builder takes the instance first: a pytree of arrays, or named in ``static_argnames``."""
@@ -140,7 +160,7 @@ class BuilderFunction(Function):
         self._kept.clear()
 
     @lazy
-    def with_aux(self) -> BuilderFunction:
+    def with_aux(self) -> BuilderFunction[P, R_co]:
         """The same function, of whose pair of results only the first is differentiated."""
         return BuilderFunction(self.builder, self.__name__, self.options, self.static_argnames, has_aux=True)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from jaxte.autodiff.graph.overrides import Fdiff
 from jaxte.bridge.calls.options import Options
@@ -15,7 +15,39 @@ from jaxte.lower.cost.policy import budget_bytes, unwanted
 from jaxte.lower.cost.saving import check_save
 from jaxte.tensors.tensor import Tensor
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class FunctionOptions(TypedDict, total=False):
+    """The keywords of :func:`function`."""
+
+    name: str | None
+    override: Any
+    fdiff: Fdiff | None
+    static_argnames: str | Sequence[str]
+    platform: str | None
+    max_memory: float | None
+    forms: Mapping[str, str] | None
+    without: str | Sequence[str]
+    debug: bool
+    save: Any
+
+
+class Decorator(Protocol):
+    """What :func:`function` with options alone returns."""
+
+    def __call__(self, builder: Callable[P, R], /) -> BuilderFunction[P, R]: ...
+
+
+@overload
+def function(
+    inputs: Callable[P, R], outputs: None = None, **options: Unpack[FunctionOptions]
+) -> BuilderFunction[P, R]: ...
+@overload
+def function(inputs: None = None, outputs: None = None, **options: Unpack[FunctionOptions]) -> Decorator: ...
+@overload
+def function(inputs: Any, outputs: Any, **options: Unpack[FunctionOptions]) -> GraphFunction: ...
 def function(
     inputs: Any = None,
     outputs: Any = None,
@@ -97,7 +129,7 @@ def function(
 
 def _over_builder(
     builder: Any, name: str | None, options: Options, static_argnames: Sequence[str]
-) -> BuilderFunction:
+) -> BuilderFunction[..., Any]:
     if not callable(builder) or isinstance(builder, Tensor):
         raise DefinitionError(
             f"te.function of {described(builder)}: give a function of Tensors, or inputs and outputs of a graph"

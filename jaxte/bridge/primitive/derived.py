@@ -15,7 +15,7 @@ Dims = tuple[int | None, ...]
 
 def linearized(source: Program, perturbed: tuple[int, ...]) -> Linearized:
     """The derivative of ``source`` to its inputs at ``perturbed``."""
-    return source.kept(("linearized", perturbed), lambda: Linearized(source.closed, perturbed))
+    return source.kept(("linearized", perturbed), lambda: Linearized(source.closed.renewed, perturbed))
 
 
 def adjoint_program(source: Program, wanted: tuple[int, ...], heads: tuple[int, ...]) -> Transposed:

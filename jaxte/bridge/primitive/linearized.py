@@ -17,9 +17,10 @@ from jaxte.autodiff.graph.reverse import vjp_graph
 from jaxte.autodiff.graph.transpose import reached_from, transposed
 from jaxte.autodiff.terms.held import within
 from jaxte.bridge.primitive.lazy import lazy
-from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, TANGENT, Program, program
+from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lower.program.kept.residuals import saved_tensors, sizes_of
+from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
+from jaxte.planning.orders.intermediates import planned_with
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Extern, Head, Placeholder, Tensor
@@ -57,17 +58,14 @@ class Linearized:
         if not sources:
             return ()
         outputs = [source.outputs[n] for n in heads]
-        with within(source.policy.max_memory):
+        with within(source.policy.max_memory), planned_with(source.policy.facts.intermediates):
             return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
 
     @lazy
     def saved(self) -> tuple[Tensor, ...]:
         """The residuals: forward tensors that the backward pass reads."""
         source = self.source
-        policy = source.policy
-        if source.name != FORWARD:
-            policy = replace(policy, save=replace(policy.save, of_another=True))
-        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, policy, self.made))
+        return tuple(saved_tensors(source.inputs, source.outputs, self.adjoints, source.policy, self.made))
 
     @lazy
     def made(self) -> tuple[Tensor, ...]:
@@ -85,12 +83,26 @@ class Linearized:
     def saving(self) -> Program:
         """The results of the source, then what is kept."""
         source = self.source
-        if not self.kept:
+        lasting = source.lasting
+        if not self.kept and len(lasting) == len(source.overrides):
             return source
         outputs = (*source.outputs, *self.kept)
-        return program(
-            SAVING, source.label, source.inputs, outputs, source.policy, source.overrides, source.fdiff
-        )
+        return program(SAVING, source.label, source.inputs, outputs, source.policy, lasting, source.fdiff)
+
+    @lazy
+    def kept_alone(self) -> Program | None:
+        """What is kept of a linear program, from the inputs that it is not linear in; None where it is kept of the results too.
+
+        JAX may know these and not the rest, and what it does with a map (``jax.lax.custom_root`` solves with it) must not make unknown
+        what does not depend on what it is applied to.
+        """
+        source = self.source
+        others = [t for n, t in enumerate(source.inputs) if n not in self.perturbed]
+        if source.name != TANGENT or not self.kept or len(source.lasting) < len(source.overrides):
+            return None
+        if any(t in reached_from(self.kept, others) for t in self._perturbed):
+            return None
+        return program(SAVING, source.label, others, self.kept, source.policy, source.lasting, source.fdiff)
 
     @lazy
     def operands(self) -> tuple[Tensor, ...]:
@@ -98,11 +110,12 @@ class Linearized:
         source = self.source
         found = dict.fromkeys((*self.saved, *source.inputs) if self._has_rules else self.saved)
         tangents = [source.inputs[n] for n in self.perturbed]
-        known = {size for t in (*found, *tangents) for size in sizes_of(t)}
+        told = sizes_told([*found, *tangents])
         for tensor in source.inputs:
-            if any(size not in known for size in sizes_of(tensor)):
+            more = sizes_told([*found, *tangents, tensor])
+            if more - told:
                 found[tensor] = None
-                known.update(sizes_of(tensor))
+                told = more
         return tuple(found)
 
     @lazy
@@ -135,7 +148,7 @@ class Linearized:
             partial(self._tangents, dots),
             tuple(range(len(self.reached))),
             source.policy,
-            source.overrides,
+            source.lasting,
             source.fdiff,
             self._transpose,
         )
@@ -201,7 +214,7 @@ class Linearized:
         missing = {t for t in reached_from(adjoints, given) if isinstance(t, Placeholder)} - set(given)
         if missing:
             return None
-        made = program(BACKWARD, source.label, given, adjoints, source.policy, source.overrides, source.fdiff)
+        made = program(BACKWARD, source.label, given, adjoints, source.policy, source.lasting, source.fdiff)
         return replace(made, beside=self.saving)
 
 

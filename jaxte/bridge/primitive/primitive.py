@@ -12,10 +12,12 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import jet
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from jaxte.bridge.primitive.derived import adjoint_program, batched, linearized
+from jaxte.bridge.primitive.linearized import Linearized
 from jaxte.bridge.primitive.placement import (
     Places,
     equally_varying,
@@ -25,9 +27,10 @@ from jaxte.bridge.primitive.placement import (
     places_of,
     with_axis,
 )
-from jaxte.bridge.primitive.program import Program
+from jaxte.bridge.primitive.program import TANGENT, Program
+from jaxte.bridge.primitive.sizes import extents_of, own_size
 from jaxte.lang.errors import ShapeError
-from jaxte.lang.expr import Var
+from jaxte.lower.cost.platforms import OTHER, PLATFORMS
 from jaxte.meaning.feeds import bind_sizes, size_value
 
 _COMPARISON = re.compile(r"comparison '(.*)' (\S+) '(.*)' is inconclusive")
@@ -58,8 +61,9 @@ def _run(*arrays: Any, program: Program, places: Places | None) -> list[Any]:
     return compiled(*arrays)  # type: ignore[no-any-return]
 
 
-def _lower(ctx: Any, *args: Any, program: Program, places: Places | None) -> Any:
-    """The emitted code; how it is divided on a mesh of explicit axes is left to XLA within it."""
+def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places | None) -> Any:
+    """The emitted code for a platform; how it is divided on a mesh of explicit axes is left to XLA within it."""
+    program = program.on(platform)
     emitted: Any = program.divided if _is_divided(ctx.module_context.axis_context) else program
     if any(is_explicit(a) for a in ctx.avals_in):
         emitted = jax.sharding.auto_axes(emitted, out_sharding=[a.sharding for a in ctx.avals_out])
@@ -96,6 +100,10 @@ def _avals(*avals: Any, program: Program, places: Places | None) -> list[Any]:
 def _of_symbolic(program: Program, avals: Sequence[Any]) -> list[Any]:
     """The types of the results where sizes are those of ``jax.export``."""
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    if program.name == TANGENT:  # reverse mode transposes it without asking for its code
+        own = extents_of([t.shape for t in program.inputs], structs, [r.shape for r in program.results])
+        dtypes = [jax.dtypes.canonicalize_dtype(np.dtype(r.dtype)) for r in program.results]
+        return [jax.core.ShapedArray(s, d) for s, d in zip(own, dtypes, strict=True)]
     try:
         found = jax.eval_shape(program, *structs)
     except jax.errors.InconclusiveDimensionOperation as error:
@@ -134,7 +142,7 @@ def _jvp(
         results = bind(program, *primals, places=places)
         return results, [_zero(r) for r in results]
     derivative = linearized(program, perturbed)
-    found = bind(derivative.saving, *primals, places=places and (*places, *(None,) * len(derivative.kept)))
+    found = _with_residuals(derivative, program, primals, places)
     every = (*primals, *found)
     results = found[: len(program.results)]
     moved: list[Any] = [_zero(r) for r in results]
@@ -145,6 +153,26 @@ def _jvp(
         for n, dot in zip(derivative.reached, dots, strict=True):
             moved[n] = dot
     return results, moved
+
+
+def _with_residuals(
+    derivative: Linearized, program: Program, primals: Sequence[Any], places: Places | None
+) -> list[Any]:
+    """The results, then what is kept; apart where one may be known and the other not, as in maps that JAX transposes."""
+    apart = derivative.kept_alone
+    if apart is None:
+        return bind(derivative.saving, *primals, places=places and (*places, *(None,) * len(derivative.kept)))
+    still = [a for n, a in enumerate(primals) if n not in derivative.perturbed]
+    return [*bind(program, *primals, places=places), *bind(apart, *still)]
+
+
+def _series(
+    primals: Sequence[Any], series: Sequence[Any], *, program: Program, places: Places | None
+) -> tuple[list[Any], list[Any]]:
+    """Taylor coefficients for ``jax.experimental.jet``: those of the emitted operations."""
+    return jet.jet(
+        lambda *arrays: program(*arrays), tuple(primals), tuple(map(list, series)), factorial_scaled=False
+    )  # type: ignore[no-any-return]
 
 
 def _zero(result: Any) -> Any:
@@ -180,8 +208,7 @@ def _batch(
         if program.inputs[n].facts and at[n]:  # facts are about the last axis
             arrays[n], at[n] = jax.numpy.moveaxis(arrays[n], at[n], 0), 0
     extent = arrays[mapped[0]].shape[at[mapped[0]]]
-    size = extent if isinstance(extent, int) else Var(str(extent))
-    many, out = batched(program, tuple(at), size)
+    many, out = batched(program, tuple(at), own_size(extent))
     if places is not None:
         places = with_axis(places, out, jax.typeof(arrays[mapped[0]]).sharding.spec[at[mapped[0]]])
     return bind(many, *arrays, places=places), list(out)
@@ -189,7 +216,11 @@ def _batch(
 
 jaxte_p.def_impl(_run)
 jaxte_p.def_abstract_eval(_avals)
-mlir.register_lowering(jaxte_p, _lower)
+mlir.register_lowering(jaxte_p, partial(_lower, platform=OTHER))
+for _name in PLATFORMS:
+    mlir.register_lowering(jaxte_p, partial(_lower, platform=_name), platform=_name)
 ad.primitive_jvps[jaxte_p] = _jvp
 ad.primitive_transposes[jaxte_p] = _transpose
+jet_rules: Any = jet.jet_rules
+jet_rules[jaxte_p] = _series
 batching.primitive_batchers[jaxte_p] = _batch

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import jax
 
+from jaxte.autodiff.graph.accumulation import accumulation_order
 from jaxte.autodiff.graph.overrides import Override, by_fdiff, check_overrides
 from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
 from jaxte.autodiff.graph.transpose import reached_from
@@ -100,7 +101,11 @@ class Program:
         made = lower(self.name, self.inputs, self.outputs, self.policy)
         if self.beside is not None and self.policy.save.is_default:  # else a barrier keeps them apart
             made = with_shared(made, self.beside.lowered, self.policy.facts)
-        return told(self.label, made)
+
+        def within(budget: int) -> Lowered:
+            return lower(self.name, self.inputs, self.outputs, replace(self.policy, max_memory=budget))
+
+        return told(self.label, made, None if self.policy.max_memory else within)
 
     @lazy
     def module(self) -> Module:
@@ -131,6 +136,21 @@ class Program:
             return self
         module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
         return lambda *arrays: as_list(module[self.name](*self.apart(arrays)), len(self.results))
+
+    def on(self, platform: str) -> Program:
+        """The same function in the forms of the platform that JAX lowers it for, which need not be the one it was traced on.
+
+        What it keeps for a backward pass was chosen when it was traced.
+        """
+        policy = self.policy.on(platform)
+        if policy is self.policy:
+            return self
+
+        def make() -> Program:
+            beside = None if self.beside is None else self.beside.on(platform)
+            return replace(self, make=lambda: self.outputs, policy=policy, beside=beside, _kept={})
+
+        return self.kept(("on", policy.platform), make)
 
     @lazy
     def differentiable(self) -> tuple[int, ...]:
@@ -172,6 +192,21 @@ class Program:
         """Those of :attr:`overrides` that some of the outputs depend on."""
         reached = reached_from(outputs, self.inputs, self.overrides)
         return {t: own for t, own in self.overrides.items() if t in reached}
+
+    @lazy
+    def renewed(self) -> Program:
+        """The same program as its derivatives have it: the values of tensors that were given rules as these rules make them."""
+        overrides = self.overrides
+        if all(own.renewed is None for own in overrides.values()):
+            return self
+        table: dict[Tensor, Tensor] = {t: t for t in self.inputs}
+        reached = accumulation_order(self.outputs, overrides)  # not what is within a tensor that has a rule
+        return self.rebuilt(Rebuilt(table, given=self.every_override, renews=reached))
+
+    @property
+    def lasting(self) -> dict[Tensor, Override]:
+        """Those of :attr:`overrides` that derivatives of derivatives have too."""
+        return {t: own for t, own in self.overrides.items() if not own.once}
 
     @property
     def every_override(self) -> dict[Tensor, Override]:

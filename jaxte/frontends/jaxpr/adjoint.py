@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
@@ -9,19 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.calls.arrays import x64_enabled
+from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.plan.plan import Plan, Planner
+from jaxte.frontends.jaxpr.plan.items import Plan
+from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lower.cost.platforms import platform_of
 
 # what JAX raises where a function asks for the value of an argument, which it may have without being traced
 _CONCRETE = (
@@ -41,11 +47,13 @@ class Traced:
         closed: the jaxpr.
         arrays: the arrays of the call, its arguments.
         rebuild: the result of the call from those of the jaxpr.
+        rest: the other arguments as text, which rules of derivatives may depend on without being seen in the jaxpr.
     """
 
     closed: Any
     arrays: Sequence[Any]
     rebuild: Callable[[Sequence[Any]], Any]
+    rest: str = ""
 
 
 class Raised(Explained):
@@ -53,11 +61,19 @@ class Raised(Explained):
 
     __name__: str
 
-    def __init__(self, f: Callable[..., Any], everything: bool = False) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        everything: bool = False,
+        safe: bool = True,
+        platform: str | None = None,
+    ) -> None:
         functools.update_wrapper(self, f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.f = f
         self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
+        self.safe = safe
+        self.platform = platform
         self._plans: dict[str, Plan] = {}
         self._tuned: dict[str, Plan] = {}
 
@@ -69,17 +85,35 @@ class Raised(Explained):
             traced = self.traced(args, kwargs)
         except _CONCRETE:
             return self.f(*args, **kwargs)
-        plan = self.plan(traced.closed)
+        plan = self.plan(traced)
         if not plan.is_changed:
             return self.f(*args, **kwargs)
         return traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Raised:
+        """With a copy of what ``f`` holds; plans are shared, which are never changed."""
+        made = type(self).__new__(type(self))
+        own = {"f": copy.deepcopy(self.f, memo), "_plans": dict(self._plans), "_tuned": dict(self._tuned)}
+        made.__dict__.update(self.__dict__ | own)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without plans, which hold code; they are made again."""
+        return self.__dict__ | {"_plans": {}, "_tuned": {}}
+
+    def __copy__(self) -> Raised:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        """The call as a jaxpr."""
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any], likely: bool = False) -> Traced:
+        """The call as a jaxpr; arrays of NumPy are arguments where a derivative by them is ``likely``, else part of the function."""
         leaves, tree = tree_flatten((args, kwargs))
+        if likely:
+            leaves = [_if_likely(leaf) for leaf in leaves]
         places = [n for n, leaf in enumerate(leaves) if is_traced(leaf)]
         shape: list[Any] = []
 
@@ -105,16 +139,17 @@ class Raised(Explained):
                 filled[n] = value
             return tree_unflatten(out, filled)
 
-        return Traced(closed, arrays, rebuild)
+        still = [None if n in set(places) else leaf for n, leaf in enumerate(leaves)]
+        return Traced(closed, arrays, rebuild, f"{tree} {still}")
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The modules of the regions that are raised for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
-        found = self.plan(self.traced(args, kwargs).closed)
+        found = self.plan(self.traced(args, kwargs, likely=True))
         return "\n\n".join(region.code.graph.module.text for region in found.regions)
 
     def explain(self, *args: Any, **kwargs: Any) -> RaisedReport:
         """Which lines are raised for these arguments and why, and what stays as it is."""
-        return report(self.__name__, self.plan(self.traced(args, kwargs).closed))
+        return report(self.__name__, self.plan(self.traced(args, kwargs, likely=True)))
 
     def tune(self, *args: Any, **kwargs: Any) -> None:
         """Measures which regions are raised for arguments of these shapes, in place of estimating; see :func:`adjoint`."""
@@ -127,16 +162,18 @@ class Raised(Explained):
             traced = self.traced(args, kwargs)
         except _CONCRETE:
             return  # it is called as it is
-        self._tuned[fingerprint(traced.closed)] = tuned(traced.closed, traced.arrays)
+        with made_for(self.platform):
+            self._tuned[fingerprint(traced)] = tuned(traced.closed, traced.arrays, self.safe)
 
-    def plan(self, closed: Any) -> Plan:
-        """What runs in place of a jaxpr: as it was measured, else by estimate."""
-        key = fingerprint(closed)
+    def plan(self, traced: Traced) -> Plan:
+        """What runs in place of a call: as it was measured, else by estimate."""
+        key = fingerprint(traced)
         found = self._tuned.get(key) or self._plans.get(key)
         if found is None:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            found = self._plans[key] = Planner(self.choice).plan(closed)
+            with made_for(self.platform):
+                found = self._plans[key] = Planner(self.choice, safe=self.safe).plan(traced.closed)
         return found
 
     def __repr__(self) -> str:
@@ -150,10 +187,15 @@ def is_traced(leaf: Any) -> bool:
     )
 
 
-def fingerprint(closed: Any) -> str:
-    """What the plan of a jaxpr depends on: its text and the constants in it that are known."""
+def _if_likely(leaf: Any) -> Any:
+    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f" else leaf
+
+
+def fingerprint(traced: Traced) -> str:
+    """What the plan of a call depends on: the text of its jaxpr, the constants in it that are known, and what may hide in rules."""
+    closed = traced.closed
     digest = hashlib.sha1(str(closed.jaxpr).encode(), usedforsecurity=False)
-    digest.update(str(x64_enabled()).encode())
+    digest.update(f"{x64_enabled()} {traced.rest}".encode())
     for const in closed.consts:
         known = known_array(const)
         digest.update(b"-" if known is None else known.tobytes())
@@ -175,7 +217,12 @@ def _builder(name: str, error: str) -> ArgumentError:
 
 
 def adjoint(
-    f: Callable[..., Any] | None = None, *, everything: bool = False, tune: tuple[Any, ...] | None = None
+    f: Callable[..., Any] | None = None,
+    *,
+    everything: bool = False,
+    tune: tuple[Any, ...] | None = None,
+    safe: bool = True,
+    platform: str | None = None,
 ) -> Any:
     """``f`` with derivatives that index analysis finds: ``jax.grad`` of the result is the raised one.
 
@@ -187,9 +234,14 @@ def adjoint(
         tune: the arguments of a call. Values and gradients of the whole function are then compiled and timed with regions taken
             and left, and calls with arguments of these shapes and dtypes run the fastest; others run as estimated.
             :meth:`Raised.tune` does so again, for other arguments.
+        safe: whether the branch of a ``jnp.where`` that is not taken contributes 0 to the gradient where its slope is infinite or NaN, for
+            which ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Values are the same both ways.
+        platform: "cpu", "gpu" or "tpu", for which raised parts are planned and written; by default planned for the platform that JAX runs
+            on, and written for the one that JAX lowers for.
 
     Raises:
         ArgumentError: ``f`` is no function, or ``tune`` no tuple of arguments that are there.
+        LoweringError: the platform is unknown.
 
     Example:
         >>> @te.adjoint
@@ -200,14 +252,16 @@ def adjoint(
         >>> te.explain(te.adjoint(heat, tune=(jnp.ones(8),)), jnp.ones(8)).measured
     """
     if f is None:
-        return functools.partial(adjoint, everything=everything, tune=tune)
+        return functools.partial(adjoint, everything=everything, tune=tune, safe=safe, platform=platform)
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
     if tune is not None and not isinstance(tune, tuple):
         raise ArgumentError(
             f"tune= takes the arguments of a call as a tuple, (x,) for one, not {described(tune)}"
         )
-    raised = f if isinstance(f, Raised) else Raised(f, everything)
+    if platform is not None:
+        platform_of(platform)
+    raised = f if isinstance(f, Raised) else Raised(f, everything, safe, platform)
     if tune is not None:
         raised.tune(*tune)
     return raised

@@ -13,10 +13,12 @@ from jax.extend import source_info_util
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.frontends.jaxpr.gains.gains import SHIFTS
 from jaxte.frontends.jaxpr.gains.worth import levels
+from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Region
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured
-from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Region
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
+
+_GUARDED = "not differentiated where its result is not chosen"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class RaisedReport:
         kept: what stays as it is.
         loops: loops of which products of all steps are taken together.
         parts: what is computed at some positions only, because others are not read.
+        guarded: what is not differentiated where its result is not chosen, because its slope may be infinite or NaN there.
         raised_equations, kept_equations: how many.
         measured: what ``tune=`` has measured; None where regions were estimated.
     """
@@ -85,6 +88,7 @@ class RaisedReport:
     measured: Measured | None = None
     loops: tuple[Line, ...] = ()
     parts: tuple[Line, ...] = ()
+    guarded: tuple[Line, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._written())
@@ -104,6 +108,9 @@ class RaisedReport:
         if self.parts:
             yield "  in part"
             yield from (f"    {line}" for line in self.parts)
+        if self.guarded:
+            yield "  guarded"
+            yield from (f"    {line}" for line in self.guarded)
         if self.loops:
             yield "  loops"
             yield from (f"    {line}" for line in self.loops)
@@ -131,7 +138,8 @@ def report(name: str, plan: Plan) -> RaisedReport:
         sum(len(line.what) for line in kept),
         plan.measured,
         tuple(_loop(entry, inner.loop) for entry, inner in _loops(plan)),
-        tuple(_in_part(plan)),
+        tuple(_told(plan.parts)),
+        tuple(_told((eqn, _GUARDED) for eqn in plan.guarded)),
     )
 
 
@@ -164,13 +172,13 @@ def _loop(entry: Equation, loop: Loop | None) -> Line:
     return Line(place(entry.eqn), (_name(entry.eqn),), ", ".join(told))
 
 
-def _in_part(plan: Plan) -> Iterator[Line]:
-    """One line for each line of source and part."""
+def _told(equations: Iterable[tuple[Any, str]]) -> Iterator[Line]:
+    """One line for each line of source and what is said of its equations."""
     found: dict[tuple[str, str], list[str]] = {}
-    for eqn, part in plan.parts:
-        found.setdefault((place(eqn), part), []).append(_name(eqn))
-    for (where, part), names in found.items():
-        yield Line(where, tuple(names), part)
+    for eqn, told in equations:
+        found.setdefault((place(eqn), told), []).append(_name(eqn))
+    for (where, told), names in found.items():
+        yield Line(where, tuple(names), told)
 
 
 def _region(region: Region, measured: Measured | None) -> RegionReport:

@@ -10,14 +10,15 @@ from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
-from jaxte.frontends.jaxpr.plan.plan import Inner, Plan, Ref, Region, bodies_of
+from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
+from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
     """The results of ``closed`` on ``args``."""
     returned = closed.jaxpr.outvars
-    closed = closed if plan.narrowed is None else plan.narrowed.closed
+    closed = closed if plan.instead is None else plan.instead.closed
     jaxpr = closed.jaxpr
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, args, strict=True))
@@ -27,9 +28,16 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
 
     for item in plan.items:
         if isinstance(item, Region):
-            made = item.code.run(*(env[_var(jaxpr, r)] if isinstance(r, Ref) else r for r in item.inputs))
+            given = [env[_var(jaxpr, r)] if isinstance(r, Ref) else r for r in item.inputs]
+            made = item.code.run(
+                *(jax.lax.stop_gradient(x) if n in item.still else x for n, x in enumerate(given))
+            )
             listed = [made] if len(item.outputs) == 1 else made
             env |= {_var(jaxpr, r): value for r, value in zip(item.outputs, listed, strict=True)}
+            continue
+        if isinstance(item, Known):
+            outputs = jaxpr.eqns[item.index].outvars
+            env |= {v: jax.numpy.asarray(value) for v, value in zip(outputs, item.values, strict=True)}
             continue
         eqn = jaxpr.eqns[item.index if isinstance(item, Inner) else item]
         operands = [read(a) for a in eqn.invars]
@@ -66,7 +74,8 @@ def _scan(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]
         results = evaluate(plans[0], body, [*fixed, *carry, *x])
         return tuple(results[:carried]), tuple(results[carried:])
 
-    carry, ys = jax.lax.scan(step, tuple(init), tuple(xs), p["length"], p["reverse"], p["unroll"])
+    length = None if xs else p["length"]  # a symbol of jax.export is taken from an array only
+    carry, ys = jax.lax.scan(step, tuple(init), tuple(xs), length, p["reverse"], p["unroll"])
     return [*carry, *ys]
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import jax
 
+from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
-from jaxte.frontends.jaxpr.plan.plan import Plan, Planner
+from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.lang.dtypes import is_float
@@ -21,20 +22,23 @@ _ROUNDS = 5
 _SECONDS = 0.05  # that a round takes, of which the least time is kept
 
 
-def tuned(closed: Any, arrays: Sequence[Any]) -> Plan:
+def tuned(closed: Any, arrays: Sequence[Any], safe: bool = True) -> Plan:
     """The fastest plan of ``closed`` on ``arrays``, with what was measured.
 
     First nothing, what gains by estimate, all that may gain, and all that has a rule are raised; then, of the fastest of these, the
-    regions are left one after the other, those of the same primitives together, as long as that is faster.
+    regions are left one after the other, those of the same primitives together, as long as that is faster. With ``safe``, what is not
+    chosen is not differentiated in any of them.
     """
     if not any(is_float(str(a.dtype)) for a in arrays):
         return Plan()
-    race = _Race(closed, arrays)
-    best = race.best([None, *(Planner(choice) for choice in Choice)])
+    race = _Race(closed, arrays, safe)
+    best = race.best(
+        [None, *(Planner(choice, safe=safe) for choice in Choice if choice is not Choice.NOTHING)]
+    )
     without: dict[frozenset[Place], float] = {}
     if best.planner is not None:
         for places in _kinds(best.plan):
-            other = race.entry(Planner(best.planner.choice, best.planner.left | places))
+            other = race.entry(Planner(best.planner.choice, best.planner.left | places, safe))
             own, left = race.against(best, other)
             if left * _MARGIN < own:
                 best = other
@@ -68,8 +72,8 @@ class _Entry:
 class _Race:
     """Programs of one function: each compiled once, timed in turn with another one."""
 
-    def __init__(self, closed: Any, arrays: Sequence[Any]) -> None:
-        self._closed, self._arrays = closed, list(arrays)
+    def __init__(self, closed: Any, arrays: Sequence[Any], safe: bool) -> None:
+        self._closed, self._arrays, self._safe = closed, list(arrays), safe
         self._made: dict[frozenset[Place] | None, _Entry] = {}
         self.original = self.entry(None)
 
@@ -79,10 +83,10 @@ class _Race:
 
     def entry(self, planner: Planner | None) -> _Entry:
         """The program of a planner, or of the function as it is; the same one where the same is raised."""
-        plan = Plan() if planner is None else planner.plan(self._closed)
+        plan = (planner or Planner(Choice.NOTHING, safe=self._safe)).plan(self._closed)
         key = plan.places or None
         if key not in self._made:
-            self._made[key] = _Entry(planner, plan, self._compiled(plan if key else None))
+            self._made[key] = _Entry(planner, plan, self._compiled(plan))
         return self._made[key]
 
     def best(self, planners: Sequence[Planner | None]) -> _Entry:
@@ -105,10 +109,9 @@ class _Race:
         own, other = map(min, zip(*rounds, strict=True))
         return own, other
 
-    def _compiled(self, plan: Plan | None) -> Callable[[], Any]:
-
+    def _compiled(self, plan: Plan) -> Callable[[], Any]:
         def run(*arrays: Any) -> Any:
-            if plan is None:
+            if not plan.is_changed:
                 return jax.core.eval_jaxpr(self._closed.jaxpr, self._closed.consts, *arrays)
             return evaluate(plan, self._closed, arrays)
 

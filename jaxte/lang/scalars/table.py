@@ -64,6 +64,8 @@ _ARITHMETIC = (
 _PREDICATES = (
     infix(ops.EQUAL, "==", COMPARE, "Whether a equals b.", latex="="),
     infix(ops.NOT_EQUAL, "!=", COMPARE, "Whether a differs from b.", latex=r"\neq"),
+    infix(ops.NONZERO, "!=", COMPARE, "Whether the element of a head differs from 0: where it does not, it passes nothing on.",
+          latex=r"\neq", numpy=np.not_equal),
     infix(ops.LESS, "<", COMPARE, "Whether a is below b."),
     infix(ops.LESS_EQUAL, "<=", COMPARE, "Whether a is at most b.", latex=r"\leq"),
     infix(ops.GREATER, ">", COMPARE, "Whether a is above b."),
@@ -203,7 +205,7 @@ _COMPLEX = (
 # What is finite wherever the operands are; of the functions that stand in neither, the value is.
 _FINITE_WITH_DERIVATIVES = (
     "add subtract multiply negative select maximum minimum relu relu6 sigmoid log_sigmoid tanh sin cos abs sign "
-    "floor ceil trunc round cast stop_gradient softplus erf erfc silu gelu square real imag conj equal not_equal less "
+    "floor ceil trunc round cast stop_gradient softplus erf erfc silu gelu square real imag conj equal not_equal nonzero less "
     "less_equal greater greater_equal logical_and logical_or logical_not atan isnan isinf isfinite "
 )
 _NOT_FINITE = (
@@ -235,6 +237,7 @@ _CHEAP = frozenset(
         "cast",
         "equal",
         "not_equal",
+        "nonzero",
         "less",
         "less_equal",
         "greater",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.operators import ADD, COMPARISONS, EQUAL, NOT_EQUAL, POWER, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
@@ -301,10 +301,10 @@ class Body(Statements):
         decided = decide(node.op, left, right)
         if decided is not None:
             return Value(Number(decided), (), ("bool", False), literal=True)
-        if node.op in (EQUAL, NOT_EQUAL) and not free_axes(left) and not isinstance(left, Const):
-            left, right = (
-                right,
-                left,
-            )  # a symbolic size of jax.export asks itself whether it equals an array: it does not
+        op = node.op
+        if not free_axes(left) and not isinstance(
+            left, Const
+        ):  # a symbolic size of jax.export takes an array for a number
+            left, right, op = right, left, TURNED[op]
         operands = [self.index_value(a, scope, None) for a in (left, right)]
-        return self.combine(node.op, operands, ("bool", False), scope)
+        return self.combine(op, operands, ("bool", False), scope)

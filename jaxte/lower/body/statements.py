@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
@@ -20,7 +22,7 @@ from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
-from jaxte.sets.intervals import simplify
+from jaxte.sets.intervals import known, simplify
 
 _LONGEST_LINE, _SHORT = 92, 24
 _WIDE = {"float32": "float64", "complex64": "complex128"}
@@ -198,10 +200,8 @@ class Statements:
         if value.kind == (dtype, False) and not always:
             return value
         own = value.code
-        if (
-            isinstance(own, Arange) and own.own_dtype == "int32" and dtype != "bool"
-        ):  # made in the right dtype at once
-            return Value(Arange(own.start, own.stop, own.step, dtype), value.dims, (dtype, False))
+        if isinstance(own, Arange) and own.own_dtype == "int32" and dtype != "bool":
+            return Value(_positions(own, dtype), value.dims, (dtype, False))
         return Value(Cast(own, dtype), value.dims, (dtype, False))
 
     def typed(self, value: Value, dtype: str) -> Value:
@@ -220,7 +220,8 @@ class Statements:
 
     def arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Node:
         """``step * dim + start`` at each position of ``dim``; without a dtype, in JAX's default integers."""
-        return Arange(start, simplify(step * dim.hi + start, {}), step, dtype or "")
+        positions = Arange(start, simplify(step * dim.hi + start, {}), step)
+        return _positions(positions, dtype) if dtype else positions
 
     def full(self, value: Value, dims: Sequence[Axis]) -> Node:
         """``value`` as an array over all of ``dims``."""
@@ -234,6 +235,26 @@ class Statements:
         ):
             return code
         return Broadcast(code, tuple(d.hi for d in dims))
+
+
+def _positions(integers: Arange, dtype: str) -> Node:
+    """``integers`` in ``dtype``: made in it at once, where no operation on the way to any of them is rounded.
+
+    What int32 does not hold is made in a float that is wide enough for its magnitude.
+    """
+    greatest = _greatest(integers)
+    if dtype not in dtypes.EXACT_UP_TO or greatest <= dtypes.EXACT_UP_TO[dtype]:
+        return replace(integers, own_dtype=dtype)
+    if 2**31 <= greatest < inf:
+        wide = replace(integers, own_dtype=dtypes.promote([(dtype, False), ("float32", False)])[0])
+        return wide if wide.own_dtype == dtype else Cast(wide, dtype)
+    return Cast(integers, dtype)
+
+
+def _greatest(positions: Arange) -> float:
+    """The greatest magnitude on the way to the positions; infinity where their end is not known yet."""
+    end = known(positions.stop)
+    return inf if end is None else max(abs(positions.start), abs(end), abs(end - positions.start))
 
 
 def name_of(identifier: str, dims: Sequence[Axis], kind: dtypes.Kind) -> Name:

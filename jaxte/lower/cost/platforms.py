@@ -2,7 +2,8 @@
 
 ``python benchmarks/rates.py`` measures the rates where it runs and prints the row, ``python benchmarks/platform_facts.py`` what each
 fact is worth: a case with it and without it, and with ``written`` the rate of that name. The cpu row was measured on two cores of an AMD EPYC with
-AVX2 in float32. The gpu and tpu rows are estimates from data sheets (H200, TPU v4), not measured (``written`` is that of the cpu row): they order the
+AVX2 in float32. The rates of gpu and tpu are from data sheets (H100, TPU v5e; ``written`` is that of the cpu row), their facts from programs that XLA's
+own compilers make for a described device, whose kernels and bytes ``python benchmarks/platforms`` counts beside plain JAX's: they order the
 forms, and ``te.autotune`` measures what matters on the machine at hand. No other module asks which platform it is for
 (``tests/lower/cost/test_platforms.py``).
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
+from jaxte.planning.orders.intermediates import Intermediates
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,13 @@ class Platform:
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
+        computes_again: what several slices read is fused with each of them, and computed for each (barriers around it, and around what pads it).
+        tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, copies with
+            their ends continued).
+        fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
+        intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
+        loop: the same in the time that one more loop takes to start (partial sums that others share).
+        window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
             ``kernel_shared`` elements, it has one.
@@ -91,6 +100,12 @@ class Platform:
     combines_singly: bool = False
     lays_out_sums: bool = False
     divides_positions: bool = False
+    computes_again: bool = False
+    tests_pads: bool = False
+    fuses_products: bool = True
+    intermediate: int = 24
+    loop: int = 25_000_000
+    window_call: int = 1
     lanes: int = 16
     cores: int = 2
     features_alone: int = 64
@@ -100,6 +115,11 @@ class Platform:
     wide_step: int = 30
     line: int = 16
     near: int = 2**15
+
+    @property
+    def intermediates(self) -> Intermediates:
+        """What plans of sums reckon with."""
+        return Intermediates(self.intermediate, self.loop)
 
 
 CPU = Platform(
@@ -129,26 +149,35 @@ CPU = Platform(
     combines_singly=True,
     lays_out_sums=True,
     divides_positions=True,
+    computes_again=True,
+    tests_pads=True,
+    fuses_products=False,
+    intermediate=4,
+    loop=0,
+    window_call=4,
 )
 GPU = Platform(
     Rates(
         dot=5e13,
         convolution=3e13,
-        grouped_convolution=2e12,
+        grouped_convolution=3e11,
         volume_convolution=3e13,
-        stream=4e12,
-        tap=1e12,
-        window=2e11,
+        stream=3.3e12,
+        tap=1e13,
+        window=1e13,
         scan=5e10,
         step=2e5,
         transcendental=4e12,
-        gather=2e11,
+        gather=5e11,
         scatter=5e10,
-        kernel=3e5,
+        kernel=4e5,
         written=1.1e3,
         cache=5e7,
         spill=4e12,
-    )
+    ),
+    combines_singly=True,
+    lanes=64,
+    call=3,
 )
 TPU = Platform(
     Rates(
@@ -168,9 +197,12 @@ TPU = Platform(
         written=1.1e3,
         cache=1e8,
         spill=1e12,
-    )
+    ),
+    intermediate=8,
+    loop=200_000,
 )
 PLATFORMS = {"cpu": CPU, "gpu": GPU, "tpu": TPU}
+OTHER = "gpu"  # a backend that no rates are known of is an accelerator of some kind
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 
 

@@ -29,6 +29,7 @@ class Policy:
         measured: seconds of each form by the signature of a definition, as ``te.autotune`` finds them.
         save: which forward tensors the backward pass gets.
         debug: whether what is lowered is verified (see ``lower.code.verify_program``), as it is in all tests.
+        follows: whether code that JAX lowers for another platform takes the forms of that one; not where the user chose the platform.
     """
 
     platform: str = "cpu"
@@ -38,6 +39,7 @@ class Policy:
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     save: Save = AUTO
     debug: bool = VERIFY
+    follows: bool = False
 
     def __post_init__(self) -> None:
         platform_of(self.platform)  # an unknown platform is an error before anything is derived
@@ -51,6 +53,12 @@ class Policy:
     @property
     def rates(self) -> Rates:
         return self.facts.rates
+
+    def on(self, platform: str) -> Policy:
+        """The same for code that is lowered for ``platform``; what was measured here says nothing of another one."""
+        if not self.follows or platform_of(platform) is self.facts:
+            return self
+        return replace(self, platform=platform, measured={})
 
     def for_parts(self, owners: Mapping[str, str]) -> Policy:
         """The same with forms that are named for a tensor named for its parts, too: ``owners`` has the tensor of each by their names."""

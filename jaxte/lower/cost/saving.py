@@ -25,34 +25,37 @@ class Save:
         mode: one of ``MODES``, "these" or "budget".
         chosen: tensors, or names of tensors, that are kept (True) or computed again (False).
         budget: bytes of all residuals together that are neither inputs nor outputs.
-        of_another: whether it was said of another program, that this one is a derivative of: of its tensors some may be here.
     """
 
     mode: str = "auto"
     chosen: tuple[tuple[Tensor | str, bool], ...] = field(default=(), compare=False)
     budget: int | None = None
-    of_another: bool = False
 
     @property
     def is_default(self) -> bool:
         return self.mode == "auto" and not self.chosen
 
-    def of(self, tensors: Sequence[Tensor]) -> dict[Tensor, bool]:
-        """What was said of each of ``tensors``.
+    def check(self, tensors: Sequence[Tensor]) -> None:
+        """Raises unless each tensor that something was said of is among ``tensors``, those of a definition as it was written.
 
         Raises:
             LoweringError: something was said of a tensor that is not there.
         """
+        names = dict.fromkeys(t.name for t in tensors)
+        for key, _ in self.chosen:
+            name = key if isinstance(key, str) else key.name
+            if name not in names:
+                raise LoweringError(
+                    f"save= has {name}, which is no tensor of this definition; it has {', '.join(names)}"
+                )
+
+    def of(self, tensors: Sequence[Tensor]) -> dict[Tensor, bool]:
+        """What was said of each of ``tensors``: some of those that were named may be computed within their readers, and be none of these."""
         found: dict[Tensor, bool] = {}
         for key, kept in self.chosen:
             name = key if isinstance(key, str) else key.name
             # A definition that was rebuilt, for a batch for instance, has other tensors under the same names.
             own = [t for t in tensors if t is key] or [t for t in tensors if t.name == name]
-            if not own and not self.of_another:
-                names = ", ".join(dict.fromkeys(t.name for t in tensors))
-                raise LoweringError(
-                    f"save= has {name}, which is no tensor of this definition; it has {names or 'none that could be kept'}"
-                )
             found |= dict.fromkeys(own, kept)
         return found
 

@@ -50,7 +50,8 @@ def relate_bent(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> R
 def _related(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr]) -> Relation | None:
     reads = on_stand_ins(axes, x, k, guards)
     _, x_index, k_index, _, same_guards = reads
-    if any(isinstance(node, Var) for node in postorder(x_index, k_index, *same_guards)):
+    ends = [end for axis in axes for end in (axis.lo, axis.hi)]
+    if any(isinstance(node, Var) for node in postorder(x_index, k_index, *same_guards, *ends)):
         return None
     return _relate(*reads)
 

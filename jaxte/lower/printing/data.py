@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from jaxte.lang.expr import Expr
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import data
 from jaxte.lower.arrays.node import Node
@@ -45,7 +44,7 @@ def _take(node: data.Take, to: Writer) -> Written:
 
 
 def _gather(node: data.Gather, to: Writer) -> Written:
-    base, where = to.atom(node.array), _positions(to, node.positions)
+    base, where = to.atom(node.array), _positions(to, node, unsure=node.mode == data.FILL)
     if not node.mode:
         return f"{base}[{where}]", CALL
     fill = "" if node.fill is None else to.text(node.fill)
@@ -55,16 +54,32 @@ def _gather(node: data.Gather, to: Writer) -> Written:
 
 def _scatter(node: data.Scatter, to: Writer) -> Written:
     known = "".join(f", {flag}=True" for flag in node.flags)
-    where, values = _positions(to, node.positions), to.text(node.values)
+    where, values = _positions(to, node, unsure=True), to.text(node.values)
     call = f'{node.method}({values}, mode="{node.mode}", {_FROM_THE_FRONT}{known})'
     return f"{to.atom(node.array)}.at[{where}].{call}", CALL
 
 
-def _positions(to: Writer, positions: Sequence[Node | None]) -> str:
-    shown = list(positions)
-    while len(shown) > 1 and shown[-1] is None:
-        shown.pop()
-    return ", ".join(":" if p is None else to.text(p) for p in shown)
+def _positions(to: Writer, node: data.Gather | data.Scatter, unsure: bool) -> str:
+    """The positions of ``node``; ``unsure`` says that what they do out of range counts."""
+    given = list(node.positions)
+    while len(given) > 1 and given[-1] is None:
+        given.pop()
+    extents = node.array.shape
+    return ", ".join(
+        ":" if p is None else _narrowed(to, p, extents[n]) if unsure else to.text(p)
+        for n, p in enumerate(given)
+    )
+
+
+def _narrowed(to: Writer, position: Node, extent: Expr) -> str:
+    """A position of 64 bits held at the ends: JAX takes its lower 32 bits, which may be those of an element."""
+    own, end = to.text(position), to.text(extent)
+    match position.kind[0]:
+        case "int64":
+            return call("jnp.clip", own, "-1", end)[0]
+        case "uint64":
+            return call("jnp.minimum", own, end)[0]
+    return own
 
 
 def _one_hot(node: data.OneHot, to: Writer) -> Written:

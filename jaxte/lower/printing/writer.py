@@ -16,6 +16,7 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import leaves
 from jaxte.lower.arrays.node import Node, extents_in, nodes_below
 from jaxte.lower.printing.numbers import Written, parenthesised, tuple_text
+from jaxte.lower.printing.written_sizes import written_size
 
 _RESERVED = {*keyword.kwlist, "functools", "jax", "jnp", "lax", "range", "reversed", "sum", "zip"}
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
@@ -56,6 +57,7 @@ class Writer:
         return tuple_text([self.text(e) for e in extents])
 
     def size(self, extent: Expr) -> Written:
+        extent = extent if self._variables else written_size(extent)
         memo: dict[Expr, Written] = {}
         for node in postorder(extent):
             match node:

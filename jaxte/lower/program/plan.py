@@ -36,6 +36,7 @@ from jaxte.lower.program.across.padded_once import (
     keep_apart,
     paddings,
     with_calls,
+    without_barriers,
 )
 from jaxte.lower.program.across.pieces_once import put_together, read_by_one
 from jaxte.lower.program.across.segments import with_segments
@@ -56,8 +57,9 @@ from jaxte.lower.tiles.sizes import TILES
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.views.scope import Scope
+from jaxte.meaning.told import Told, sizes_in, told_sizes
 from jaxte.planning.indices.known import Known
-from jaxte.sets.affine import linear
+from jaxte.sets.affine import from_linear
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
@@ -95,7 +97,8 @@ def lower(
     returned = frozenset(results)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
     planned = with_shared_products(with_known_values(planned), returned, policy)
-    planned = with_halos(with_straight_reads(with_segments(planned)))
+    planned = with_straight_reads(with_segments(planned))
+    planned = with_halos(planned) if policy.facts.tests_pads else planned
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)
@@ -143,7 +146,8 @@ class _Lowering:
         shared = replace(self.shared, written={})  # the bodies of one function
         before_calls = replace(self.shared, written={})  # those of what is known before it is called
         tensors = [t for t in planned.order if isinstance(t, Tensor)]
-        shifted = materialised(tensors, self.results) if not tile_of else ()
+        again = policy.facts.computes_again
+        shifted = materialised(tensors, self.results) if again and not tile_of else ()
         by_call = policy.facts.drops_barriers and not tile_of
         in_one = read_by_one(tensors, self.results) if by_call else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
@@ -169,7 +173,8 @@ class _Lowering:
             choice = replace(made.choice, part_of=tensor.part_of if tensor.part_of != tensor.name else "")
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
-            statements += with_calls(made.statements) if by_call else made.statements
+            own_statements = made.statements if again else without_barriers(made.statements)
+            statements += with_calls(own_statements) if by_call else own_statements
             if isinstance(tensor, Held):
                 target = held(statements, policy.facts.drops_barriers)
             elif tensor in shifted:
@@ -177,7 +182,8 @@ class _Lowering:
             if tensor in in_one:
                 statements[-1] = put_together(statements[-1])
             for sliced in made.sliced:
-                keep_apart(statements, sliced, idents[sliced], by_call)
+                if again:
+                    keep_apart(statements, sliced, idents[sliced], by_call)
             idents[original.get(tensor, tensor)] = target
             choices.append(choice)
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
@@ -250,16 +256,17 @@ def _sizes(
     params: Sequence[Tensor], idents: Mapping[Tensor, str], names: Names, order: Sequence[Tensor]
 ) -> tuple[dict[Var, str], tuple[tuple[str, str], ...]]:
     """The symbolic sizes, each read off the shape of a parameter."""
+    told = told_sizes([param.shape for param in params])
+    used = _sizes_used(order, frozenset(params))
+    for size in reversed(told):
+        used.update(sizes_in([from_linear(size.rest)]) if size.size in used else ())
     found: dict[Var, str] = {}
     reads: list[tuple[str, str]] = []
-    used = _sizes_used(order, frozenset(params))
-    for exact in (True, False):
-        for param in params:
-            for axis, extent in enumerate(param.shape):
-                read = _size_read(extent, f"{idents[param]}.shape[{axis}]", exact)
-                if read is not None and read[0] not in found and read[0] in used:
-                    found[read[0]] = names.new(read[0].name)
-                    reads.append((found[read[0]], read[1]))
+    for size in told:
+        if size.size in used:
+            text = _size_read(size, f"{idents[params[size.array]]}.shape[{size.axis}]", Printer(found))
+            found[size.size] = names.new(size.size.name)
+            reads.append((found[size.size], text))
     return found, tuple(reads)
 
 
@@ -282,23 +289,17 @@ def _extents_at(node: Expr) -> list[Expr]:
     return [e for axis in axes for e in (axis.lo, axis.hi)]
 
 
-def _size_read(extent: int | Expr, shape: str, exact: bool) -> tuple[Var, str] | None:
-    """The size that ``extent``, which is ``shape`` at run time, tells: ``n`` for ``2 * n + 1``."""
-    if isinstance(extent, (int, Const)):
-        return None
-    if isinstance(extent, Var):
-        return (extent, shape) if exact else None
-    form = linear(extent)
-    if exact or len(form.terms) != 1:
-        return None
-    ((size, factor),) = form.terms.items()
-    if not isinstance(size, Var):
-        return None
-    shifted = f"{shape} - {form.constant}" if form.constant > 0 else f"{shape} + {-form.constant}"
-    text = shape if not form.constant else shifted
-    if factor == 1:
-        return size, text
-    return size, f"{text} // {factor}" if not form.constant else f"({text}) // {factor}"
+def _size_read(told: Told, shape: str, printer: Printer) -> str:
+    """The code of a size, by an extent that is ``shape`` at run time: ``(x.shape[0] - 1) // 2`` for ``2 * n + 1``."""
+    rest = told.rest
+    text = shape
+    if rest.terms:
+        text = f"{shape} - ({printer.text(from_linear(rest))})"
+    elif rest.constant:
+        text = f"{shape} - {rest.constant}" if rest.constant > 0 else f"{shape} + {-rest.constant}"
+    if told.factor == 1:
+        return text
+    return f"{text} // {told.factor}" if text is shape else f"({text}) // {told.factor}"
 
 
 # --- the rest
@@ -315,9 +316,11 @@ def _extern(
     statements: list[AnyStatement] = []
     scope = identifier(tensor.name)
     if tensor.group not in groups:
-        function = names.new(f"{tensor.name}_fn")
+        function = names.new(
+            f"{scope}_fn"
+        )  # never "fn" alone, which is the name of the module's own function
         functions.append((function, tensor.fn))
-        groups[tensor.group] = names.new(f"{tensor.name}_out")
+        groups[tensor.group] = names.new(f"{scope}_out")
         arguments = tuple(Name(idents[t], _extents(t), (t.dtype, False)) for t in tensor.inputs)
         statements.append(Statement(scope, groups[tensor.group], FunctionCall(function, arguments)))
     target = names.new(tensor.name)

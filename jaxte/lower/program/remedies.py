@@ -29,6 +29,11 @@ IN_PARTS = (
 _BENT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
 
 
+def in_tiles_of(budget: int) -> str:
+    """The remedy with a budget of ``budget`` bytes, a power of two."""
+    return IN_TILES.replace("2**28", f"2**{budget.bit_length() - 1}")
+
+
 def cause_and_remedy(tensor: Compute) -> tuple[str, str]:
     """The condition or the read by which most points of ``tensor`` do not count, and what to write in its place."""
     found = [

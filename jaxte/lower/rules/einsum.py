@@ -84,9 +84,20 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
         return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
+    if body.policy.facts.fuses_products and _is_whole(groups, scope):
+        groups = [[f for members in groups for f in members]]
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _is_whole(groups: Sequence[Sequence[Factor]], scope: Scope) -> bool:
+    """Whether one of several operands is computed over all dimensions, so that it would be an array for no product of matrices."""
+    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    every = set().union(*dims)
+    return len(groups) > 1 and any(
+        own == every and not _is_plain(members) for own, members in zip(dims, groups, strict=True)
+    )
 
 
 def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:

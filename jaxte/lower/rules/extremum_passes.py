@@ -104,7 +104,7 @@ def passes_for(body: Body, node: Reduce, scope: Scope, dims: Sequence[Axis]) -> 
     """The passes of the reducer of ``node``, where they gain: None where it has none, or dimensions may have no position."""
     held = _ARRAYS * dtypes.width(node.exprs[0].dtype) * points(scope.order)
     facts = body.policy.facts
-    if not facts.combines_singly or held > facts.rates.cache:
+    if not facts.combines_singly or (held > facts.rates.cache and not facts.fuses_products):
         return None
     if not all(nonnegative(linear(d.hi) - constant(1)) for d in dims):
         return None

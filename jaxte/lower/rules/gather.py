@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr, Read, Scalar, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Expr, Read, Scalar, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, LESS, SELECT
 from jaxte.lang.text import text
@@ -15,6 +15,7 @@ from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
 from jaxte.lower.arrays.elementwise import Cast
 from jaxte.lower.arrays.leaves import Name, Typed, number, size
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.views import Spread
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
@@ -23,7 +24,7 @@ from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, o
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import at_most, dims_of, known, stays_in
+from jaxte.sets.intervals import at_most, constant, dims_of, known, nonnegative, stays_in
 from jaxte.tensors.facts import values_in
 
 # an index, the same where it is no data, and the extent of its dimension
@@ -138,8 +139,21 @@ def _gathered(
     if not modes:
         return Gather(base, positions)
     outside = number(_outside(node, any(reads_of(i) for i in node.indices)))
-    gathers = [Gather(base, positions, mode, outside if mode == FILL else None) for mode in modes]
+    source = _never_empty(node, base, positions, Typed(outside, node.dtype))
+    gathers = [Gather(source, positions, mode, outside if mode == FILL else None) for mode in modes]
     return next((g for g in gathers if g in body.written), gathers[0])
+
+
+def _never_empty(node: Read, base: Node, positions: Sequence[Node | None], outside: Node) -> Node:
+    """``base`` with one more element, as there is outside, in the dimensions that may be empty: JAX gathers no element from nothing."""
+    extents = [as_expr(extent) for extent in node.tensor.shape]
+    more = [
+        position is not None and known(extent) is None and not nonnegative(linear(extent) - constant(1))
+        for extent, position in zip(extents, positions, strict=True)
+    ]
+    if not any(more):
+        return base
+    return Spread(base, outside, tuple((ZERO, ONE if one else ZERO, 0) for one in more))
 
 
 def _name(base: Name, positions: Sequence[Node | None]) -> str:

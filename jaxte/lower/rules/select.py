@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
@@ -218,16 +218,32 @@ def _padded(body: Body, value: Value, placed: dict[Axis, Box], other: Const) -> 
     for dim in value.dims:
         box = placed.get(dim)
         spread.append((*_widths(box), box.step - 1 if box else 0))
-    node = Spread(value.code, Typed(Number(other.value), value.dtype), tuple(spread))
-    return Value(node, dims, value.kind)
+    code, fill = value.code, Typed(Number(other.value), value.dtype)
+    if any(
+        _may_be_empty(placed.get(d)) for d in value.dims
+    ):  # of nothing, nothing is spread: not even what is left out
+        more = tuple((ZERO, ONE if _may_be_empty(placed.get(d)) else ZERO, 0) for d in value.dims)
+        code = Spread(code, fill, more)
+    return Value(Spread(code, fill, tuple(spread)), dims, value.kind)
 
 
 def _widths(box: Box | None) -> tuple[Expr, Expr]:
-    """The elements missing before and after the slice ``box`` of its dimension."""
+    """The elements missing before and after the slice ``box`` of its dimension, which has one more where it may be empty."""
     if box is None:
         return ZERO, ZERO
-    covered = box.start + (linear(box.count) - constant(1)) * box.step + constant(1)
+    last = linear(box.count) - constant(0 if _may_be_empty(box) else 1)
+    covered = box.start + last * box.step + constant(1)
     return from_linear(box.start), from_linear(linear(box.dim.hi) - covered)
+
+
+def _may_be_empty(box: Box | None) -> bool:
+    """Whether a slice with gaps has no element for some sizes."""
+    return (
+        box is not None
+        and box.step != 1
+        and known(box.count) is None
+        and not nonnegative(linear(box.count) - constant(1))
+    )
 
 
 # --- pieces

@@ -218,7 +218,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     exprs = [f.expr for f in job.factors]
     dim = overlapping(exprs, job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
-    if dim is None and not body.in_tiles and (short := _plane(job, scope)) is not None:
+    apart = not body.in_tiles and not body.policy.facts.fuses_products
+    if dim is None and apart and (short := _plane(job, scope)) is not None:
         return (yield from _for_each(body, job, scope, short))
     if dim is None:
         return (yield from contraction(body, job, scope))

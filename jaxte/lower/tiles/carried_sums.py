@@ -16,12 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks, NoBlock, Place, Window
-from jaxte.sets.affine import linear, normal
+from jaxte.planning.indices.digits import straightened
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
 from jaxte.tensors.reductions import builtin_reducer
@@ -183,7 +184,7 @@ def _over_slab(blocks: Blocks, running: Running) -> list[Update]:
     at = normal(sign * (own + offset) + rest)
     where = [at >= 0, at < blocks.size]
     place = Place(axis, normal(sign * blocks.origin + own + offset), at)
-    parts = _parts(blocks, running, place, node.axes, where)
+    parts = tuple(_over_block(blocks, p, at) for p in _parts(blocks, running, place, node.axes, where))
     axes = tuple(own if a is axis else a for a in running.wholes[0].axes)
     dim = place_of(axis, running.wholes[0].axes)
     last = sign * (blocks.extent - blocks.size) + offset
@@ -226,6 +227,29 @@ def _parts(
     return tuple(
         Reduce(node.reducer, local.exprs, local.axes, local.where, n) for n in range(node.reducer.arity)
     )
+
+
+def _over_block(blocks: Blocks, part: Expr, at: Expr) -> Expr:
+    """``part``, a reduction where ``at`` is a position of the block, over these positions in place of an axis that is longer.
+
+    A mask over that axis would make a tile of one row as large as the whole.
+    """
+    if not isinstance(part, Reduce) or not part.reducer.ignores_order:
+        return part
+    form = linear(at)
+    long = [a for a in part.axes if abs(form.coefficient(a)) == 1 and points([a]) > blocks.size]
+    longest = max(long, key=lambda a: points([a]), default=None)
+    if longest is None:
+        return part
+    own = blocks.axis(longest.name, blocks.size, reduction=True)
+    sign = form.coefficient(longest)
+    table: dict[Expr, Expr] = {longest: normal(sign * (own - from_linear(form.without(longest))))}
+    inside = conjunction([table[longest] >= longest.lo, table[longest] < longest.hi])
+    held = [c for c in conjuncts(part.where) if not among(c, [at >= 0, at < blocks.size])]
+    exprs = [straightened(substitute(e, table)) for e in part.exprs]
+    where = straightened(conjunction([*(substitute(c, table) for c in held), inside]))
+    axes = [own if a is longest else a for a in part.axes]
+    return Reduce(part.reducer, exprs, axes, where, part.position)
 
 
 def _is_argument(node: Reduce) -> bool:

@@ -126,7 +126,8 @@ class _Planner:
         form = wanted(self.policy, [tensor.name])
         columns = MOST_COLUMNS if self.policy.facts.copies_for_products and not self.tiled else 0
         chosen = self.policy.facts.lays_out_sums
-        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns, chosen)
+        fused = self.policy.facts.fuses_products
+        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns, chosen, fused)
         budget = self.policy.max_memory
         if overlaps(tensor):
             return False

@@ -42,7 +42,7 @@ def work_of(tensor: Compute) -> Work:
     return total
 
 
-def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False) -> int:
+def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False, fused: bool = False) -> int:
     """The largest array that the reductions of ``body`` evaluate before they reduce it.
 
     That are the operands of a sum of products, and what an expression uses more than once; the rest is fused. Dimensions of at
@@ -51,6 +51,7 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
 
     Args:
         chosen: whether what is reduced of choices is an array of all points, too.
+        fused: whether what is computed over all axes of a product, or used more than once, is fused with the sum.
     """
     largest = 0
     for node in postorder(body):
@@ -58,12 +59,16 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
             continue
         if chosen and _is_chosen(node):
             largest = max(largest, _bytes_over(_axes_of(node), node.dtype))
-        sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in _used_twice(node)]
+        again = [] if fused else _used_twice(node)
+        sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in again]
         if node.reducer.name == "sum":
             _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
             if len({frozenset(free_axes(f.expr)) for f in inner}) > 1:
                 made = [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
                 made = [e for e in made if not _has_columns(e, [f.expr for f in inner], node.axes, columns)]
+                if fused:
+                    every = {a for f in inner for a in free_axes(f.expr)}
+                    made = [e for e in made if set(free_axes(e)) != every]
                 sizes += [_bytes_over([a for a in free_axes(e) if points([a]) > few], e.dtype) for e in made]
         largest = max([largest, *sizes])
     return largest

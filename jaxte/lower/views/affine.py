@@ -66,16 +66,29 @@ def fetch(extent: Expr, start: Linear, stride: int, count: Expr) -> tuple[Step, 
 def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple[Step, ...]:
     """``T[start : last + 1 : stride]``, all of it in range; nothing where that is the whole of T in order."""
     if stride > 0:
-        # A stop within one stride of the end takes the same elements as no stop.
+        # A stop within one stride of the end takes the same elements as no stop; one below 0 would be counted from the end.
         near_end = at_most(extent, last + constant(stride))
-        stop = None if near_end else from_linear(last + constant(1))
+        end = last + constant(1 if nonnegative(last + constant(1)) else stride)
+        stop = None if near_end and not _counts_otherwise(extent, start, last, stride) else from_linear(end)
         begin = None if same(start, ZERO) else from_linear(start)
     else:
+        to_start = at_most(last - constant(-stride), -ONE)
+        if not nonnegative(start) or not (to_start or nonnegative(last - constant(1))):
+            forward = slice_steps(
+                extent, last, start, -stride
+            )  # sizes may leave nothing, or the first element
+            return (*forward, Index((Range(None, None, -1),)))
         begin = None if same(start + constant(1), extent) else from_linear(start)
-        stop = None if at_most(last - constant(-stride), -ONE) else from_linear(last - constant(1))
+        stop = None if to_start else from_linear(last - constant(1))
     if begin is None and stop is None and stride == 1:
         return ()
     return (Index((Range(begin, stop, stride),)),)
+
+
+def _counts_otherwise(extent: Expr, start: Linear, last: Linear, stride: int) -> bool:
+    """Whether jax.export would write the extent of a slice up to the end in another form than ``lower.printing.written_sizes``."""
+    counted = linear(extent) - start + constant(stride - 1)
+    return bool(counted.terms) and stride > 1 and not 0 <= counted.constant < stride and nonnegative(last)
 
 
 def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step, ...]:
@@ -123,6 +136,10 @@ def _fetch_symbolic(extent: Expr, low: Linear, high: Linear, stride: int) -> tup
     ):  # slice first: the pad is the last step, and nothing is padded that is cut off again
         begin = low + widths[0]
         end = high - widths[1]
+        if not nonnegative(end + constant(1) - begin):
+            return Refusal(
+                f"it depends on the sizes whether any of `{text(from_linear(end + constant(1) - begin))}` elements is there"
+            )
         order = (begin, end) if stride > 0 else (end, begin)
         steps = slice_steps(extent, *order, stride)
         ends = widths if stride > 0 else widths[::-1]

@@ -128,7 +128,7 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     if len(form.terms) != 1 or len(limits) > 2 or any(limit is None for limit in limits):
         return Refusal(f"`{text(index)}` is no clamp of one dimension between numbers")
     count = known(dim.hi)
-    if count is None or known(extent) is None:
+    if count is None or known(extent) is None or any(isinstance(n, Var) for n in postorder(index)):
         return Refusal(f"`{text(index)}` clamps a dimension of symbolic size")
     if not count:
         return Refusal("an empty dimension")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Call, Expr
+from jaxte.lang.expr import Axis, Call, Expr, Var
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder
@@ -97,6 +97,8 @@ def _is_rotation(indices: Sequence[Expr], found: Rotation, size: int) -> bool:
         part = from_linear(Linear(parts))
         if not parts:
             continue
+        if any(isinstance(node, Var) for node in postorder(part)):
+            return False
         if len(dims_of(part)) != sum(1 for node in dims_of(part) if node is found.dim):
             return False
         new = simplify(part, {found.dim: found.meaning})

@@ -17,8 +17,10 @@ from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def full(shape: Any, fill_value: Tensor, dtype: Any = None) -> Tensor:
-    """A tensor of one value: a number, or a Tensor without axes.
+def full(shape: Any, fill_value: Tensor | float, dtype: Any = None) -> Tensor:
+    """A tensor of one value: a number, or a Tensor or an array without axes.
+
+    Of a number of Python it is a Tensor, as ``zeros`` and ``ones`` are: what an override returns for a gradient that is one value.
 
     Formula: ``y[i] = fill_value``
 
@@ -37,6 +39,8 @@ def full(shape: Any, fill_value: Tensor, dtype: Any = None) -> Tensor:
                 f"te.ops.full with {fill_value.name}, which has {fill_value.ndim} axes; give a scalar"
             )
         value = fill_value[()] if dtype is None else cast(fill_value[()], dtype)
+    elif isinstance(fill_value, Expr):
+        value = fill_value if dtype is None else cast(fill_value, dtype)
     else:
         value = const(fill_value, dtype)
     return compute(shape, lambda *i: value, "full")

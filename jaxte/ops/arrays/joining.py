@@ -100,7 +100,7 @@ def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
 
     def body(*i: Expr) -> Expr:
         own = (*i[:along], *i[along + 1 :])
-        value = parts[-1][own]
+        value: Expr = parts[-1][own]
         for number in reversed(range(len(parts) - 1)):
             value = select(i[along] < number + 1, parts[number][own], value)
         return value

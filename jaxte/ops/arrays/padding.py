@@ -98,7 +98,7 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
         if mode == "wrap" and max(before, after) > extent:
             return x[put(i, axis, position % extent)]
         first, last = _ends(position, extent, mode)
-        value = x[put(i, axis, position)]
+        value: Expr = x[put(i, axis, position)]
         if after:
             value = select(i[axis] < extent + before, value, x[put(i, axis, last)])
         return select(i[axis] < before, x[put(i, axis, first)], value) if before else value

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import permutations
 
+from jaxte.lang.budget import DIGIT_AXES
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
@@ -20,7 +21,7 @@ from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds, term_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import axis_bounds, interval, same
 
 
@@ -42,11 +43,18 @@ def _nodes(node: Reduce) -> tuple[Expr, ...]:
     return tuple(postorder(*node.exprs, node.where))
 
 
+@lru_cache(maxsize=64)
+def _read_at(node: Reduce) -> tuple[Expr, ...]:
+    """The indices of what ``node`` reads."""
+    return tuple(dict.fromkeys(i for read in reads_of(*node.exprs) for i in read.indices))
+
+
 def _repeated(node: Reduce, attempts: Callable[[Reduce], Iterator[Reduce | None]]) -> Reduce:
     """``node`` by the first of ``attempts`` that succeeds, as long as one does."""
     found: Reduce | None = node
     while found is not None:
-        node, found = found, next((made for made in attempts(found) if made is not None), None)
+        grown, found = len(found.axes) > max(DIGIT_AXES, len(node.axes)), found
+        node, found = found, None if grown else next((m for m in attempts(found) if m is not None), None)
     return node
 
 
@@ -94,7 +102,7 @@ def _joined(node: Reduce) -> Iterator[Reduce | None]:
     """Two axes as one: ``t`` for ``n * high + low``, if nothing else depends on them."""
     for high, low in permutations(node.axes, 2):
         n = _extent(low)
-        if n is None or _extent(high) is None or n < 2 or not _stand_together(node, high, low):
+        if n is None or _extent(high) is None or n < 2 or not _stand_together(node, high, low, n):
             continue
         start = n * high.lo + low.lo
         whole = Axis(low.name, normal(start), normal(n * (high.hi - 1) + low.hi), reduction=True)
@@ -102,10 +110,19 @@ def _joined(node: Reduce) -> Iterator[Reduce | None]:
         yield None if made is None or _depends(made, high) else made
 
 
-def _stand_together(node: Reduce, high: Axis, low: Axis) -> bool:
-    """Whether no index of sums of axes has one of them without the other, which would remain."""
-    for index in (i for read in reads_of(*node.exprs) for i in read.indices):
+def _stand_together(node: Reduce, high: Axis, low: Axis, n: int) -> bool:
+    """Whether no index of sums of axes has one of them without the other, or other multiples than ``n * high + low``, which would remain."""
+    for index in _read_at(node):
         free = free_axes(index)
+        if high in free and low in free:
+            form = linear_or_none(index)
+            if form is None or any(
+                high in free_axes(a) or low in free_axes(a) for a in form.terms if a.children
+            ):
+                continue
+            if form.coefficient(high) != n * form.coefficient(low):
+                return False
+            continue
         if (high in free) == (low in free):
             continue
         if isinstance(index, Axis) or not any(

@@ -19,7 +19,7 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, known
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.compute import contexts
+from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.tensor import Compute, Tensor
 
 Weights = tuple[int, ...]  # of digits, the greatest first and 1 last

@@ -18,20 +18,25 @@ from math import nan, prod
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.walk import depends_on, free_axes, reads_of
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.planning.density import share
+from jaxte.planning.orders.intermediates import intermediates
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, extent, term_bounds
+from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import reach
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
 _SPOILT = Const(nan)
-_PER_ELEMENT = 4  # operations that an element of an intermediate costs, written and read
+_AGAIN = 4  # points at which one element is met that a sum of one factor is planned for
 _WORTH = 1.3  # how much less a plan has to cost to be taken
 MOST_AXES = 4  # up to which all subsets are tried as what to sum first
+_SEARCHED = 6  # axes up to which every order is tried; of more, what costs least goes first
 EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
 
@@ -77,12 +82,18 @@ class Step:
 
     @property
     def work(self) -> int:
-        return self._each() + self.coordinates.points * _PER_ELEMENT
+        return self._each() + self._kept
 
     @property
     def counting(self) -> float:
         """The same at the points where the conditions hold."""
-        return self._each() * share(self.own.conditions) + self.coordinates.points * _PER_ELEMENT
+        return self._each() * share(self.own.conditions) + self._kept
+
+    @property
+    def _kept(self) -> int:
+        """What the intermediate costs beside the sum that it is."""
+        costs = intermediates()
+        return self.coordinates.points * costs.element + costs.loop
 
     def _each(self) -> int:
         return self.coordinates.points * prod(map(extent, self.own.axes)) * len(self.own.factors)
@@ -117,13 +128,26 @@ def _conditions(product: Product) -> tuple[Expr, ...]:
 
 
 def _may_gain(product: Product, node: Reduce) -> bool:
-    """Whether there are several factors, with an index that is more than an axis."""
+    """Whether there are several factors, with an index that is more than an axis, or one that meets the same elements again and again."""
     several = [f for f in product.factors if not f.guard and free_axes(f.expr)]
-    if len(several) < 2 or any(map(_is_data_equation, _conditions(product))):
+    if not several or any(map(_is_data_equation, _conditions(product))):
         return False
     indices = [i for f in several for read in reads_of(f.expr) for i in read.indices]
+    if len(several) == 1:
+        return any(_meets_again(i, node.axes) for i in indices)
     plain = all(isinstance(i, (Axis, Const)) for i in indices)
     return not (plain and not _conditions(product))
+
+
+def _meets_again(index: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether ``index`` has the same value at many points of ``axes``, as ``i + k + l + m`` has."""
+    own = [a for a in axes if depends_on(index, (a,))]
+    ends = reach(linear(index)) if len(own) > 2 and is_index(index) else None
+    others = reach(linear(substitute(index, {a: a.lo for a in own}))) if ends is not None else None
+    if ends is None or others is None:
+        return False
+    values = ends[1] - ends[0] - (others[1] - others[0]) + 1
+    return prod(map(extent, own)) >= _AGAIN * values
 
 
 def _is_data_equation(condition: Expr) -> bool:
@@ -137,6 +161,7 @@ class _Search:
     def __init__(self, axes: Sequence[Axis], guards: Sequence[Expr]) -> None:
         self._axes = tuple(axes)
         self._guards = tuple(guards)
+        self._known: dict[frozenset[Axis], tuple[float, list[Step]]] = {}
 
     def best(self, whole: Sum) -> list[Step]:
         cost, steps = self._best(whole)
@@ -148,15 +173,24 @@ class _Search:
         return steps if cost * _WORTH < asked * whole.counting else []
 
     def _left(self, whole: Sum, steps: Sequence[Step]) -> Sum:
-        for step in steps:
-            whole = remaining(whole, step)
+        for step in steps:  # the tensors of the search stand for those of its own way there
+            whole = remaining(whole, self.step_over(whole, step.own.axes) or step)
         return whole
 
     def _best(self, current: Sum) -> tuple[float, list[Step]]:
-        """The least work of ``current``, and the steps that it takes."""
+        """The least work of ``current``, and the steps that it takes: the same, whatever was summed before in which order."""
+        left = frozenset(current.axes)
+        if left not in self._known:
+            self._known[left] = self._least(current)
+        return self._known[left]
+
+    def _least(self, current: Sum) -> tuple[float, list[Step]]:
         least: float = current.work
         found: list[Step] = []
-        for step in self._steps(current):
+        steps = self._steps(current)
+        if len(current.axes) > _SEARCHED:
+            steps = iter(sorted(steps, key=lambda step: step.work)[:1])
+        for step in steps:
             if step.work >= least or not self.may_leave(current, step.own):
                 continue
             rest = remaining(current, step)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
@@ -23,6 +23,7 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.match.product import Factor, Product, multiplied, product_of
 from jaxte.planning.orders.contraction import EXACT, PartialSum
+from jaxte.planning.orders.intermediates import intermediates
 from jaxte.planning.terms import extent
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
@@ -34,6 +35,7 @@ from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
 _SHORTEST = 128  # positions below which a product with a triangle is as fast
+_LOOPS = 3  # more than a product with a triangle takes
 _EXP = TABLE["exp"].op
 
 
@@ -68,6 +70,8 @@ def in_blocks(node: Reduce, axes: Sequence[Axis], name: str) -> Expr | None:
     if found is None:
         return None
     summed = _over(found, axes, found.rest)
+    if prod(map(extent, (*axes, found.s))) <= _LOOPS * intermediates().loop:
+        return None
     rows = _rows(found, summed, _block(extent(found.t)), node.dtype, name)
     if rows is None:
         return None

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Const, Expr, as_expr
+from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr
+from jaxte.lang.operators import MAXIMUM, MINIMUM
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, normal
@@ -115,14 +116,16 @@ def _range_forms(variable: Expr, ranges: Mapping[Expr, Range | None]) -> list[Li
 def _hull(
     points: IntegerSet, variable: Expr, ranges: Mapping[Expr, Range | None]
 ) -> tuple[Expr, Expr] | None:
-    """Least and greatest value of ``variable``, in terms of sizes."""
+    """Least and greatest value of ``variable``, in terms of sizes: of its own range where they are one of several, as these may be."""
     high, low = points.maximum(variable), points.maximum(-variable)  # type: ignore[operator]
-    if high is None or low is None:
-        own = ranges.get(variable, (variable.lo, variable.hi) if isinstance(variable, Axis) else None)
-        if own is None:
-            return None
+    own = ranges.get(variable, (variable.lo, variable.hi) if isinstance(variable, Axis) else None)
+    if own is not None and (high is None or low is None or _chooses(high) or _chooses(low)):
         return as_expr(own[0]), normal(as_expr(own[1]) - 1)
-    return normal(-low), high
+    return None if high is None or low is None else (normal(-low), high)
+
+
+def _chooses(size: Expr) -> bool:
+    return any(isinstance(n, Call) and n.op in (MINIMUM, MAXIMUM) for n in postorder(size))
 
 
 def _best_shift(

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from jaxte.lang.budget import SOLVING, UNANSWERED, Budget, Exhausted
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr, call, conjuncts
+from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms, prune, tidy
-from jaxte.sets.domain import IntegerSet, Range
+from jaxte.sets.domain import IntegerSet, Range, left_open
 from jaxte.sets.index_forms import difference
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
+from jaxte.sets.solving.mixed_radix import digits_of
 from jaxte.sets.solving.pinned import pinned, pins
 from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
 
 
 def smallest_box(domain: Domain) -> DomainTransformation | None:
-    """The best transformation of one component; None where it has no points."""
+    """The best transformation of one component; None where it has no points. Where it takes too much work, the domain stays as it is."""
+    budget, unanswered = Budget(SOLVING), left_open()
+    try:
+        return _without_digits(domain, budget) or _smallest(domain, budget, unanswered + UNANSWERED)
+    except Exhausted:
+        own: dict[Expr, Expr] = {v: v for v in domain.variables}
+        return DomainTransformation(domain, domain, own, own, solved=False)
+
+
+def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransformation | None:
     outer = parameters(domain)
     equations, others = split(domain)
     unfolded, divisions = unfold_divisions(equations, domain.variables, intervals(domain))
@@ -31,13 +42,16 @@ def smallest_box(domain: Domain) -> DomainTransformation | None:
     limits = range_conditions(every, ranges)
     best: tuple[tuple[int, ...], DomainTransformation] | None = None
     solved = solutions([*unfolded, *divisions.equations], every)
-    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others])]
+    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others], budget)]
     for order, (found, conditions) in enumerate(choices):
         free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
         points = IntegerSet([*outer, *found.free], conditions, free_ranges)
         if points.is_empty():
             return None
+        if left_open() > most_open:
+            raise Exhausted
+        budget.spend(sum(map(_size, conditions)))
         box = surround(points, found.free, conditions, free_ranges, outer)
         if box is None:
             continue
@@ -52,15 +66,43 @@ def smallest_box(domain: Domain) -> DomainTransformation | None:
     return best[1] if best is not None else None
 
 
-def _with_pinned(found: Solution, conditions: Sequence[Expr]) -> list[tuple[Solution, list[Expr]]]:
+def _without_digits(domain: Domain, budget: Budget) -> DomainTransformation | None:
+    """The transformation of a domain in which some variables are the digits of a number; None where none are."""
+    equations, _ = split(domain)
+    bounds = intervals(domain)
+    for form in equations:
+        found = digits_of(form, domain.variables, bounds)
+        if found is None:
+            continue
+        table: dict[Expr, Expr] = {v: from_linear(value) for v, value in found.values.items()}
+        left = [v for v in domain.variables if v not in table]
+        conditions = [tidy(substitute(c, table)) for c in (*domain.conditions, *found.conditions)]
+        ranges = {v: own for v, own in domain.ranges.items() if v not in table}
+        budget.spend(sum(map(_size, conditions)))
+        rest = smallest_box(Domain(left, conditions, ranges))
+        if rest is None:
+            return nothing(domain)
+        values = {v: table[v] if v in table else rest.old_to_new[v] for v in domain.variables}
+        return DomainTransformation(domain, rest.new, values, rest.new_to_old, rest.solved)
+    return None
+
+
+def _size(condition: Expr) -> int:
+    """How many nodes there are in ``condition``."""
+    return len(postorder(condition))
+
+
+def _with_pinned(
+    found: Solution, conditions: Sequence[Expr], budget: Budget
+) -> list[tuple[Solution, list[Expr]]]:
     """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
-    choices = [(found, transformed(found, conditions))]
+    choices = [(found, transformed(found, conditions, budget))]
     for first in dict(pins(found.free, _forms(choices[0][1]))).items():
         fewer = found.assigned(*first)
-        left = transformed(fewer, conditions)
+        left = transformed(fewer, conditions, budget)
         while (pin := pinned(fewer.free, _forms(left))) is not None:
             fewer = fewer.assigned(*pin)
-            left = transformed(fewer, conditions)
+            left = transformed(fewer, conditions, budget)
         choices.append((fewer, left))
     return choices
 
@@ -160,9 +202,21 @@ def range_conditions(variables: Iterable[Expr], ranges: Mapping[Expr, Range | No
     return found
 
 
-def transformed(found: Solution, conditions: Sequence[Expr]) -> list[Expr]:
-    """``conditions`` and the solution's guards in terms of the free variables."""
+def transformed(found: Solution, conditions: Sequence[Expr], budget: Budget | None = None) -> list[Expr]:
+    """``conditions`` and the solution's guards in terms of the free variables.
+
+    Raises:
+        Exhausted: they are longer than what is left of ``budget``.
+    """
     table = {v: from_linear(form) for v, form in found.values.items()}
     guards = [call(EQUAL, from_linear(g), 0) for g in found.guards]
     flat = [part for c in [*guards, *(substitute(c, table) for c in conditions)] for part in conjuncts(c)]
+    if budget is not None:
+        budget.spend(sum(map(_size, flat)))
     return [tidy(c) for c in dict.fromkeys(flat)]
+
+
+def nothing(domain: Domain) -> DomainTransformation:
+    """The transformation of a domain without points."""
+    zero = {v: as_expr(0) for v in domain.variables}
+    return DomainTransformation(domain, Domain([], [FALSE]), zero, {})

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.expr import FALSE, ONE, Axis, Expr, as_expr
+from jaxte.lang.expr import ONE, Axis, Expr, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, normal
@@ -20,6 +20,7 @@ from jaxte.sets.domain import Range
 from jaxte.sets.solving.elimination import mentions, solutions, unfold_divisions
 from jaxte.sets.solving.smallest_box import (
     intervals,
+    nothing,
     range_conditions,
     resolve_divisions,
     smallest_box,
@@ -53,7 +54,7 @@ def solve_linear_equations(
         iter(solutions([*unfolded, *divisions.equations], [*old.variables, *divisions.variables])), None
     )
     if found is None:
-        return _nothing(old)
+        return nothing(old)
     own_ranges = {**old.ranges, **{v: (as_expr(lo), as_expr(hi)) for v, (lo, hi) in divisions.ranges.items()}}
     conditions = transformed(
         found,
@@ -132,16 +133,18 @@ def simplify_domain(domain: Domain) -> DomainTransformation:
     conditions: list[Expr] = []
     new_ranges: dict[Expr, Range | None] = {}
     variables: list[Expr] = []
+    solved = True
     for part in _components(domain):
         simpler = _remembered(part) if part.conditions else _identity(part)
         if simpler is None:
-            return _nothing(domain)
+            return nothing(domain)
         values |= simpler.old_to_new
         origin |= simpler.new_to_old
         conditions += simpler.new.conditions
         variables += simpler.new.variables
         new_ranges |= simpler.new.ranges
-    return DomainTransformation(domain, Domain(variables, conditions, new_ranges), values, origin)
+        solved = solved and simpler.solved
+    return DomainTransformation(domain, Domain(variables, conditions, new_ranges), values, origin, solved)
 
 
 def _components(domain: Domain) -> list[Domain]:
@@ -203,9 +206,9 @@ def _renamed(found: DomainTransformation, domain: Domain, back: dict[Expr, Expr]
         [substitute(c, table) for c in found.new.conditions],
         {axis: (axis.lo, axis.hi) for axis in fresh.values() if isinstance(axis, Axis)},
     )
-    values = {table[v]: substitute(e, table) for v, e in found.old_to_new.items()}
-    origin = {fresh[z]: substitute(e, table) for z, e in found.new_to_old.items()}
-    return DomainTransformation(domain, new, values, origin)
+    values = {back[v]: substitute(e, table) for v, e in found.old_to_new.items()}
+    origin = {fresh[z]: substitute(e, back) for z, e in found.new_to_old.items()}
+    return DomainTransformation(domain, new, values, origin, found.solved)
 
 
 def _identity(domain: Domain) -> DomainTransformation:
@@ -219,8 +222,3 @@ def _identity(domain: Domain) -> DomainTransformation:
     return DomainTransformation(
         domain, new, {v: single.get(v, v) for v in domain.variables}, {v: v for v in kept}
     )
-
-
-def _nothing(domain: Domain) -> DomainTransformation:
-    zero = {v: as_expr(0) for v in domain.variables}
-    return DomainTransformation(domain, Domain([], [FALSE]), zero, {})

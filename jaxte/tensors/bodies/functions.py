@@ -51,6 +51,17 @@ def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ) from error
 
 
+def parameter_names(fn: Callable[..., Any], name: str) -> list[str]:
+    """The names of the axes of a body without a shape: those of its parameters that have no default."""
+    parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
+    for own in parameters:
+        if own.kind not in (own.POSITIONAL_ONLY, own.POSITIONAL_OR_KEYWORD):
+            raise DefinitionError(
+                f"the body of {name} takes {own}, so that its axes are not known; give te.compute a shape, or the body one parameter for each axis"
+            )
+    return [own.name for own in parameters]
+
+
 def check_result(value: Any, name: str) -> Expr:
     """What a body returned, as an expression, or an error that says what it should be."""
     if value is None:

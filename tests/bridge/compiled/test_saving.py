@@ -204,3 +204,32 @@ def test_two_passes_by_hand() -> None:
         fn.backward(saved, np.ones(3))
     with pytest.raises(te.ArgumentError, match=r"residuals of pair"):
         fn.backward([X], X)
+
+
+def _padded(x: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, 5), "k")
+    p = te.compute((12,), lambda i: te.select((i >= 2) & (i < 10), x[i - 2], 0.0), "p")
+    return te.compute((8,), lambda i: te.sum(p[i + k] * te.sin(p[i + k]), axis=k), "y")
+
+
+def _two_results(x: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
+    h = te.compute((8,), lambda i: te.exp(x[i]), "h")
+    return te.compute((8,), lambda i: te.sin(h[i]), "y"), h
+
+
+@pytest.mark.parametrize(("builder", "name"), [(_two_results, "h"), (_two_results, "x"), (_padded, "p")])
+def test_what_is_in_memory_anyway_or_nowhere_may_be_named(builder: Any, name: str) -> None:
+    """Outputs, inputs, and a tensor that the plan computes within its reader."""
+    x = np.linspace(0.1, 1.0, 8, dtype="float32")
+
+    def loss(fn: Any) -> Any:
+        return lambda x: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(fn(x)))
+
+    expected = jax.grad(loss(te.function(builder)))(x)
+    for save in ([name], {name: True}, {name: False}):
+        np.testing.assert_allclose(jax.grad(loss(te.function(builder, save=save)))(x), expected, rtol=1e-6)
+
+
+def test_names_that_are_not_there_are_told_when_the_function_is_built() -> None:
+    with pytest.raises(te.LoweringError, match=r"save= has z, which is no tensor.*it has x, h, y"):
+        te.function(_two_results, save=["z"])(np.ones(8, "float32"))

@@ -273,3 +273,27 @@ def test_a_forward_function_of_something_else() -> None:
         te.ShapeError, match=r"forward function of the override of squares returns a value of shape \(2,\)"
     ):
         jax.grad(lambda x: made(lambda x: x[:2])(x).sum())(x)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_an_override_may_return_one_value_everywhere(value: float) -> None:
+    """``te.ops.full``, as one writes it beside TVM's tutorial; it is a Tensor as ``te.ops.zeros`` is."""
+    x, head = te.placeholder((4,), name="X"), te.placeholder((4,), name="H")
+    inner = te.compute((4,), lambda i: x[i] ** 2, "inner")
+    out = te.compute((4,), lambda i: 2 * inner[i], "out")
+    constant = {inner: ([x], lambda out, inputs, head: [te.ops.full(x.shape, value)])}
+    (dx,) = te.differentiate(out, [x], head, override=constant)
+    np.testing.assert_array_equal(te.evaluate(dx, {}), np.full(4, value))
+    fn = te.function([x], out, override=constant)
+    np.testing.assert_array_equal(jax.grad(lambda x: fn(x).sum())(jnp.ones(4)), np.full(4, value))
+    scaled = {inner: ([x], lambda out, inputs, head: te.ops.full(x.shape, head[0] * value))}
+    (dx,) = te.differentiate(out, [x], head, override=scaled)
+    np.testing.assert_array_equal(te.interpret(dx, {head: np.ones(4, "float32")}), np.full(4, 2 * value))
+
+
+@pytest.mark.parametrize("returned", [0.0, None, np.zeros(4, "float32")])
+def test_what_is_no_tensor_is_refused_with_what_makes_one(returned: Any) -> None:
+    x, head = te.placeholder((4,), name="X"), te.placeholder((4,), name="H")
+    out = te.compute((4,), lambda i: x[i] ** 2, "out")
+    with pytest.raises(te.DifferentiationError, match=r"override of out returned for X .*te\.ops\.full"):
+        te.differentiate(out, [x], head, override={out: ([x], lambda out, inputs, head: [returned])})

@@ -13,6 +13,8 @@ from jaxte.bridge.compiled import explain as report
 from jaxte.bridge.compiled.explain import count
 from tests.networks import conv, cross_entropy, dense, mlp, mlp_params, normal
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 @pytest.fixture
 def graph(rng):

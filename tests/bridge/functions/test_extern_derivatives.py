@@ -46,7 +46,6 @@ MODES: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize("mode", MODES)
 def test_as_plain_jax(mode: str) -> None:
     found, expected = MODES[mode](solved)(A, B), MODES[mode](solved_jax)(A, B)

@@ -8,8 +8,6 @@ import pytest
 import jaxte as te
 from tests.networks import cross_entropy, cross_entropy_jax, dense, mlp, mlp_jax, mlp_params, normal
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def close(found, expected, rtol=1e-5) -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6), found, expected)

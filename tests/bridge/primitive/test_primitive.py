@@ -8,8 +8,6 @@ import pytest
 import jaxte as te
 from tests.networks import normal
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 @te.function
 def dense(x, w):

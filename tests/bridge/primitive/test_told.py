@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxte as te
 from jaxte.bridge.primitive.told import told
+from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.plan import lower
+from jaxte.lower.program.remedies import IN_TILES
 
 F32 = np.dtype("float32")
 
@@ -179,3 +184,45 @@ def test_what_is_dense_in_tiles_is_told_too() -> None:
     assert choice.form.startswith("tiles of") and other.form.startswith("tiles of")
     assert choice.verdict is not None and choice.verdict.is_dense and choice.verdict.over == (n, n, 4)
     assert other.verdict is None
+
+
+def test_a_warning_points_to_the_line_of_the_user() -> None:
+    """Neither into jaxte nor into JAX, whichever way the function is asked for."""
+    ways: list[Callable[[Any, Any], Any]] = [
+        lambda fn, x: fn(x),
+        lambda fn, x: jax.jit(lambda x: fn(x) * 2)(x),
+        lambda fn, x: jax.grad(lambda x: jnp.sum(fn(x)))(x),
+        lambda fn, x: te.vjp(fn, x),
+        lambda fn, x: te.source(fn, x),
+    ]
+    for n, way in enumerate(ways, 1400):
+        with pytest.warns(te.PerformanceWarning, match="band .* is dense") as caught:
+            inputs, y = band(n)
+            way(te.function(inputs, y), jnp.ones((n, n), F32))
+        assert {w.filename for w in caught} == {__file__}
+
+
+def _no_plan(budget: int) -> Program:
+    raise te.LoweringError("no plan")
+
+
+def test_a_budget_is_advised_where_it_was_tried_and_helps() -> None:
+    x = te.placeholder((4,), name="x")
+    program = lower("forward", [x], [te.compute((4,), lambda i: x[i] * 2, "y")])
+
+    def warned(held: int, within: Callable[[int], Program] | None) -> str:
+        verdict = Verdict("y_part", (100, 100), 10**4, 1, 1, held, 10**4, remedy=IN_TILES)
+        own = Choice("y_part", "sum", verdict=verdict, part_of="y")
+        with pytest.warns(te.PerformanceWarning, match=r"f: y \(sum\) is ") as caught:
+            told("f", replace(program, choices=(own,)), within)
+        return str(caught[0].message)
+
+    tried: list[int] = []
+
+    def in_tiles(budget: int) -> Program:
+        tried.append(budget)
+        return replace(program, choices=(Choice("y_part", "sum", tiles=lambda: pytest.fail("not asked")),))
+
+    assert "max_memory=2**22" in warned(2**24, in_tiles) and tried == [2**22]
+    for held, within in ((2**24 + 1, None), (2**24 + 2, lambda budget: program), (2**24 + 3, _no_plan)):
+        assert "what would help" not in warned(held, within)

@@ -9,8 +9,6 @@ from tests.transformations.catalogue import COLUMNS, Column
 from tests.transformations.functions import ROWS, Row
 from tests.transformations.grid import cell
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def short() -> list:
     """The first row from the one at hand that the column has something to do for; 5 and 12 share no divisor, so all rows come up."""

@@ -10,6 +10,7 @@ import sys
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -309,3 +310,22 @@ def test_a_function_that_another_one_contains_calls_it() -> None:
     np.testing.assert_array_equal(namespace["forward"](x), namespace["saving"](x)[0])
     other = lower("other", [X], [te.compute((4, 6), lambda i, j: X[i, j] * 2, "Z"), Y])
     assert module_text([forward, other]).count("jnp.exp") == 2
+
+
+@pytest.mark.parametrize("name", ["é", "日本", "", "fn", "fn" + "_" * 40, "forward", "_bwd"])
+@pytest.mark.parametrize("kind", ["constant", "extern"])
+def test_arrays_of_any_name_leave_the_names_of_the_module_alone(kind, name):
+    """A name without an ASCII letter once made the function behind it ``fn``, which is the module's own."""
+    x = te.placeholder((100,), name="x")
+    made = {
+        "constant": lambda: te.constant(np.arange(100, dtype="float32"), name),
+        "extern": lambda: te.extern((100,), jnp.sin, [x], name),
+    }
+    other = made[kind]()
+    fn = te.function([x], te.compute((100,), lambda i: x[i] * other[i], "y"))
+    given = np.linspace(0, 1, 100, dtype="float32")
+    expected = np.arange(100) if kind == "constant" else np.sin(given) + given * np.cos(given)
+    for call in (fn, fn.custom_vjp):
+        found = jax.grad(lambda x, call=call: jnp.sum(call(x)))(given)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert "no scatter" in str(te.explain(fn))

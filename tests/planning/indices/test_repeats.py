@@ -12,8 +12,6 @@ import jaxte as te
 from jaxte.meaning.interpret import interpret
 from jaxte.planning.graph import planned
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def _sum(made: Any, f: Callable[[Any], Any]) -> Any:
     axes = [te.reduce_axis((0, n)) for n in made.shape]

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.known import folded
+from jaxte.frontends.jaxpr.equations.known import folded, is_symbolic
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 
 # calls whose equations may stand in place of them, and the parameter that holds these
@@ -73,6 +73,11 @@ class Step:
         return all(slot.known is not None for slot in self.outputs)
 
     @property
+    def has_symbols(self) -> bool:
+        """Whether an array that it reads or makes has a size that is a symbol of ``jax.export``."""
+        return any(is_symbolic(slot.aval) for slot in (*self.inputs, *self.outputs))
+
+    @property
     def reads_linearly(self) -> bool:
         """Whether a view that this step reads can be composed into it."""
         rule = RULES.get(self.name)
@@ -84,6 +89,17 @@ class Step:
                 for s in self.inputs
             )
         return True
+
+
+@dataclass
+class Refused(Exception):
+    """A step that could not be raised, and why."""
+
+    step: Step
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def flat(
@@ -106,6 +122,11 @@ def needed(steps: Sequence[Step], results: Sequence[Slot]) -> list[Step]:
             wanted.update(step.inputs)
             found.append(step)
     return found[::-1]
+
+
+def has_symbols(eqn: Any) -> bool:
+    """Whether an equation reads or makes an array whose sizes are symbols of ``jax.export``."""
+    return any(is_symbolic(atom.aval) for atom in (*eqn.invars, *eqn.outvars))
 
 
 def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:

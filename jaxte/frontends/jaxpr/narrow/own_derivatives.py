@@ -13,23 +13,24 @@ from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, whole
 from jaxte.frontends.jaxpr.narrow.compute import computed
 from jaxte.frontends.jaxpr.narrow.demand import Demand, demand_of
 from jaxte.frontends.jaxpr.narrow.rows import narrows
-from jaxte.frontends.jaxpr.plan.overrides import tangent_jaxpr
+from jaxte.frontends.jaxpr.plan.overrides import calls_itself, tangent_jaxpr
 
 # functions whose tangents are being looked at: a tangent that calls its function says nothing new
 _LOOKED_AT: list[str] = []
+_DEEPEST = 3  # of tangents within tangents, which may go on without end
 
 
 class _Part:
-    """A jaxpr of which a part of the one result is computed."""
+    """A jaxpr of which a part of one result is computed."""
 
-    def __init__(self, closed: Any, box: Box) -> None:
+    def __init__(self, closed: Any, box: Box, result: int = 0) -> None:
         jaxpr = closed.jaxpr
         slots = {v: Slot(v.aval) for v in jaxpr.invars}
         slots |= {
             v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
         }
         self.steps: list[Step] = [s for _, found in flat(jaxpr.eqns, slots) for s in found]
-        self.result = slot_of(jaxpr.outvars[0], slots)
+        self.result = slot_of(jaxpr.outvars[result], slots)
         self.inputs = [slots[v] for v in jaxpr.invars]
         self.demand: Demand = demand_of(self.steps, [(self.result, box)], self.inputs)
         self.consts = {slots[v]: c for v, c in zip(jaxpr.constvars, closed.consts, strict=True)}
@@ -50,8 +51,18 @@ def _own(step: Step, box: Box) -> _Part:
 
 def _tangent(step: Step, box: Box) -> tuple[_Part, list[int]]:
     """The tangent, and which operands have one."""
-    tangent, moving = tangent_jaxpr(step.eqn)
-    return _Part(tangent, box), moving
+    rule, moving = tangent_jaxpr(step.eqn)
+    return _Part(rule, box, 1), moving
+
+
+def _calls_itself(step: Step) -> bool:
+    """Whether the rule calls the function for its value, so that derivatives of derivatives have the rule again."""
+    rule, _ = tangent_jaxpr(step.eqn)
+    found = _Part(rule, whole(len(step.outputs[0].shape)))
+    origin = found.result.origin
+    if origin is None or origin.name != step.name:
+        return False
+    return calls_itself(step, origin, found.inputs, origin.inputs)
 
 
 def _made(step: Step, box: Box, operands: Sequence[Any]) -> Any:
@@ -68,7 +79,7 @@ def _made(step: Step, box: Box, operands: Sequence[Any]) -> Any:
 @narrows("custom_jvp_call", make=_made)
 def _own_tangent(step: Step, box: Box) -> Sequence[Box] | None:
     """What the function needs, where its tangent needs no more, and the same of tangents."""
-    if is_whole(box):
+    if is_whole(box) or len(_LOOKED_AT) >= _DEEPEST or not _calls_itself(step):
         return None
     needed = _own(step, box).needs
     told = [[b] for b in needed]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, slot_of
 from jaxte.frontends.jaxpr.narrow import own_derivatives
 from jaxte.frontends.jaxpr.narrow.boxes import is_whole, whole
@@ -17,20 +17,7 @@ from jaxte.frontends.jaxpr.narrow.demand import TAKES, Demand, demand_of, pays
 _ = own_derivatives  # its row stands in the table
 
 
-@dataclass(frozen=True)
-class Shorter:
-    """A function without what nothing reads.
-
-    Attributes:
-        closed: its jaxpr.
-        parts: equations of the function as it was of which a part is computed, and what part.
-    """
-
-    closed: Any
-    parts: tuple[tuple[Any, str], ...]
-
-
-def narrowed(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Shorter | None:
+def narrowed(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Instead | None:
     """``closed``, whose equations are ``steps``, with what is read of each array only; None where little would be left out."""
     if not any(step.name in TAKES for step in steps):
         return None
@@ -45,7 +32,7 @@ def narrowed(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> S
         env |= {slots[v]: arg for v, arg in zip(jaxpr.invars, args, strict=True)}
         return computed(steps, demand, env, results)
 
-    return Shorter(jax.make_jaxpr(run)(*closed.in_avals), tuple(_parts(steps, demand)))
+    return Instead(jax.make_jaxpr(run)(*closed.in_avals), tuple(_parts(steps, demand)))
 
 
 def _parts(steps: Sequence[Step], demand: Demand) -> Iterator[tuple[Any, str]]:

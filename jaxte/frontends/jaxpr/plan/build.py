@@ -11,18 +11,16 @@ import numpy as np
 from jaxte.frontends.jaxpr import rules
 from jaxte.frontends.jaxpr.equations.steps import (
     OWN_DERIVATIVES,
+    Refused,
     Slot,
     Step,
-    flat,
-    known_array,
-    needed,
-    slot_of,
 )
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.gains.gains import DEAR
 from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product
 from jaxte.frontends.jaxpr.plan.neighbours import Neighbours, neighbours
-from jaxte.frontends.jaxpr.plan.overrides import adjoint_jaxpr, blocked, by_adjoint, by_tangent, tangent_jaxpr
+from jaxte.frontends.jaxpr.plan.overrides import blocked
+from jaxte.frontends.jaxpr.plan.own_rules import with_own_rule
 from jaxte.frontends.jaxpr.values.constants import positions_in
 from jaxte.frontends.jaxpr.values.shifts import (
     chooses_between_reads,
@@ -36,7 +34,7 @@ from jaxte.frontends.jaxpr.values.shifts import (
     steepens_itself,
 )
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
-from jaxte.lang.dtypes import DTYPES, is_float, is_inexact
+from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
@@ -51,24 +49,20 @@ _LONGEST_SUM = (
 
 
 @dataclass
-class Refused(Exception):
-    """A step that could not be raised, and why."""
-
-    step: Step
-    reason: str
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-@dataclass
 class Builder:
-    """Raises steps; ``placeholders`` are the arrays that came from outside, in order of appearance."""
+    """Raises steps.
+
+    Attributes:
+        placeholders: the arrays that came from outside, in order of appearance.
+        in_rule, later: as :class:`jaxte.frontends.jaxpr.plan.own_rules.Raises` has them.
+    """
 
     placeholders: dict[Slot, Placeholder] = field(default_factory=dict)
     values: dict[Slot, Value] = field(default_factory=dict)
     results: frozenset[Slot] = frozenset()
     neighbours: Neighbours = field(default_factory=Neighbours)
+    in_rule: bool = False
+    later: bool = False
 
     def run(self, steps: Sequence[Step], results: Sequence[Slot]) -> list[Tensor]:
         """The tensors of ``results``.
@@ -149,78 +143,19 @@ class Builder:
             self.values[slot] = value
 
     def _with_own_derivative(self, step: Step) -> None:
-        """A function of elements with a derivative of its own: a tensor with an override."""
-        operands = [self.value(slot) for slot in step.inputs]
-        tensors = [v.tensor() for v in operands]
-        if step.name == "stop_gradient":
-            self.values[step.outputs[0]] = of_tensor(blocked(tensors[0]))
-            return
-        if len(step.outputs) != 1:
-            raise Refused(step, f"{step.label} has a derivative of its own and several results")
-        if step.name == "custom_vjp_call":
-            self._with_own_adjoint(step, operands, tensors)
-            return
-        jaxpr, moving = tangent_jaxpr(step.eqn)
-        if any(n not in moving and v.kind is not Kind.NUMBER for n, v in enumerate(operands)):
-            raise Refused(step, f"{step.label} has a derivative of its own and operands without one")
-        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
+        """A function with a derivative of its own: a tensor with an override."""
+        try:
+            if step.name == "stop_gradient":
+                made = of_tensor(blocked(self.value(step.inputs[0]).tensor()))
+            else:
+                made = with_own_rule(self, step)
+        except Unraised as error:
+            raise Refused(step, str(error)) from None
+        self.values[step.outputs[0]] = made
 
-        def tangent(out: Tensor, inputs: Sequence[Tensor], moves: Sequence[Tensor]) -> Tensor:
-            own = list(operands)
-            for n, tensor in zip(moving, inputs, strict=True):
-                own[n] = of_tensor(tensor)
-            (found,) = self._pointwise(step, jaxpr, [*own, *map(of_tensor, moves)], of_tensor(out))
-            return found.computed()
-
-        by_tangent(result.computed(), [tensors[n] for n in moving], tangent)
-        tangent(
-            tensors[moving[0]], [tensors[n] for n in moving], [tensors[n] for n in moving]
-        )  # or it is refused now
-        self.values[step.outputs[0]] = result
-
-    def _with_own_adjoint(self, step: Step, operands: Sequence[Value], tensors: Sequence[Tensor]) -> None:
-        """A function of elements with a rule for what flows back: each adjoint an expression of elements and the head."""
-        sources = [t for t in tensors if is_inexact(t.dtype)]
-        if len(set(sources)) < len(sources) or any(t.shape != step.outputs[0].shape for t in sources):
-            raise Refused(step, f"{step.label} has a derivative of its own and broadcasts its operands")
-        jaxpr, _ = adjoint_jaxpr(step.eqn)
-        (result,) = self._pointwise(step, step.eqn.params["call_jaxpr"], operands)
-
-        def adjoints(out: Tensor, head: Tensor) -> list[Tensor]:
-            found = self._pointwise(step, jaxpr, [*operands, of_tensor(head)], of_tensor(out), len(sources))
-            return [own.computed() for own in found]
-
-        by_adjoint(result.computed(), sources, adjoints)
-        adjoints(result.tensor(), result.tensor())  # or it is refused now
-        self.values[step.outputs[0]] = result
-
-    def _pointwise(
-        self, step: Step, closed: Any, operands: Sequence[Value], result: Value | None = None, count: int = 1
-    ) -> list[Value]:
-        """The results of a jaxpr of elementwise functions on ``operands``; ``result`` is what ``step`` itself makes of them."""
-        slots = {v: Slot(v.aval) for v in closed.jaxpr.invars}
-        slots |= {
-            v: Slot(v.aval, known_array(c))
-            for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)
-        }
-        own = Builder(values={slots[v]: x for v, x in zip(closed.jaxpr.invars, operands, strict=True)})
-        steps = [s for _, found in flat(closed.jaxpr.eqns, slots, step.label) for s in found]
-        results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
-        for inner in needed(steps, results):
-            if result is not None and _is_again(inner, step, own, operands):
-                own.give(inner.outputs[0], result)
-            elif not inner.is_known:
-                own.raise_(inner)
-        found = [own.value(slot) for slot in results]
-        if (
-            own.placeholders
-            or len(found) != count
-            or any(is_shifted(v.body) or v.kind is Kind.REDUCED for v in found)
-        ):
-            raise Refused(
-                step, f"{step.label} has a derivative of its own and is no function of single elements"
-            )
-        return found
+    def inside(self, values: dict[Slot, Value], in_rule: bool, later: bool) -> Builder:
+        """One for a body whose operands are ``values``."""
+        return Builder(values=values, in_rule=in_rule, later=later)
 
     def _simple(self, made: Value, site: Site, operands: list[Value]) -> Value:
         """A reshape of one tensor, or one division by itself; not divisions of what is composed already."""
@@ -284,14 +219,6 @@ class Builder:
             or (value.kind is Kind.VIEW and len(readers) > 1 and not all(r.reads_linearly for r in readers))
         ):
             value.tensor()
-
-
-def _is_again(inner: Step, step: Step, own: Builder, operands: Sequence[Value]) -> bool:
-    """Whether a derivative calls the function that it is the derivative of, on the same operands."""
-    if inner.name != step.name or len(inner.inputs) > len(operands):
-        return False
-    same = all(own.value(s) is x for s, x in zip(inner.inputs, operands, strict=False))
-    return same and str(inner.eqn.params["call_jaxpr"]) == str(step.eqn.params["call_jaxpr"])
 
 
 def _is_dear(slot: Slot) -> bool:

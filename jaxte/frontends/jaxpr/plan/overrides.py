@@ -1,4 +1,4 @@
-"""Functions with derivatives of their own: ``jax.custom_jvp``, ``jax.custom_vjp`` and ``stop_gradient`` as overrides of tensors."""
+"""Functions with derivatives of their own: what the rules of ``jax.custom_jvp`` and ``jax.custom_vjp`` compute, and ``stop_gradient``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import jax
 
 from jaxte.autodiff.graph.overrides import Override
-from jaxte.autodiff.graph.reverse import differentiate
 from jaxte.bridge.given.extern import extern
+from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.lang.dtypes import is_inexact
-from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Tensor
 
 
@@ -23,55 +22,51 @@ def blocked(tensor: Tensor) -> Tensor:
     return made
 
 
-def by_tangent(
-    tensor: Tensor,
-    operands: Sequence[Tensor],
-    tangent: Callable[[Tensor, Sequence[Tensor], Sequence[Tensor]], Tensor],
-) -> None:
-    """What flows back from ``tensor`` is the transpose of ``tangent(tensor, operands, tangents)``, which is linear in the last.
-
-    An operand that stands at two places is one dependency, which moves at both.
-    """
-    sources = tuple(dict.fromkeys(operands))
-    places = [next(n for n, source in enumerate(sources) if source is operand) for operand in operands]
-
-    def adjoints(out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
-        moves = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in inputs]
-        moved = tangent(out, [inputs[n] for n in places], [moves[n] for n in places])
-        return list(differentiate(moved, moves, head=head))
-
-    tensor.with_override(Override((tensor,), sources, adjoints))
-
-
-def by_adjoint(
-    tensor: Tensor, operands: Sequence[Tensor], adjoints: Callable[[Tensor, Tensor], Sequence[Tensor]]
-) -> None:
-    """What flows back from ``tensor`` to ``operands``, which are distinct, is ``adjoints(tensor, head)``."""
-    tensor.with_override(
-        Override((tensor,), tuple(operands), lambda out, inputs, head: list(adjoints(out, head)))
-    )
-
-
-def tangent_jaxpr(eqn: Any) -> Any:
-    """The jaxpr of the tangent of a call with a derivative of its own: from operands and tangents of those that are inexact."""
+def tangent_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
+    """The rule of a call: its value and tangent, from operands and tangents of those that are inexact; and which these are."""
     operands, moving = _operands(eqn)
 
-    def tangent(xs: Sequence[Any], ts: Sequence[Any]) -> Any:
-        return jax.jvp(_of_moving(eqn, xs, moving), [xs[n] for n in moving], ts)[1]
+    def moved(xs: Sequence[Any], ts: Sequence[Any]) -> Any:
+        values, tangents = jax.jvp(_of_moving(eqn, xs, moving), [xs[n] for n in moving], ts)
+        return [*values, *tangents]
 
-    return jax.make_jaxpr(tangent)(operands, [operands[n] for n in moving]), moving
+    return jax.make_jaxpr(moved)(operands, [operands[n] for n in moving]), moving
 
 
-def adjoint_jaxpr(eqn: Any) -> Any:
-    """The jaxpr of what flows back through a call with a rule for it: from operands and the head to the operands that are inexact."""
+def adjoint_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
+    """The rule of a call: its value and what flows back to operands that are inexact, from operands and the head; and which these are."""
     operands, moving = _operands(eqn)
     (out,) = eqn.outvars
 
     def adjoint(xs: Sequence[Any], head: Any) -> Any:
-        _, pull = jax.vjp(_of_moving(eqn, xs, moving), *(xs[n] for n in moving))
-        return pull([head])
+        values, pull = jax.vjp(_of_moving(eqn, xs, moving), *(xs[n] for n in moving))
+        return [*values, *pull([head])]
 
     return jax.make_jaxpr(adjoint)(operands, jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)), moving
+
+
+def rule_of(eqn: Any) -> tuple[Any, list[int]]:
+    """The value of a call as its rule makes it, and its derivative, by tangents or by what flows back."""
+    return tangent_jaxpr(eqn) if eqn.primitive.name == "custom_jvp_call" else adjoint_jaxpr(eqn)
+
+
+def is_same_call(a: Any, b: Any) -> bool:
+    """Whether two calls are of the same function, with the same rule: what they compute, where they stand, what their rules compute."""
+    if a.primitive is not b.primitive:
+        return False
+    own, other = (e.params["call_jaxpr"] for e in (a, b))
+    if own is other and a.params is b.params:
+        return True
+    if own.jaxpr.debug_info.func_src_info != other.jaxpr.debug_info.func_src_info or str(own) != str(other):
+        return False
+    return str(rule_of(a)[0]) == str(rule_of(b)[0])
+
+
+def calls_itself(step: Step, inner: Step, operands: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether ``inner``, in the rule of ``step``, is a call of the same function on the same operands."""
+    if len(given) > len(operands) or any(a is not b for a, b in zip(given, operands, strict=False)):
+        return False
+    return is_same_call(inner.eqn, step.eqn)
 
 
 def _operands(eqn: Any) -> tuple[list[Any], list[int]]:
@@ -79,14 +74,20 @@ def _operands(eqn: Any) -> tuple[list[Any], list[int]]:
     return operands, [n for n, s in enumerate(operands) if is_inexact(str(s.dtype))]
 
 
+def bound_call(eqn: Any) -> Callable[..., Any]:
+    """A call as a function of its operands."""
+    params = eqn.primitive.get_bind_params(eqn.params)
+    return lambda *xs: eqn.primitive.bind(*xs, **params)
+
+
 def _of_moving(eqn: Any, xs: Sequence[Any], moving: Sequence[int]) -> Callable[..., Any]:
     """A call as a function of its operands that are inexact."""
-    bound = eqn.primitive.get_bind_params(eqn.params)
+    bound = bound_call(eqn)
 
     def call(*values: Any) -> Any:
         filled = list(xs)
         for n, value in zip(moving, values, strict=True):
             filled[n] = value
-        return eqn.primitive.bind(*filled, **bound)
+        return bound(*filled)
 
     return call

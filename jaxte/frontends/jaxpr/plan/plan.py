@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Literal, Var
@@ -12,13 +12,18 @@ from jax.tree_util import tree_structure
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, Step, flat, known_array
-from jaxte.frontends.jaxpr.narrow.rewrite import Shorter, narrowed
+from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
+from jaxte.frontends.jaxpr.guards.rewrite import guarded
+from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
-from jaxte.frontends.jaxpr.plan.build import Builder, Refused
-from jaxte.frontends.jaxpr.plan.loops import Loop, loop_of
-from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan.build import Builder
+from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region
+from jaxte.frontends.jaxpr.plan.loops import loop_of
+from jaxte.frontends.jaxpr.plan.measured import Place
+from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
+from jaxte.frontends.jaxpr.plan.still import still
 from jaxte.lang.errors import JaxteError
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -34,119 +39,20 @@ BODIES = {
 }
 
 
-@dataclass(frozen=True)
-class Ref:
-    """An array of a jaxpr by where it comes from: an argument, a constant, or a result of an equation."""
-
-    kind: str
-    number: int
-    result: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """Equations that are raised.
-
-    Attributes:
-        number: of the jaxpr that they stand in.
-        members: their numbers.
-        inputs: what the code takes: arrays of the jaxpr, or constants.
-        outputs: what it makes.
-        code: the tensors and what runs them.
-        equations: what they were, for ``te.explain``.
-    """
-
-    number: int
-    members: tuple[int, ...]
-    inputs: tuple[Any, ...]
-    outputs: tuple[Ref, ...]
-    code: Compiled
-    equations: tuple[Equation, ...]
-
-    @property
-    def places(self) -> frozenset[Place]:
-        """Where its equations stand."""
-        return frozenset((self.number, member) for member in self.members)
-
-
-@dataclass(frozen=True, eq=False)
-class Inner:
-    """An equation whose bodies are raised.
-
-    Attributes:
-        number: of the jaxpr that it stands in.
-        loop: how a ``scan`` of which nothing is raised is computed with products of all steps together.
-    """
-
-    number: int
-    index: int
-    plans: tuple[Plan, ...] = ()
-    loop: Loop | None = None
-
-
-@dataclass(eq=False)
-class Plan:
-    """What runs in place of a jaxpr.
-
-    Attributes:
-        items: regions, constructs with raised bodies, and numbers of equations that stay, in the order in which they run.
-        kept: the equations that stay, with the reasons.
-        measured: where it was chosen by measuring.
-        narrowed: what runs in place of the jaxpr that was given, without what nothing reads.
-    """
-
-    items: list[Region | Inner | int] = field(default_factory=list)
-    kept: list[Equation] = field(default_factory=list)
-    measured: Measured | None = None
-    narrowed: Shorter | None = None
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything runs in another way than it stands."""
-        return self.narrowed is not None or any(not isinstance(item, int) for item in self.items)
-
-    @property
-    def only_products(self) -> bool:
-        """Whether nothing runs in another way than it stands but products of matrices, which a loop around them may take for all steps."""
-        own = [item for item in self.items if not isinstance(item, int)]
-        return self.narrowed is None and all(
-            isinstance(item, Region) and all(e.fate is Fate.ALONE for e in item.equations) for item in own
-        )
-
-    @property
-    def loops(self) -> list[Inner]:
-        """The loops that take products of all steps together, those of bodies included."""
-        inner = [item for item in self.items if isinstance(item, Inner)]
-        return [i for i in inner if i.loop] + [i for item in inner for p in item.plans for i in p.loops]
-
-    @property
-    def parts(self) -> list[tuple[Any, str]]:
-        """Equations of which a part is computed, and what part, those of bodies included."""
-        own = [] if self.narrowed is None else list(self.narrowed.parts)
-        return own + [
-            part for item in self.items if isinstance(item, Inner) for p in item.plans for part in p.parts
-        ]
-
-    @property
-    def places(self) -> frozenset[Place]:
-        """Where the equations stand that run in another way."""
-        own = frozenset((i.number, i.index) for i in self.loops)
-        return own.union(*(region.places for region in self.regions))
-
-    @property
-    def regions(self) -> list[Region]:
-        """All regions, those of bodies included."""
-        own = [item for item in self.items if isinstance(item, Region)]
-        return own + [
-            r for item in self.items if isinstance(item, Inner) for p in item.plans for r in p.regions
-        ]
-
-
 class Planner:
-    """Makes plans, of each jaxpr once; equations at ``left`` stay as they are, whatever is chosen."""
+    """Makes plans, of each jaxpr once.
 
-    def __init__(self, choice: Choice = Choice.ESTIMATED, left: Set[Place] = frozenset()) -> None:
+    Args:
+        choice: what is raised.
+        left: places of equations that stay as they are, whatever is chosen.
+        safe: whether what is not chosen is not differentiated either.
+    """
+
+    def __init__(
+        self, choice: Choice = Choice.ESTIMATED, left: Set[Place] = frozenset(), safe: bool = True
+    ) -> None:
         self.choice = choice
+        self.safe = safe
         self.left = frozenset(left)
         self._made: dict[int, tuple[Any, Plan]] = {}
         self._seen = 0
@@ -163,36 +69,51 @@ class Planner:
         return found[1]
 
     def _plan(self, closed: Any, number: int) -> Plan:
-        slots, found = _steps_of(closed)
-        without = narrowed(closed, [step for _, steps in found for step in steps], slots)
-        if without is not None:
-            closed = without.closed
-            slots, found = _steps_of(closed)
+        instead, closed, slots, found = self._rewritten(closed)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, self.choice, left)
         inner = {e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number))}
-        refs = _refs(jaxpr)
+        places = _places(slots, _refs(jaxpr))
         while True:
             # of what nothing reads there is no code
             groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
-            try:
-                regions = [
-                    _region(number, group, jaxpr, slots, refs, n, self._alike)
-                    for n, group in enumerate(groups)
-                ]
+            regions, refusals = [], []
+            for n, group in enumerate(groups):
+                try:
+                    regions.append(_region(number, group, jaxpr, slots, places, n, self._alike))
+                except _Refusal as refusal:  # of all groups before they are cut anew
+                    refusals.append(refusal)
+            if not refusals:
                 break
-            except _Refusal as refusal:
-                for entry in refusal.entries:
-                    entry.become(Fate.KEPT, refusal.reason)
-        return Plan(list(_ordered(listed, regions, inner)), _kept(listed, regions), narrowed=without)
+            for entry, reason in ((e, refusal.reason) for refusal in refusals for e in refusal.entries):
+                entry.become(Fate.KEPT, reason)
+        numbers = {e.index: [slots[v].known for v in e.eqn.outvars] for e in listed if e.fate is Fate.KNOWN}
+        items = list(ordered(listed, regions, inner, numbers))
+        return Plan(items, _kept(listed, regions), instead=instead)
+
+    def _rewritten(
+        self, closed: Any
+    ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
+        """What stands in place of ``closed``, with its arrays and its equations."""
+        instead = None
+        slots, found = _steps_of(closed)
+        with_symbols = any(step.has_symbols for _, steps in found for step in steps)
+        wanted = {guarded: self.safe, narrowed: self.choice is not Choice.NOTHING and not with_symbols}
+        for rewrite in (rewrite for rewrite, is_wanted in wanted.items() if is_wanted):
+            other = rewrite(closed, [step for _, steps in found for step in steps], slots)
+            if other is not None:
+                instead, closed = other.after(instead), other.closed
+                slots, found = _steps_of(closed)
+        return instead, closed, slots, found
 
     def _bodies(self, entry: Equation, number: int) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
             return None
         plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
-        loop = loop_of(entry.eqn) if all(p.only_products for p in plans) else None
+        products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
+        loop = loop_of(entry.eqn) if products and not _has_symbols(entry.eqn) else None
         if loop is not None:
             return Inner(number, entry.index, loop=loop)
         return Inner(number, entry.index, plans) if any(p.is_changed for p in plans) else None
@@ -218,6 +139,12 @@ def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equatio
     return found
 
 
+def _has_symbols(eqn: Any) -> bool:
+    """Whether sizes in a construct, those within its bodies included, are symbols of ``jax.export``."""
+    inside = [e for body in bodies_of(eqn) for e in body.jaxpr.eqns]
+    return has_symbols(eqn) or any(map(has_symbols, inside))
+
+
 def bodies_of(eqn: Any) -> list[Any]:
     """The closed jaxprs of a construct."""
     found = eqn.params[BODIES[eqn.primitive.name]]
@@ -239,12 +166,29 @@ def _refs(jaxpr: Any) -> dict[Any, Ref]:
     return found
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Where the arrays of a jaxpr come from, by variable and by what they hold."""
+
+    of_variables: dict[Any, Ref]
+    of_slots: dict[Slot, Ref]
+
+
+def _places(slots: dict[Any, Slot], refs: dict[Any, Ref]) -> _Places:
+    found: dict[Slot, Ref] = {}
+    for v, slot in slots.items():
+        found.setdefault(
+            slot, refs[v]
+        )  # where it was first: a call that returns its argument makes no other array
+    return _Places(refs, found)
+
+
 def _region(
     place: int,
     group: Sequence[Equation],
     jaxpr: Any,
     slots: dict[Any, Slot],
-    refs: dict[Any, Ref],
+    places: _Places,
     number: int,
     alike: Alike,
 ) -> Region:
@@ -260,16 +204,20 @@ def _region(
         raise _Refusal([entry], refused.reason) from None
     except JaxteError as error:
         raise _Refusal(group, str(error)) from error
-    places: dict[Slot, Ref] = {}
-    for v, slot in slots.items():
-        places.setdefault(
-            slot, refs[v]
-        )  # where it was first: a call that returns its argument makes no other array
     # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
     inputs = tuple(
-        places[s] if s.known is None or (s.origin is None and s in places) else s.known for s in read
+        places.of_slots[s] if s.known is None or (s.origin is None and s in places.of_slots) else s.known
+        for s in read
     )
-    return Region(place, tuple(sorted(members)), inputs, tuple(refs[v] for v in results), code, tuple(group))
+    return Region(
+        place,
+        tuple(sorted(members)),
+        inputs,
+        tuple(places.of_variables[v] for v in results),
+        code,
+        tuple(group),
+        still(steps, [slots[v] for v in results], read),
+    )
 
 
 def _code(
@@ -302,44 +250,10 @@ def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[V
     found = []
     for entry in group:
         for var in entry.eqn.outvars:
-            outside = any(r.index not in members and var in r.eqn.invars for r in entry.readers)
+            outside = any(
+                r.index not in members and r.fate is not Fate.KNOWN and var in r.eqn.invars
+                for r in entry.readers
+            )
             if outside or var in returned:
                 found.append(var)
     return found
-
-
-def _ordered(
-    listed: Sequence[Equation], regions: Sequence[Region], inner: dict[int, Inner]
-) -> Iterator[Region | Inner | int]:
-    """Everything in an order in which it can run; what stays keeps its own."""
-    region_of = {n: region for region in regions for n in region.members}
-    done: set[int] = set()
-    for first in listed:
-        stack = [first]
-        while stack:
-            entry = stack[-1]
-            region = region_of.get(entry.index)
-            asked = entry is not first or len(stack) > 1
-            if entry.index in done or (region is not None and not asked and not _is_last(entry, region)):
-                stack.pop()
-                continue
-            group = [listed[n] for n in region.members] if region else [entry]
-            members = {e.index for e in group}
-            sources = (s for e in group for s in e.sources)
-            missing = next((s for s in sources if s.index not in done and s.index not in members), None)
-            if missing is not None:
-                stack.append(missing)
-                continue
-            stack.pop()
-            done |= members
-            if region is not None:
-                yield region
-            elif entry.index in inner:
-                yield inner[entry.index]
-            else:
-                yield entry.index
-
-
-def _is_last(entry: Equation, region: Region) -> bool:
-    """A region runs where its last equation stood, or before what reads it."""
-    return entry.index == region.members[-1]

@@ -9,12 +9,14 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
 from jaxte.frontends.jaxpr.gains.matrices import TRANSPOSES, gain_of_layer, gain_of_square, squared
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.gains.worth import worth
+
+SYMBOLS = "an array has a size that is a symbol of jax.export: what raising gains is compared in numbers"
 
 
 class Fate(Enum):
@@ -31,8 +33,9 @@ GAINING = frozenset([Fate.GAINS, Fate.ALONE])
 
 
 class Choice(Enum):
-    """What is raised of what has a rule: regions that gain by estimate, all around something that may gain, all."""
+    """What is raised of what has a rule: nothing, regions that gain by estimate, all around something that may gain, all."""
 
+    NOTHING = "nothing"
     ESTIMATED = "estimated"
     GAINING = "gaining"
     EVERYTHING = "everything"
@@ -89,6 +92,8 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
         return Fate.KEPT, "it has side effects"
     if entry.steps and all(step.is_known for step in entry.steps):
         return Fate.KNOWN, ""
+    if has_symbols(entry.eqn) or any(step.has_symbols for step in entry.steps):
+        return Fate.KEPT, SYMBOLS
     if not entry.steps and entry.eqn.primitive.name not in GROUPS:
         return Fate.KEPT, f"{entry.eqn.primitive.name} has no rule"
     if not everything and (own := _own_gain(entry)):
@@ -124,6 +129,8 @@ def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[l
     """Regions: equations that gain by themselves, and those that gain and the neutral ones around them, such that regions and the
     rest can run one after the other.
     """
+    if choice is Choice.NOTHING:
+        return []
     return [*([e] for e in listed if e.fate is Fate.ALONE), *_joined(listed, choice)]
 
 

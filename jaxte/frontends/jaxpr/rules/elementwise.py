@@ -224,7 +224,7 @@ def _clamp(site: Site, low: Value, x: Value, high: Value) -> Value:
         raise Unraised("a clamp between bounds that are data, which has slope 0 at ties")
 
     def element(*i: Any) -> Expr:
-        lo, hi, element = at(low, i), at(high, i), x[i]
+        lo, hi, element = _lower(at(low, i), at(high, i)), at(high, i), x[i]
         if not is_inexact(site.dtype):
             return call(ops.MINIMUM, call(ops.MAXIMUM, element, lo), hi)
         inside = call(ops.AND, call(ops.GREATER, element, lo), call(ops.LESS, element, hi))
@@ -232,6 +232,13 @@ def _clamp(site: Site, low: Value, x: Value, high: Value) -> Value:
         return call(ops.SELECT, free, element, call(ops.SELECT, call(ops.LESS_EQUAL, element, lo), lo, hi))
 
     return site.define(element)
+
+
+def _lower(low: Expr, high: Expr) -> Expr:
+    """The lower bound, which is the upper one where the bounds are crossed: that is what XLA's clamp takes then."""
+    if isinstance(low, Const) and isinstance(high, Const):
+        return high if low.value > high.value else low  # type: ignore[operator]
+    return call(ops.MINIMUM, low, high)
 
 
 def elements(operands: Any, i: Any) -> list[Expr]:

@@ -37,6 +37,8 @@ def _transpose(site: Site, x: Value) -> Value:
 def _reshape(site: Site, x: Value, *dynamic: Value) -> Value:
     if dynamic or site.params.get("dimensions") is not None:
         raise Unraised("a reshape of transposed dimensions")
+    if 0 in x.shape:  # no element is read
+        return site.define(lambda *i: as_expr(0))
     groups = runs_of_equal_size(x.shape, site.shape)
 
     def element(*i: Any) -> Expr:

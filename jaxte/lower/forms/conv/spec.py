@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
-from jaxte.lang.walk import free_axes
+from jaxte.lang.expr import ONE, ZERO, Axis, Const, Expr, Var, as_expr, cast
+from jaxte.lang.walk import free_axes, postorder
+from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.arrays.steps import Reshape, Step, Transpose
-from jaxte.lower.arrays.views import Flip
+from jaxte.lower.arrays.views import Flip, Spread
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
@@ -303,10 +304,27 @@ def call_source(
     shapes = (spec.lhs_shape, spec.rhs_shape)
     lhs, rhs = (rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
     padding = spec.padding if pads is None else tuple(pads)
-    dilations = listed(spec.lhs_dilation), listed(spec.rhs_dilation)
+    spread = spec.lhs_dilation
+    if any(isinstance(node, Var) for pair in padding for node in postorder(*pair)):
+        lhs, padding, spread = (
+            _spread(spec, lhs, padding),
+            ((ZERO, ZERO),) * len(padding),
+            (1,) * len(padding),
+        )
+    dilations = listed(spread), listed(spec.rhs_dilation)
     return Convolution(
         lhs, rhs, listed(spec.strides), listed(padding), *dilations, spec.dimension_numbers, spec.groups
     )
+
+
+def _spread(spec: ConvolutionSpec, lhs: Node, padding: Sequence[tuple[Expr, Expr]]) -> Node:
+    """``lhs`` with its padding and dilation carried out: ``lax.conv_general_dilated`` takes no symbolic sizes there."""
+    spatial = dict(zip(spatial_letters(spec), zip(padding, spec.lhs_dilation, strict=True), strict=True))
+    widths = [
+        (*spatial[letter][0], spatial[letter][1] - 1) if letter in spatial else (ZERO, ZERO, 0)
+        for letter in spec.dimension_numbers[0]
+    ]
+    return Spread(lhs, Typed(Number(0), spec.lhs.dtype), tuple(widths))
 
 
 def spatial_letters(spec: ConvolutionSpec) -> list[str]:

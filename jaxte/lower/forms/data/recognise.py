@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.autodiff.sums.cheap import Positions
+from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical, place_of
@@ -254,8 +254,12 @@ def _scatter(
 
 def _why(targets: Sequence[Target]) -> str:
     """Why nothing is solved for the elements at the positions of ``targets``."""
-    known = all(isinstance(r.tensor, Positions) for t in targets for r in reads_of(t.index))
-    return "would take more points if they were solved for" if known else "are data"
+    read = [r.tensor for t in targets for r in reads_of(t.index)]
+    if not all(isinstance(tensor, Positions) for tensor in read):
+        return "are data"
+    if any(isinstance(tensor, LongPositions) for tensor in read):
+        return "would take more work to be solved for than derivation has a budget of"
+    return "would take more points if they were solved for"
 
 
 def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:

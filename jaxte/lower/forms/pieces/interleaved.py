@@ -59,12 +59,17 @@ def _joined(body: Body, value: Value, splits: Sequence[Digits]) -> Value:
     by_high = {s.high: s for s in splits}
     kept = [d for d in value.dims if all(d is not s.low for s in splits)]
     dims = [by_high[d].whole if d in by_high else d for d in kept]
-    shape = [times(by_high[d].high.hi, by_high[d].low.hi) or d.hi if d in by_high else d.hi for d in kept]
+    shape = [d.hi if d not in by_high or (whole := _whole(by_high[d])) is None else whole for d in kept]
     steps: list[Step] = [Reshape(tuple(shape))]
     if not all(s.exact for s in splits):
         inexact = {s.whole for s in splits if not s.exact}
         steps.append(Index(tuple(Range(None, d.hi) if d in inexact else ALL for d in dims)))
     return body.with_steps(value, steps, dims)
+
+
+def _whole(digits: Digits) -> Expr | None:
+    """How many numbers have these two digits."""
+    return times(digits.high.hi, digits.low.hi)
 
 
 def _remainders(node: Expr, scope: Scope) -> Iterator[_Remainder]:

@@ -89,7 +89,13 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
     if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
         return Peeling()
     offers = [
-        Candidate(SURROUNDED, _work_at_once(own.padded, reads), None),
+        Candidate(
+            SURROUNDED,
+            _work_at_once(own.padded, reads)
+            if policy.facts.tests_pads
+            else _work_of_pieces(root.dtype, axes, {}),
+            None,
+        ),
         Candidate(PEELED, _work_of_pieces(root.dtype, axes, cuts), None),
     ]
     return Peeling(pieces, chosen(policy, own.name, offers, signature(axes, root, kind=PEELED)))

@@ -12,9 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import log2, prod
 
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate
@@ -35,10 +37,11 @@ from jaxte.lower.forms.scan.write import (
     sequential,
     step_function,
 )
-from jaxte.sets.intervals import extent_of
+from jaxte.sets.intervals import extent_of, known
 
 SCAN, ASSOCIATIVE = "scan", "associative scan"
 SEQUENTIAL, BLOCKED = "sequential scan", "blocked scan"
+_MOST_STEPS = 64  # of a sum, whose rounding errors add up: some four units in the last place
 
 
 def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -68,10 +71,23 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
 
     if has_cumulative(spec.reducer):
         yield candidate(SCAN, cumulative)
-    yield candidate(ASSOCIATIVE, associative)
-    yield candidate(SEQUENTIAL, in_steps)
-    if has_blocks(spec):
+    shape = spec.arrays[0].shape
+    halves = all(known(shape[scan.axis]) is not None for scan in spec.scans)
+    if halves:  # which jax.export does not take of symbolic sizes
+        yield candidate(ASSOCIATIVE, associative)
+    yield replace(candidate(SEQUENTIAL, in_steps), caution=_rounding(spec))
+    if halves and has_blocks(spec):
         yield candidate(BLOCKED, blockwise)
+
+
+def _rounding(spec: ScanSpec) -> str:
+    """Why a long sum is not taken step by step: each step rounds all that was added so far, blocks round it once for each level."""
+    shape = [extent_of(e) for e in spec.arrays[0].shape]
+    longest = max(shape[scan.axis] for scan in spec.scans)
+    adds = spec.reducer.name == "sum" and is_inexact(spec.arrays[0].body.dtype)
+    if not adds or longest <= _MOST_STEPS or not has_blocks(spec):
+        return ""
+    return f"a sum of {longest} terms, one after the other, loses digits that sums of sums keep"
 
 
 def _work(spec: ScanSpec, form: str, facts: Platform) -> Work:

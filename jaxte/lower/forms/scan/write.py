@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte.lang.expr import ZERO, Expr, Reducer, Symbol
+from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.combiners import OPS, filled, identity_of, node_of
@@ -128,7 +128,8 @@ def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) ->
         for n in carried_values(spec, scan)
     )
     own = moved[spec.position]
-    result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, _UNROLLED)
+    together = _UNROLLED if isinstance(own.shape[0], Const) else 1  # jax.export divides no symbolic length
+    result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, together)
     order = [n + 1 if n < scan.axis else 0 if n == scan.axis else n for n in range(len(own.shape))]
     return _in_order(result, order)
 

@@ -62,7 +62,7 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
     if max(sizes) > FEW_TAPS:
         yield own(DOUBLING, made + doubling_work(spec, node))
     if spec.reducer.name in WINDOW_FUNCTIONS:
-        work = Work(window=float(points(axes)) * prod(sizes), kernel=4)
+        work = Work(window=float(points(axes)) * prod(sizes), kernel=body.policy.facts.window_call)
         yield own(REDUCE_WINDOW, made + work)
 
 

@@ -244,6 +244,18 @@ def held(statements: list[AnyStatement], by_call: bool) -> str:
     return last.target
 
 
+def without_barriers(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
+    """``statements`` where XLA weighs by itself what it computes again: without what keeps their values from being fused."""
+    return [_unkept(own) if isinstance(own, Statement) else own for own in statements]
+
+
+def _unkept(statement: Statement) -> Statement:
+    source = statement.source
+    while isinstance(source, Kept) and source.how != "constant":
+        source = source.array
+    return statement if source is statement.source else replace(statement, source=source)
+
+
 def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
     """``statements`` with a call in place of each barrier that keeps what is expensive, so that XLA drops none that matters.
 

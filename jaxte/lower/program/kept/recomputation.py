@@ -41,8 +41,8 @@ def chosen_residuals(
         LoweringError: a tensor that is not there, or a budget below what is needed.
     """
     between = [t for t in forward if t not in at_hand]
-    said = save.of(between)
-    kept = {t for t, keep in said.items() if keep}
+    said = save.of(forward)
+    kept = {t for t, keep in said.items() if keep and t not in at_hand}
     match save.mode:
         case "auto":
             kept |= {t for t in automatic if t not in at_hand and said.get(t, True)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
@@ -15,6 +15,7 @@ from jaxte.lower.cost.saving import AUTO
 from jaxte.lower.program.kept.operations import sum_text
 from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
+from jaxte.meaning.told import sizes_in, told_sizes
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
@@ -141,32 +142,30 @@ def add_sizes(
     saved: dict[Tensor, None], own: Sequence[Tensor], sources: Sequence[Tensor], heads: Sequence[Tensor]
 ) -> None:
     """Adds what the symbolic sizes of the backward pass are read from, where neither residuals nor heads have them."""
-    needed = dict.fromkeys(size for tensor in own for size in _sizes_within(tensor))
-    known = {size for tensor in (*saved, *heads) for size in sizes_of(tensor)}
+    needed = {size for tensor in own for size in _sizes_within(tensor)}
+    told = sizes_told([*saved, *heads])
     for tensor in sources:
-        if any(size in needed and size not in known for size in sizes_of(tensor)):
+        more = sizes_told([*saved, *heads, tensor]) if needed - told else told
+        if needed & (more - told):
             saved[tensor] = None
-            known.update(sizes_of(tensor))
+            told = more
 
 
-def sizes_of(tensor: Tensor) -> list[Var]:
-    """The symbolic sizes in the shape of ``tensor``."""
-    return _sizes_in([extent for extent in tensor.shape if isinstance(extent, Expr)])
-
-
-def _sizes_in(exprs: Sequence[Expr]) -> list[Var]:
-    return [node for node in postorder(*exprs) if isinstance(node, Var)]
+def sizes_told(tensors: Sequence[Tensor]) -> set[Var]:
+    """The symbolic sizes that the shapes of ``tensors`` tell."""
+    return {told.size for told in told_sizes([tensor.shape for tensor in tensors])}
 
 
 def _sizes_within(tensor: Tensor) -> list[Var]:
-    """The symbolic sizes in the shape and in the body of ``tensor``, in the ranges of its axes too."""
-    found = sizes_of(tensor)
+    """The symbolic sizes in the shape and in the body of ``tensor``, in the ranges of its axes and the shapes that it reads too."""
+    found = list(sizes_in(tensor.shape))
     if isinstance(tensor, Compute):
         for node in postorder(tensor.body):
             if isinstance(node, Var):
                 found.append(node)
             axes: Sequence[Axis] = node.axes if isinstance(node, Reduce) else ()
-            found += _sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
+            found += sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
+            found += sizes_in(node.tensor.shape if isinstance(node, Read) else ())
     return found
 
 

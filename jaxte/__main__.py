@@ -1,0 +1,51 @@
+"""``python -m jaxte compare module:function f32[64,64] f32[3]``: a function with its gradient by ``jax.grad`` and by jaxte, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxte.comparing import against_jax
+
+_ARRAY = re.compile(r"(?P<kind>f16|f32|f64|i32)\[(?P<shape>[\d, ]*)\]")
+_KINDS = {"f16": "float16", "f32": "float32", "f64": "float64", "i32": "int32"}
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m jaxte", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    compare = commands.add_parser("compare", help="a function with its gradient by jax.grad and by jaxte")
+    compare.add_argument("function", help="module:function")
+    compare.add_argument(
+        "arrays", nargs="+", help="f32[64,64]: an array of random numbers of this dtype and shape"
+    )
+    given = parser.parse_args(words)
+    module, _, name = given.function.partition(":")
+    if not name:
+        parser.error(f"{given.function} is no function; write module:function, as in model:loss")
+    function = getattr(importlib.import_module(module), name, None)
+    if not callable(function):
+        parser.error(f"{module} has no function {name}")
+    rng = np.random.default_rng(0)
+    print(against_jax(function, [_array(a, rng, parser) for a in given.arrays]))
+    return 0
+
+
+def _array(word: str, rng: np.random.Generator, parser: argparse.ArgumentParser) -> Any:
+    found = _ARRAY.fullmatch(word)
+    if found is None:
+        parser.error(f"{word} is no array; write its dtype and shape, as in f32[64,64] (f16, f32, f64, i32)")
+    shape = [int(n) for n in found["shape"].split(",") if n.strip()]
+    if found["kind"] == "i32":
+        return rng.integers(0, 2, shape).astype("int32")
+    return rng.normal(size=shape).astype(_KINDS[found["kind"]])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""A JAX function beside itself with gradients that jaxte derived: errors in units of rounding, times, compile times, operations and bytes."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import tree_leaves, tree_map
+
+from jaxte.bridge.calls.arrays import is_array
+from jaxte.bridge.functions.function_methods import Function
+from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import ArgumentError
+
+_ROUNDS = 7  # of calls, each side once in each
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two programs.
+
+    Attributes:
+        name: "jax.grad" or "jaxte".
+        value, gradient: the largest error beside the same in float64, in units of rounding of the largest element.
+        seconds, spread: the median of the calls, and the distance between their quartiles.
+        compile_seconds: tracing, deriving and compiling.
+        flops, accessed, temporaries: XLA's counts of operations, and of bytes.
+    """
+
+    name: str
+    value: float
+    gradient: float
+    seconds: float
+    spread: float
+    compile_seconds: float
+    flops: float
+    accessed: float
+    temporaries: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of ``te.compare(f, *args)``; it prints itself as a table."""
+
+    name: str
+    sides: tuple[Side, Side]
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast jaxte is."""
+        plain, own = self.sides
+        return plain.seconds / own.seconds
+
+    def rows(self) -> list[list[str]]:
+        """The table, its head first."""
+        head = [
+            self.name,
+            "value",
+            "gradient",
+            "time",
+            "spread",
+            "compile",
+            "Mflop",
+            "MB accessed",
+            "MB temporaries",
+        ]
+        found = [head]
+        for side in self.sides:
+            found.append(
+                [side.name, f"{side.value:.1f} ulp", f"{side.gradient:.1f} ulp", f"{side.seconds * 1e3:.3g} ms", f"{side.spread * 1e3:.2g} ms",
+                 f"{side.compile_seconds:.2f} s", f"{side.flops / 1e6:,.1f}", f"{side.accessed / 1e6:,.1f}", f"{side.temporaries / 1e6:,.1f}"]
+            )  # fmt: skip
+        return found
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *rest = [[c.replace("&", "&amp;").replace("<", "&lt;") for c in row] for row in self.rows()]
+        lines = [
+            "".join(f"<th>{c}</th>" for c in head),
+            *("".join(f"<td>{c}</td>" for c in row) for row in rest),
+        ]
+        return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+
+
+def against_jax(f: Callable[..., Any], args: Sequence[Any]) -> Comparison:
+    """Values and gradients of the sum of ``f``'s outputs by ``jax.grad`` and by jaxte, beside both in float64.
+
+    The calls of the two are interleaved, so that both meet the same load of the machine.
+    """
+    if isinstance(f, Function):
+        raise ArgumentError(
+            f"te.compare: {f.__name__} is a jaxte function, of which jax.grad takes the derived adjoints, too; give a reference of "
+            "plain JAX as the second argument"
+        )
+    places = [n for n, a in enumerate(args) if _is_floating(a)]
+    if not places:
+        raise ArgumentError(
+            "te.compare: none of the arguments is an array of floating point numbers, to which a gradient is taken"
+        )
+    programs = {"jax.grad": _with_gradient(f, places, False), "jaxte": _with_gradient(f, places, True)}
+    compiled: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
+    for name, program in programs.items():
+        start = time.perf_counter()
+        compiled[name] = jax.jit(program).lower(*args).compile()
+        seconds[name] = time.perf_counter() - start
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    results: dict[str, Any] = {name: jax.block_until_ready(run(*args)) for name, run in compiled.items()}
+    for _ in range(_ROUNDS):
+        for name, run in compiled.items():
+            start = time.perf_counter()
+            jax.block_until_ready(run(*args))
+            times[name].append(time.perf_counter() - start)
+    with jax.enable_x64(True):
+        wide = [tree_map(_widened, a) for a in args]
+        truth = tree_map(np.asarray, jax.jit(programs["jax.grad"])(*wide))
+    sides = tuple(_side(n, compiled[n], results[n], truth, times[n], seconds[n]) for n in programs)
+    return Comparison(getattr(f, "__name__", "function"), sides)  # type: ignore[arg-type]
+
+
+def _with_gradient(f: Callable[..., Any], places: Sequence[int], derived: bool) -> Callable[..., Any]:
+    """The outputs of ``f``, and the gradients of their sum; ``derived`` by jaxte."""
+    function = adjoint(f) if derived else f
+
+    def run(*args: Any) -> Any:
+        def total(*some: Any) -> tuple[Any, Any]:
+            given = list(args)
+            for n, x in zip(places, some, strict=True):
+                given[n] = x
+            outputs = function(*given)
+            return sum(jnp.sum(jnp.real(o)) for o in tree_leaves(outputs) if _is_floating(o)), outputs
+
+        numbers = tuple(range(len(places)))
+        gradients, outputs = jax.grad(total, numbers, has_aux=True)(*(args[n] for n in places))
+        return outputs, gradients
+
+    return run
+
+
+def _side(
+    name: str, compiled: Any, found: Any, truth: Any, times: Sequence[float], compile_seconds: float
+) -> Side:
+    first, _, third = statistics.quantiles(times, n=4)
+    counts = compiled.cost_analysis() or {}
+    memory = compiled.memory_analysis()
+    errors = [_error(own, exact) for own, exact in zip(found, truth, strict=True)]
+    return Side(
+        name, errors[0], errors[1], statistics.median(times), third - first, compile_seconds,
+        counts.get("flops", 0.0), counts.get("bytes accessed", 0.0), getattr(memory, "temp_size_in_bytes", 0),
+    )  # fmt: skip
+
+
+def _error(found: Any, exact: Any) -> float:
+    """The largest difference, in units of rounding of the largest element of each array."""
+    errors = [0.0]
+    for value, want in zip(tree_leaves(found), tree_leaves(exact), strict=True):
+        own = np.asarray(value)
+        if _is_floating(own) and own.size:
+            unit = float(jnp.finfo(own.dtype).eps) * float(np.max(np.abs(want)))
+            errors.append(float(np.max(np.abs(own.astype(want.dtype) - want))) / unit if unit else 0.0)
+    return max(errors)
+
+
+def _is_floating(value: Any) -> bool:
+    return is_array(value) and is_inexact(str(value.dtype))
+
+
+def _widened(value: Any) -> Any:
+    if not _is_floating(value):
+        return value
+    return jnp.asarray(value, "complex128" if str(value.dtype).startswith("complex") else "float64")

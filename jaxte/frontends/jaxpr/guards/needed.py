@@ -1,0 +1,225 @@
+"""Which elements of an array are needed: those that some choice between it and the results takes.
+
+``where(x > 0, log(x), 0)`` needs the logarithm where ``x > 0``. The reverse pass multiplies a head that is 0 at the other
+elements by a slope that is infinite there, which is NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
+from jaxte.lang.dtypes import is_inexact
+from jaxte.tensors.graph import ordered
+
+# what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
+_MOVES = frozenset(
+    [
+        "broadcast_in_dim",
+        "reshape",
+        "transpose",
+        "squeeze",
+        "expand_dims",
+        "rev",
+        "slice",
+        "dynamic_slice",
+        "concatenate",
+        "pad",
+        "gather",
+        "reduce_sum",
+    ]
+)
+_REDUCES = frozenset(["reduce_max", "reduce_min", "reduce_prod"])
+_ONE_BY_ONE = frozenset([*ELEMENTWISE, "stop_gradient", "copy", "reduce_precision"])
+_TO_MASK = frozenset(["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose"])
+
+
+@dataclass(frozen=True)
+class Use:
+    """``step`` reads an array as its operand ``operand``."""
+
+    step: Step
+    operand: int
+
+
+class Needs:
+    """What is needed of the arrays between ``steps``.
+
+    Args:
+        results: arrays that are needed in whole.
+        partly: arrays of which a part is needed, by a mask that is there.
+        inputs: arrays from outside that are asked about.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        results: Sequence[Slot],
+        partly: Sequence[Slot] = (),
+        inputs: Sequence[Slot] = (),
+    ) -> None:
+        self._results = set(results)
+        self._partial: set[Slot] = set(partly)
+        self._multiplied: set[Slot] = set()
+        self._says: dict[Slot, Mapping[Slot, None]] = {slot: {} for slot in partly}
+        for slot in (*(out for step in reversed(steps) for out in step.outputs), *inputs):
+            if slot not in self._partial:
+                self._enter(slot)
+
+    def partial(self, slot: Slot) -> bool:
+        """Whether some elements may be needed by nothing that is differentiated."""
+        return slot in self._partial
+
+    def is_multiplied(self, slot: Slot) -> bool:
+        """Whether elements are left out by zeros that they are multiplied by, so that their values are still read."""
+        return slot in self._multiplied
+
+    def says(self, slot: Slot) -> Mapping[Slot, None]:
+        """The arrays outside of what is differentiated that say which elements of ``slot`` are needed, in a fixed order."""
+        return self._says[slot]
+
+    def mask(self, slot: Slot, read: Callable[[Slot], Any], known: dict[Slot, Any]) -> Any:
+        """A boolean array: whether each element is needed.
+
+        Args:
+            read: the values of :meth:`says`.
+            known: masks that were made before, and where new ones go.
+        """
+        for inside in ordered([slot], lambda own: () if own in known else self._made_of(own)):
+            if inside not in known:
+                masks = [self._mask_of(use, inside, read, known) for use in _uses(inside)]
+                known[inside] = reduce(operator.or_, masks)
+        return known[slot]
+
+    def _enter(self, slot: Slot) -> None:
+        uses = _uses(slot)
+        if slot in self._results or not uses:
+            return
+        made = [use.step.outputs[0] for use in uses]
+        if all(_chooses(u) or (_passes(u) and self.partial(out)) for u, out in zip(uses, made, strict=True)):
+            self._partial.add(slot)
+            self._says[slot] = self._said(uses)
+            multiplied = [
+                use.step.name == "mul" if _chooses(use) else out in self._multiplied
+                for use, out in zip(uses, made, strict=True)
+            ]
+            if any(multiplied):
+                self._multiplied.add(slot)
+
+    def _said(self, uses: Sequence[Use]) -> Mapping[Slot, None]:
+        """What readers ask and what is asked of them; one mapping for a chain of steps that ask nothing."""
+        below = [self._says[use.step.outputs[0]] for use in uses if self.partial(use.step.outputs[0])]
+        asked = [slot for use in uses for slot in _read(use)]
+        if len(below) == 1 and below[0].keys() >= set(asked):
+            return below[0]
+        return dict.fromkeys([*asked, *(slot for mapping in below for slot in mapping)])
+
+    def _made_of(self, slot: Slot) -> list[Slot]:
+        return [use.step.outputs[0] for use in _uses(slot) if self.partial(use.step.outputs[0])]
+
+    def _mask_of(self, use: Use, slot: Slot, read: Callable[[Slot], Any], known: Mapping[Slot, Any]) -> Any:
+        out = use.step.outputs[0]
+        rest = known[out] if self.partial(out) else None
+        if not _chooses(use):
+            return _moved(use, slot, rest, read)
+        own = _chosen(use, read)
+        own = jnp.broadcast_to(own, slot.shape) if own.shape != slot.shape else own
+        return own if rest is None else own & rest
+
+
+def _uses(slot: Slot) -> list[Use]:
+    """Who reads ``slot`` and has a derivative."""
+    return [
+        Use(step, n)
+        for step in dict.fromkeys(slot.readers)
+        if any(is_inexact(out.dtype) for out in step.outputs)
+        for n, operand in enumerate(step.inputs)
+        if operand is slot
+    ]
+
+
+def _chooses(use: Use) -> bool:
+    """Whether the reader leaves elements out: it chooses, or multiplies by a mask."""
+    step = use.step
+    if step.name == "select_n":
+        return use.operand > 0 and all(s is not step.inputs[use.operand] for s in _others(use)[1:])
+    return step.name == "mul" and _is_mask(step.inputs[1 - use.operand])
+
+
+def _others(use: Use) -> list[Slot]:
+    return [slot for n, slot in enumerate(use.step.inputs) if n != use.operand]
+
+
+def _is_mask(slot: Slot) -> bool:
+    """Whether all elements are truth values as numbers."""
+    while slot.origin is not None and slot.known is None and slot.origin.name in _TO_MASK:
+        slot = slot.origin.inputs[0]
+    made = slot.origin
+    return made is not None and made.name == "convert_element_type" and made.inputs[0].dtype == "bool"
+
+
+def _passes(use: Use) -> bool:
+    """Whether an element of the operand goes into some elements of the result only."""
+    step = use.step
+    if len(step.outputs) != 1 or step.eqn.effects:
+        return False
+    if step.name == "select_n":
+        return use.operand > 0
+    return step.name in _ONE_BY_ONE or step.name in _REDUCES or (step.name in _MOVES and _is_first(use))
+
+
+def _is_first(use: Use) -> bool:
+    """Whether the operand is what is moved, and no position."""
+    return use.step.name in ("concatenate", "pad") or use.operand == 0
+
+
+def _read(use: Use) -> list[Slot]:
+    """What the mask of an operand is made of beside that of the result."""
+    step = use.step
+    if _chooses(use):
+        return [step.inputs[0 if step.name == "select_n" else 1 - use.operand]]
+    return [slot for slot in step.inputs if not is_inexact(slot.dtype)] if step.name in _MOVES else []
+
+
+def _chosen(use: Use, read: Callable[[Slot], Any]) -> Any:
+    """Whether the reader takes each element."""
+    if use.step.name == "mul":
+        return read(use.step.inputs[1 - use.operand]) != 0
+    which = jnp.asarray(read(use.step.inputs[0]))
+    if which.dtype != bool:
+        return which == use.operand - 1
+    return which if use.operand == 2 else ~which
+
+
+def of_repeated(mask: Any, shape: tuple[int, ...]) -> Any:
+    """``mask`` for an array of ``shape`` whose elements an elementwise function repeats: any of the places of an element."""
+    if mask.shape == shape:
+        return mask
+    along = tuple(d for d, extent in enumerate(mask.shape) if not shape or extent != shape[d])
+    return jnp.any(mask, along, keepdims=bool(shape))
+
+
+def _moved(use: Use, slot: Slot, mask: Any, read: Callable[[Slot], Any]) -> Any:
+    """The elements of the operand that go into elements of the result at which ``mask`` holds."""
+    step = use.step
+    if step.name in _REDUCES:
+        return jnp.broadcast_to(jnp.expand_dims(mask, step.eqn.params["axes"]), slot.shape)
+    if step.name not in _MOVES:
+        return of_repeated(mask, slot.shape)
+    others = [jnp.zeros(s.shape, "float32") if is_inexact(s.dtype) else read(s) for s in step.inputs]
+
+    def move(operand: Any) -> Any:
+        operands = [operand if n == use.operand else other for n, other in enumerate(others)]
+        return as_it_stands(step.eqn, operands)[0]
+
+    (found,) = jax.linear_transpose(move, others[use.operand])(mask.astype("float32"))
+    return found > 0

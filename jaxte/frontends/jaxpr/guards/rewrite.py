@@ -1,0 +1,147 @@
+"""A function whose steep parts are computed of harmless numbers where no choice takes their results.
+
+That is the well-known trick of two choices, ``where(c, log(where(c, x, 1)), 0)``, made for every function that needs it: values are
+the same, and slopes that a head of 0 is multiplied by are finite, in every order of derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
+from jaxte.frontends.jaxpr.guards.needed import Needs
+from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
+from jaxte.lang.dtypes import is_inexact
+from jaxte.tensors.graph import ordered
+
+Node = tuple[Step, bool]
+"""A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
+
+
+def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Instead | None:
+    """``closed``, whose equations are ``steps``, with guards; None where it needs none."""
+    results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
+    kept = set(needed(steps, results))
+    steps = [step for step in steps if step in kept or step.eqn.effects]
+    needs = Needs(steps, results)
+    partial = [step for step in steps if any(map(needs.partial, step.outputs))]
+    guards = {step: guard for step in partial if (guard := guard_of(step, needs))}
+    if not guards:
+        return None
+    order = _Order(steps, needs, guards)
+    nodes = ordered([(step, True) for step in steps], order.before)
+    if any(step.eqn.effects and not with_guards for step, with_guards in nodes):
+        return None  # what it does would be done twice
+    given = [slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars)]
+
+    def run(*args: Any) -> list[Any]:
+        values = _Values(order, dict(zip(given, (*closed.consts, *args), strict=True)))
+        for node in nodes:
+            values.compute(node)
+        return [values.read(slot) for slot in results]
+
+    return Instead(jax.make_jaxpr(run)(*closed.in_avals), guarded=tuple(step.eqn for step in guards))
+
+
+class _Order:
+    """What is computed before what.
+
+    Attributes:
+        needs: which elements are needed.
+        guards: of the steps that have one.
+    """
+
+    def __init__(self, steps: Sequence[Step], needs: Needs, guards: Mapping[Step, Guard]) -> None:
+        self.needs, self.guards = needs, guards
+        self._place = {step: n for n, step in enumerate(steps)}
+        self._behind: set[Step] = set()  # a guard
+        for step in steps:
+            if step in guards or any(slot.origin in self._behind for slot in step.inputs):
+                self._behind.add(step)
+
+    def node(self, slot: Slot, with_guards: bool) -> Node | None:
+        """Where the value of ``slot`` comes from; None for what is given or known."""
+        origin = slot.origin
+        if origin is None or origin not in self._place or origin.is_known:
+            return None
+        return origin, with_guards or origin not in self._behind
+
+    def operand(self, reader: Node, slot: Slot) -> Node | None:
+        """The value that ``reader`` takes of ``slot``: what is not differentiated reads all elements as they are."""
+        step, with_guards = reader
+        differentiated = any(is_inexact(out.dtype) for out in step.outputs)
+        return self.node(slot, with_guards and (differentiated or not self.needs.partial(slot)))
+
+    def choice(self, guard: Step, slot: Slot) -> Node | None:
+        """The value of what says which elements of ``guard`` are needed: as it is, where it may be made of ``guard``."""
+        earlier = slot.origin is not None and self._place.get(slot.origin, -1) < self._place[guard]
+        return self.node(slot, earlier)
+
+    def before(self, node: Node) -> list[Node]:
+        step, with_guards = node
+        found = [self.operand(node, slot) for slot in step.inputs]
+        if with_guards and step in self.guards:
+            found += [self.choice(step, slot) for slot in self.needs.says(step.outputs[0])]
+        return [own for own in found if own is not None]
+
+
+class _Values:
+    """What has been computed."""
+
+    def __init__(self, order: _Order, given: Mapping[Slot, Any]) -> None:
+        self._order = order
+        self._given = given
+        self._made: dict[tuple[Slot, bool], Any] = {}
+        self._masks: dict[Slot, Any] = {}
+
+    def read(self, slot: Slot) -> Any:
+        return self._value(slot, self._order.node(slot, True))
+
+    def compute(self, node: Node) -> None:
+        step, with_guards = node
+        operands = [self._value(slot, self._order.operand(node, slot)) for slot in step.inputs]
+        if step.is_known:
+            return
+        if with_guards and step in self._order.guards:
+            made = [self._guarded(step, operands)]
+        else:
+            made = as_it_stands(step.eqn, operands)
+        self._made |= {(slot, with_guards): value for slot, value in zip(step.outputs, made, strict=True)}
+
+    def _value(self, slot: Slot, node: Node | None) -> Any:
+        if node is None:
+            return self._given.get(slot, slot.known)
+        return self._made[slot, node[1]]
+
+    def _guarded(self, step: Step, operands: Sequence[Any]) -> Any:
+        order, (out,) = self._order, step.outputs
+        guard = order.guards[step]
+
+        def choice(slot: Slot) -> Any:
+            return self._value(slot, order.choice(step, slot))
+
+        mask = order.needs.mask(out, choice, self._masks)
+        multiplied = order.needs.is_multiplied(out)
+
+        def compute(mask: Any, *operands: Any) -> Any:
+            filled = list(operands)
+            for n, own in guard.masks(mask).items():
+                filled[n] = jnp.where(own, operands[n], jnp.asarray(guard.numbers[n], operands[n].dtype))
+            found = _bound(step.eqn, filled)
+            if not multiplied:
+                return found
+            return jnp.where(mask, found, jax.lax.stop_gradient(_bound(step.eqn, operands)))
+
+        return in_place_of(step.eqn, compute, mask, *operands)
+
+
+def _bound(eqn: Any, operands: Sequence[Any]) -> Any:
+    """The one result of an equation on other operands, which may differ where it reads one array twice."""
+    found = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
+    return found[0] if eqn.primitive.multiple_results else found

@@ -1,0 +1,143 @@
+"""What a plan is made of: regions that are raised, constructs around raised bodies, and equations that stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.plan.loops import Loop
+from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
+
+
+@dataclass(frozen=True)
+class Ref:
+    """An array of a jaxpr by where it comes from: an argument, a constant, or a result of an equation."""
+
+    kind: str
+    number: int
+    result: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Equations that are raised.
+
+    Attributes:
+        number: of the jaxpr that they stand in.
+        members: their numbers.
+        inputs: what the code takes: arrays of the jaxpr, or constants.
+        outputs: what it makes.
+        code: the tensors and what runs them.
+        equations: what they were, for ``te.explain``.
+        still: numbers of the inputs that are read without a derivative.
+    """
+
+    number: int
+    members: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Ref, ...]
+    code: Compiled
+    equations: tuple[Equation, ...]
+    still: frozenset[int] = frozenset()
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where its equations stand."""
+        return frozenset((self.number, member) for member in self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """An equation whose bodies are raised.
+
+    Attributes:
+        number: of the jaxpr that it stands in.
+        loop: how a ``scan`` of which nothing is raised is computed with products of all steps together.
+    """
+
+    number: int
+    index: int
+    plans: tuple[Plan, ...] = ()
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """An equation that is not run, because what it makes is known.
+
+    Attributes:
+        index: its number.
+        values: its results.
+    """
+
+    index: int
+    values: tuple[Any, ...]
+
+
+@dataclass(eq=False)
+class Plan:
+    """What runs in place of a jaxpr.
+
+    Attributes:
+        items: regions, constructs with raised bodies, what is known, and numbers of equations that stay, in the order in which they run.
+        kept: the equations that stay, with the reasons.
+        measured: where it was chosen by measuring.
+        instead: what runs in place of the jaxpr that was given: with guards, and without what nothing reads.
+    """
+
+    items: list[Region | Inner | Known | int] = field(default_factory=list)
+    kept: list[Equation] = field(default_factory=list)
+    measured: Measured | None = None
+    instead: Instead | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything runs in another way than it stands."""
+        return self.instead is not None or any(not isinstance(item, int) for item in self.items)
+
+    @property
+    def only_products(self) -> bool:
+        """Whether nothing runs in another way than it stands but products of matrices, which a loop around them may take for all steps."""
+        own = [item for item in self.items if not isinstance(item, int)]
+        return self.instead is None and all(
+            isinstance(item, Region) and all(e.fate is Fate.ALONE for e in item.equations) for item in own
+        )
+
+    @property
+    def loops(self) -> list[Inner]:
+        """The loops that take products of all steps together, those of bodies included."""
+        inner = [item for item in self.items if isinstance(item, Inner)]
+        return [i for i in inner if i.loop] + [i for item in inner for p in item.plans for i in p.loops]
+
+    @property
+    def parts(self) -> list[tuple[Any, str]]:
+        """Equations of which a part is computed, and what part, those of bodies included."""
+        own = [] if self.instead is None else list(self.instead.parts)
+        return own + [part for plan in self._bodies for part in plan.parts]
+
+    @property
+    def guarded(self) -> list[Any]:
+        """Equations that are not differentiated where their results are not chosen, those of bodies included."""
+        own = [] if self.instead is None else list(self.instead.guarded)
+        return own + [eqn for plan in self._bodies for eqn in plan.guarded]
+
+    @property
+    def _bodies(self) -> list[Plan]:
+        return [plan for item in self.items if isinstance(item, Inner) for plan in item.plans]
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where the equations stand that run in another way."""
+        own = frozenset((i.number, i.index) for i in self.loops)
+        return own.union(*(region.places for region in self.regions))
+
+    @property
+    def regions(self) -> list[Region]:
+        """All regions, those of bodies included."""
+        own = [item for item in self.items if isinstance(item, Region)]
+        return own + [
+            r for item in self.items if isinstance(item, Inner) for p in item.plans for r in p.regions
+        ]

@@ -1,0 +1,125 @@
+"""What patterns and formulas are read into: numbers, names, elements, operations and reductions, each with its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from jaxte.lang.errors import DefinitionError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that a user gave to the function called ``who``."""
+
+    who: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """The characters of ``source`` from ``start`` to before ``stop``."""
+
+    source: Source
+    start: int
+    stop: int
+
+    def fault(self, message: str, kind: type[DefinitionError] = DefinitionError) -> DefinitionError:
+        """An error with a caret under these characters."""
+        text = self.source.text
+        first = text.rfind("\n", 0, self.start) + 1
+        line = text[first:].split("\n", 1)[0]
+        width = max(1, min(self.stop, first + len(line)) - self.start)
+        return kind(f"{self.source.who}: {message}\n  {line}\n  {' ' * (self.start - first)}{'^' * width}")
+
+    def to(self, other: Span) -> Span:
+        return Span(self.source, self.start, other.stop)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    span: Span
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Node):
+    value: bool | int | float | complex
+
+
+@dataclass(frozen=True, eq=False)
+class Name(Node):
+    """An axis, a size, or a tensor without axes."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Element(Node):
+    """An element of the tensor called ``tensor``."""
+
+    tensor: str
+    indices: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.indices
+
+
+@dataclass(frozen=True, eq=False)
+class Operation(Node):
+    """A function of the language by its name."""
+
+    function: str
+    args: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """An axis of a reduction with the bounds that stand beside it: at least ``lo``, less than ``hi``."""
+
+    span: Span
+    name: Name
+    lo: Node | None = None
+    hi: Node | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction(Node):
+    """``reducer[axes](*values, where=where)``; of several results the one at ``part``."""
+
+    reducer: str
+    axes: tuple[Reduced, ...]
+    values: tuple[Node, ...]
+    where: Node | None = None
+    part: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        bounds = [b for own in self.axes for b in (own.lo, own.hi)]
+        return tuple(n for n in (*bounds, *self.values, self.where) if n is not None)
+
+
+def nodes_of(root: Node) -> Iterator[Node]:
+    """``root`` and everything below it, in the order of the text."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def nearest(name: str, known: Any) -> str:
+    """What a misspelled ``name`` may have meant, as the end of a message."""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,178 @@
+"""Formulas as ``te.formula`` writes them, put into the syntax of Python: ``sum over k where c of e`` as ``sum[k](e, where=(c))``.
+
+Each character remembers where it stood, so that errors point into the text of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.frontends.text.tree import Source, Span
+
+_TOKENS = re.compile(
+    r"[^\W\d]\w*'*|\d[\w.]*(?:(?<=[eE])[+-]\d+)?|#[^\n]*|\n|[^\S\n]+|<=|>=|==|!=|//|\*\*|<<|>>|->|:=|."
+)
+_PRIME = "\N{MODIFIER LETTER PRIME}"  # a letter to Python, and as long as the apostrophe that it stands for
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+@dataclass(frozen=True)
+class Token:
+    text: str
+    start: int
+    length: int = 1  # of what stands in the source
+
+    @property
+    def is_name(self) -> bool:
+        return self.text[0].isalpha() or self.text[0] == "_"
+
+    @property
+    def is_space(self) -> bool:
+        return self.text.isspace() and self.text != "\n"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement: its tokens, and those of the ranges behind it, ``(b < 8, k < 3)``."""
+
+    tokens: tuple[Token, ...]
+    ranges: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class Python:
+    """Python's text of a piece of ``source``, with the place of each of its characters."""
+
+    source: Source
+    text: str
+    places: tuple[int, ...]
+
+    def span(self, start: int, stop: int) -> Span:
+        """The characters of the source that ``text[start:stop]`` was made of."""
+        if not self.places:
+            return Span(self.source, 0, 1)
+        first = self.places[min(start, len(self.places) - 1)]
+        last = self.places[min(max(stop - 1, start), len(self.places) - 1)]
+        return Span(self.source, first, last + 1)
+
+
+def tokens_of(source: Source) -> list[Token]:
+    """The words and signs of a text."""
+    return [Token(t.group(), t.start(), len(t.group())) for t in _TOKENS.finditer(source.text)]
+
+
+def lines_of(source: Source) -> list[Line]:
+    """The statements of a text; within brackets a line goes on."""
+    lines: list[Line] = []
+    current: list[Token] = []
+    depth = 0
+    for token in tokens_of(source):
+        if token.text.startswith("#"):
+            continue
+        if token.text in "'\"":
+            raise Span(source, token.start, token.start + 1).fault(
+                "a formula has numbers and names, and no text in quotes"
+            )
+        if token.text in _OPENING:
+            depth += 1
+        elif token.text in _CLOSING:
+            depth -= 1
+        if token.text == "\n" and depth <= 0:
+            lines.append(_without_ranges(current))
+            current = []
+        else:
+            current.append(Token(" ", token.start) if token.text == "\n" else token)
+    lines.append(_without_ranges(current))
+    return [line for line in lines if line.tokens]
+
+
+def _without_ranges(tokens: Sequence[Token]) -> Line:
+    """A line without the parentheses at its end that stand behind an operand and a space."""
+    kept = _stripped(tokens)
+    if not kept or kept[-1].text != ")":
+        return Line(tuple(kept), ())
+    depth, n = 0, len(kept)
+    while n:
+        n -= 1
+        depth += (kept[n].text in _CLOSING) - (kept[n].text in _OPENING)
+        if not depth:
+            break
+    if n < 2 or not kept[n - 1].is_space:
+        return Line(tuple(kept), ())
+    before = kept[n - 2]
+    if before.text in _WORDS or not (
+        before.text in ")]…" or before.text[-1].isalnum() or before.text[-1] in "_'"
+    ):
+        return Line(tuple(kept), ())
+    return Line(tuple(_stripped(kept[:n])), tuple(kept[n + 1 : -1]))
+
+
+_WORDS = ("of", "over", "where", "and", "or", "not", "if", "else")
+
+
+def _stripped(tokens: Sequence[Token]) -> list[Token]:
+    kept = list(tokens)
+    while kept and kept[-1].is_space:
+        kept.pop()
+    while kept and kept[0].is_space:
+        kept.pop(0)
+    return kept
+
+
+def in_python(source: Source, tokens: Sequence[Token]) -> Python:
+    """``tokens`` in the syntax of Python."""
+    rest = list(tokens)
+    for n in reversed([n for n, t in enumerate(rest) if t.text == "over"]):
+        rest = _reduction(source, rest, n)  # what stands further right is within, and is Python already
+    text, places = "", []
+    for n, token in enumerate(rest):
+        if token.text == "]" and n and rest[n - 1].text == "[":  # an element of a tensor without axes
+            rest[n] = token = Token("()]", token.start)
+        text += token.text.replace("'", _PRIME) if token.is_name else token.text
+        places += [token.start + min(n, token.length - 1) for n in range(len(token.text))]
+    return Python(source, text, tuple(places))
+
+
+def as_written(name: str) -> str:
+    """A name of :func:`in_python` as it stands in the source."""
+    return name.replace(_PRIME, "'")
+
+
+def _reduction(source: Source, tokens: list[Token], over: int) -> list[Token]:
+    """``tokens`` with the reduction whose ``over`` stands at a position in the syntax of Python."""
+    here = Span(source, tokens[over].start, tokens[over].start + 4)
+    name = over - 1
+    while name >= 0 and tokens[name].is_space:
+        name -= 1
+    if name < 0 or not tokens[name].is_name:
+        raise here.fault("over stands behind the name of a reduction, as in sum over k of X[k]")
+    of = _next(tokens, over + 1, ("of",))
+    if of is None:
+        raise here.fault(
+            "the expression that is reduced is missing; write sum over k of X[k], or sum[k](X[k])"
+        )
+    where = _next(tokens[:of], over + 1, ("where",))
+    stop = _next(tokens, of + 1, (",",))
+    stop = len(tokens) if stop is None else stop
+    start = tokens[over].start
+    axes = tokens[over + 1 : of if where is None else where]
+    condition = (
+        []
+        if where is None
+        else [Token(",where=(", tokens[where].start), *tokens[where + 1 : of], Token(")", start)]
+    )
+    body = [Token("(", start), *tokens[of + 1 : stop], *condition, Token(")", start)]
+    return [*tokens[: name + 1], Token("[", start), *axes, Token("]", start), *body, *tokens[stop:]]
+
+
+def _next(tokens: Sequence[Token], start: int, wanted: Sequence[str]) -> int | None:
+    """The position of one of ``wanted`` from ``start`` on, before the bracket that holds it closes; the bracket itself for ","."""
+    depth = 0
+    for n in range(start, len(tokens)):
+        written = tokens[n].text
+        if not depth and (written in wanted or ("," in wanted and written in _CLOSING)):
+            return n
+        depth += (written in _OPENING) - (written in _CLOSING)
+    return None

@@ -1,0 +1,64 @@
+"""Sizes in the one form in which emitted code has them.
+
+``jax.export`` compares symbolic sizes as it computed them: ``n // 2`` and ``(n - n % 2) // 2`` are two sizes to it, ``(n + 1) // 2 - 1`` and
+``(n - 1) // 2`` too. So each size is written as a sum of sizes and of their quotients, no remainders, and in a quotient by ``c`` with a
+number from 0 to ``c - 1``: slices with strides, whose extents JAX computes by itself, have that form.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from jaxte.lang.expr import Call, Const, Expr, as_expr, call
+from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.sets.affine import Linear, linear
+
+
+@lru_cache(maxsize=4096)
+def written_size(size: Expr) -> Expr:
+    """``size`` as it is written."""
+    return size if not size.children else _sum(_form(linear(size)))
+
+
+def _form(form: Linear) -> Linear:
+    """``form`` over sizes and quotients that are written."""
+    result = Linear({}, form.constant)
+    for atom, coefficient in form.terms.items():
+        result = result + _atom(atom) * coefficient
+    return result
+
+
+def _atom(atom: Expr) -> Linear:
+    match atom:
+        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+            return _quotient(_form(linear(numerator)), divisor)
+        case Call(op, (numerator, Const(int() as divisor))) if op is MOD:
+            inner = _form(linear(numerator))
+            return inner - _quotient(inner, divisor) * divisor
+    return Linear({atom: 1})
+
+
+def _quotient(form: Linear, divisor: int) -> Linear:
+    whole = Linear({a: c // divisor for a, c in form.terms.items() if c // divisor}, form.constant // divisor)
+    rest = form - whole * divisor
+    if not rest.terms:
+        return whole
+    return whole + Linear({call(FLOOR_DIVIDE, _sum(rest), as_expr(divisor)): 1})
+
+
+def _sum(form: Linear) -> Expr:
+    """A sum with what is subtracted last."""
+    ordered = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
+    positive = [(a, c) for a, c in ordered if c > 0]
+    negative = [(a, -c) for a, c in ordered if c < 0]
+    result: Expr | None = None if positive or not form.constant else as_expr(form.constant)
+    left = form.constant if positive or result is None else 0
+    for atom, coefficient in positive:
+        term = atom if coefficient == 1 else coefficient * atom
+        result = term if result is None else result + term
+    for atom, coefficient in negative:
+        term = atom if coefficient == 1 else coefficient * atom
+        result = -term if result is None else result - term
+    if result is None:
+        return as_expr(left)
+    return result + left if left > 0 else result - -left if left else result

@@ -1,0 +1,257 @@
+"""Indices of bits and of choices as index arithmetic: ``x[i ^ (i >> 1)]``, ``x[select(i + k < n, i + k, 2 * n - 2 - (i + k))]``.
+
+Bits of one position are digits of it; what is made of the bits of several is looked up in a table of positions. A condition is a number, 0 or
+1. So a choice is the lesser or the greater of what it chooses among where it always takes that, as reflections do, a remainder where it
+goes around, and otherwise the lesser of the two with the other out of reach. All that follows, ranges, equations and views, knows only
+sums, ``//``, ``%``, minima and maxima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.lang.dtypes import is_integer
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast
+from jaxte.lang.operators import (
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    FLOOR_DIVIDE,
+    GREATER,
+    GREATER_EQUAL,
+    LEFT_SHIFT,
+    LESS,
+    LESS_EQUAL,
+    MAXIMUM,
+    MINIMUM,
+    MOD,
+    POWER,
+    RIGHT_SHIFT,
+    SELECT,
+)
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import known, reach
+from jaxte.sets.quasi_affine import index_of, indicator, quasi_affine
+from jaxte.sets.tabulate import tabulated
+from jaxte.tensors.facts import permutation, within
+from jaxte.tensors.inputs import assume
+from jaxte.tensors.tensor import Compute, of_array
+
+_MOST_POINTS = 2**20  # of a table, and of a choice, at which what it chooses is compared
+_LONGEST_SHIFT = 31
+_FEW_CHOICES = 8  # that are written within each other
+_BITS = (BIT_AND, BIT_OR, BIT_XOR)
+_BY = {
+    LEFT_SHIFT: lambda e, by: e * 2**by,
+    RIGHT_SHIFT: lambda e, by: call(FLOOR_DIVIDE, e, 2**by),
+    POWER: lambda e, by: as_expr(int(e.value) ** by),  # type: ignore[attr-defined]
+}
+
+
+def with_chosen_powers(body: Expr) -> Expr:
+    """``body`` with shifts by positions and powers of them, in indices, as choices by position: ``1 << k`` is 1, 2, 4, ..."""
+    return _in_indices(body, _power)
+
+
+def with_plain_indices(body: Expr) -> Expr:
+    """``body`` with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
+    return _in_indices(body, _plain)
+
+
+def _in_indices(body: Expr, rule: Callable[[Call], Expr]) -> Expr:
+    def at(node: Expr) -> Expr:
+        return rule(node) if isinstance(node, Call) and is_integer(node.dtype) else node
+
+    def within_read(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        given = _going_around(node) if rule is _plain else node
+        indices = [i if reads_of(i) or _chooses_often(i) else rewrite(i, at) for i in given.indices]
+        read = Read(given.tensor, indices)
+        return _at_tables(read) if rule is _plain else read
+
+    return rewrite(body, within_read)
+
+
+def _ends(expr: Expr) -> tuple[int, int] | None:
+    """The least and the greatest value of an index; None where they are no numbers, or it is none."""
+    form = linear_or_none(expr)
+    return None if form is None else reach(form)
+
+
+def _power(node: Call) -> Expr:
+    if node.op not in _BY or isinstance(node.args[1], Const):
+        return node
+    base, by = node.args
+    ends = _ends(by)
+    if ends is None or ends[0] < 0 or ends[1] > _LONGEST_SHIFT or (node.op is POWER and not _is_whole(base)):
+        return node
+    *others, last = range(ends[0], ends[1] + 1)
+    result: Expr = _BY[node.op](base, last)
+    for at in reversed(others):
+        result = call(SELECT, call(LESS, by, at + 1), _BY[node.op](base, at), result)
+    return result
+
+
+def _is_whole(base: Expr) -> bool:
+    return isinstance(base, Const) and type(base.value) is int
+
+
+def _plain(node: Call) -> Expr:
+    found = _choice(*node.args) if node.op is SELECT else None
+    return node if found is None else found
+
+
+# --- bits
+
+
+def _at_tables(read: Read) -> Read:
+    """``read`` with positions that are made of the bits of several others, or of many choices, as elements of tables."""
+    indices = list(read.indices)
+    for n, index in enumerate(indices):
+        if not reads_of(index) and (_chooses_often(index) or _mixes_bits(index)):
+            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at")
+            indices[n] = index if found is None else found
+    return Read(read.tensor, indices)
+
+
+def _mixes_bits(index: Expr) -> bool:
+    operations = [n for n in postorder(index) if isinstance(n, Call) and n.op in _BITS]
+    return any(not isinstance(a, Const) and not isinstance(b, Const) for a, b in (n.args for n in operations))
+
+
+def _chooses_often(index: Expr) -> bool:
+    return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
+
+
+def _looked_up(index: Expr, extent: Expr, name: str) -> Read | None:
+    """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
+
+    No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
+    table has the inverse, and adjoints read at that.
+    """
+    axes, size = list(free_axes(index)), known(extent)
+    found = _tabulated(axes, index) if size is not None else None
+    if found is None or size is None or not ((found >= 0) & (found < size)).all():
+        return None
+    place = next((n for n in range(len(axes)) if _permutes(found, n, size)), None)
+    if place is not None:
+        axes.append(axes.pop(place))
+        found = np.moveaxis(found, place, -1)
+    own = [Axis(a.name, 0, a.extent) for a in axes]
+    moved: dict[Expr, Expr] = {a: o + a.lo for a, o in zip(axes, own, strict=True)}
+    table = Compute(name, own, cast(substitute(index, moved), "int32"))
+    inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
+    assume(table, within(size) if inverse is None else permutation(inverse))
+    return Read(table, [a - a.lo for a in axes])
+
+
+def _permutes(table: np.ndarray, axis: int, size: int) -> bool:
+    """Whether each position below ``size`` occurs once along ``axis``."""
+    shape = [-1 if n == axis else 1 for n in range(table.ndim)]
+    return table.shape[axis] == size and bool((np.sort(table, axis) == np.arange(size).reshape(shape)).all())
+
+
+# --- choices
+
+
+def _going_around(read: Read) -> Read:
+    """``read`` with choices that go around its tensor, ``select(t >= n, t - n, t)`` among others, as remainders."""
+    indices = [
+        i if reads_of(i) else _remainder(i, known(as_expr(e)))
+        for i, e in zip(read.indices, read.tensor.shape, strict=True)
+    ]
+    return Read(read.tensor, indices)
+
+
+def _remainder(index: Expr, size: int | None) -> Expr:
+    """``t % size`` for an ``index`` that is it at every point, where ``t`` is something that it chooses; else ``index``."""
+    choices = [n for n in postorder(index) if isinstance(n, Call) and n.op is SELECT]
+    axes = list(free_axes(index))
+    values = _tabulated(axes, index) if choices and size else None
+    if values is None or size is None:
+        return index
+    for arm in dict.fromkeys(arm for choice in choices for arm in choice.args[1:]):
+        form = linear_or_none(arm)
+        if form is not None and all(isinstance(atom, Axis) for atom in form.terms):
+            turned = call(MOD, arm, size)
+            own = _tabulated(axes, turned)
+            if own is not None and (own == values).all():
+                return turned
+    return index
+
+
+def _choice(test: Expr, taken: Expr, other: Expr) -> Expr | None:
+    """A choice between two indices; None where what decides is no condition on positions."""
+    if taken is other:
+        return taken
+    holds = indicator(test)
+    if holds is None or any(linear_or_none(e) is None for e in (holds, taken, other)):
+        return None
+    found = _extremum(test, taken, other)
+    if found is None:
+        found = _shifted(test, taken, other, holds)
+    return _lesser(taken, other, holds) if found is None else found
+
+
+def _extremum(test: Expr, taken: Expr, other: Expr) -> Expr | None:
+    """The lesser or the greater of two indices, where that is what is chosen at every point."""
+    axes = list(dict.fromkeys(a for e in (test, taken, other) for a in free_axes(e)))
+    exprs = (quasi_affine(test), index_of(taken), index_of(other))
+    holds, first, second = (_tabulated(axes, e) for e in exprs)
+    if holds is None or first is None or second is None:
+        return None
+    by = np.where(holds, first - second, second - first)  # what is chosen less what is not
+    if (by <= 0).all():
+        return call(MINIMUM, taken, other)
+    return call(MAXIMUM, taken, other) if (by >= 0).all() else None
+
+
+def _tabulated(axes: Sequence[Axis], expr: Expr) -> np.ndarray | None:
+    """The values of ``expr`` over the ranges of ``axes``, a dimension for each; None where these are not known, or large."""
+    ranges = [reach(linear(a)) for a in axes]
+    extents = [r[1] + 1 - r[0] for r in ranges if r is not None]
+    if len(extents) < len(axes) or not 0 < prod(extents) <= _MOST_POINTS:
+        return None
+    at: dict[Expr, np.ndarray] = {}
+    for n, axis in enumerate(axes):
+        values = np.arange(extents[n]) + (ranges[n] or (0,))[0]
+        at[axis] = values.reshape([-1 if m == n else 1 for m in range(len(axes))])
+    found = tabulated(expr, at)
+    return None if found is None else np.broadcast_to(found, extents)
+
+
+def _shifted(test: Expr, taken: Expr, other: Expr, holds: Expr) -> Expr | None:
+    """Two indices that differ by a number: a step by it where the condition holds, which is a quotient where it goes around once."""
+    step = linear(taken - other)
+    if step.terms:
+        return None
+    turns = _turns(test, abs(step.constant))
+    return from_linear(linear(other + step.constant * (holds if turns is None else turns)))
+
+
+def _turns(test: Expr, period: int) -> Expr | None:
+    """1 where ``test``, a comparison, holds, else 0, as a quotient by ``period``; None where its sides differ by more than that."""
+    if not isinstance(test, Call) or test.op not in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL) or not period:
+        return None
+    left, right = test.args
+    above = left - right if test.op in (GREATER, GREATER_EQUAL) else right - left
+    above = above - 1 if test.op in (GREATER, LESS) else above  # holds where this is not negative
+    ends = _ends(above)
+    if ends is None or ends[0] < -period or ends[1] >= period:
+        return None
+    return call(FLOOR_DIVIDE, above + period, period)
+
+
+def _lesser(taken: Expr, other: Expr, holds: Expr) -> Expr | None:
+    """The lesser of two indices, of which the one that is not chosen is moved out of reach."""
+    ends = _ends(taken - other)
+    if ends is None:
+        return None
+    most = max(map(abs, ends))
+    return call(MINIMUM, taken + most * (1 - holds), other + most * holds)

@@ -1,0 +1,320 @@
+"""Axes without a range, and the range that the reads of a body give them.
+
+Every axis begins at 0 and goes as far as all reads that it stands in stay inside of their tensors. isl answers for each read where it leaves
+its tensor first; what is left is the order in which axes become known: ``x[t + k] * w[k]`` says what k is, and then what t is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.operators import MINIMUM
+from jaxte.lang.text import text
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.intervals import nonnegative
+from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.shapes import same_extent, shape_text
+
+_numbers = count()
+_REMEDIES = {
+    True: "give it a range, as te.reduce_axis((0, n), {name!r}) does",
+    False: "give te.compute a shape",
+}
+
+
+class OpenAxis(Axis):
+    """An axis from 0 to an end that is not known yet, for which a size of its own stands."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, reduction: bool = True) -> OpenAxis:
+        made: Any = super().__new__(
+            cls, name, ZERO, Var(f"the extent of {name}, {next(_numbers)}"), reduction
+        )
+        return made
+
+
+class OpenRangeError(ShapeError):
+    """An axis whose range the reads do not determine.
+
+    Attributes:
+        axis: which one.
+        places: the indices that it stands in, each as the read and the position in it.
+        reason: the message without its remedy.
+        remedy: how to go on, None where a range has to be given.
+    """
+
+    def __init__(
+        self, axis: Axis, places: Sequence[tuple[Read, int]], reason: str, remedy: str | None = None
+    ) -> None:
+        own = _REMEDIES[axis.reduction].format(name=axis.name) if remedy is None else remedy
+        super().__init__("\n".join([reason, *(_marked(*place) for place in places), own]))
+        self.axis, self.places, self.reason, self.remedy = axis, tuple(places), reason, remedy
+
+
+def _marked(read: Read, position: int) -> str:
+    """A read with a caret under one of its indices."""
+    before = text(read).index("[") + 1 + sum(len(text(i)) + 2 for i in read.indices[:position])
+    return f"  … {text(read)} …\n    {' ' * before}{'^' * len(text(read.indices[position]))}"
+
+
+@wants_arguments
+def axis(name: str = "k") -> Axis:
+    """An axis to reduce over, whose range follows from the reads that it stands in.
+
+    It begins at 0 and goes as far as every read with it stays inside of its tensor. One axis may stand in several bodies, and has a
+    range of its own in each. ``te.reduce_axis`` makes an axis with a range that you give.
+
+    Raises:
+        ShapeError: by ``te.compute``, where the reads do not determine the range, or contradict each other.
+
+    Example:
+        >>> k = te.axis("k")
+        >>> y = te.compute(lambda i: te.sum(x[i + k] * w[k], over=k), "y")
+    """
+    return OpenAxis(one_of_type(name, str, "the name of a te.axis", "a string"))
+
+
+@wants_arguments
+def indices(names: str) -> tuple[Axis, ...]:
+    """Several axes, as :func:`axis` makes them, from their names with spaces or commas in between.
+
+    Example:
+        >>> k, c = te.indices("k c")
+    """
+    listed = (
+        one_of_type(names, str, "the names of te.indices", "a string such as 'k c'").replace(",", " ").split()
+    )
+    if not listed:
+        raise ArgumentError("te.indices of no names; give a string such as 'k c'")
+    return tuple(OpenAxis(name) for name in listed)
+
+
+def closed(axes: Sequence[Axis], bodies: Sequence[Expr]) -> tuple[tuple[Axis, ...], list[Expr]]:
+    """``axes`` and ``bodies`` with a range for every axis that is open."""
+    extents = extents_of(axes, bodies)
+    if not extents:
+        return tuple(axes), list(bodies)
+    table: dict[Expr, Expr] = {}
+    for own, extent in extents.items():
+        table[own] = Axis(own.name, ZERO, extent, own.reduction)
+        table[own.hi] = extent
+    return tuple(_renamed(a, table) for a in axes), [_with_ranges(body, table) for body in bodies]
+
+
+def _renamed(own: Axis, table: Mapping[Expr, Expr]) -> Axis:
+    found = table.get(own, own)
+    assert isinstance(found, Axis)
+    return found
+
+
+def _with_ranges(body: Expr, table: Mapping[Expr, Expr]) -> Expr:
+    """``body`` with other axes, those that it reduces over too."""
+    memo: dict[Expr, Expr] = dict(table)
+    for node in postorder(body):
+        if node in memo:
+            continue
+        children = [memo[child] for child in node.children]
+        if isinstance(node, Reduce):
+            own = [_renamed(a, table) for a in node.axes]
+            memo[node] = Reduce(node.reducer, children[:-1], own, children[-1], node.position)
+        else:
+            same = all(new is old for new, old in zip(children, node.children, strict=True))
+            memo[node] = node if same else node.rebuild(children)
+    return memo[body]
+
+
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """An index of a read in which open axes stand."""
+
+    read: Read
+    position: int
+    index: Expr
+    scope: tuple[Axis, ...]
+    conditions: tuple[Expr, ...]
+    axes: tuple[OpenAxis, ...]
+
+    @property
+    def extent(self) -> Expr:
+        return as_expr(self.read.tensor.shape[self.position])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says that the axis has as many values as the tensor has elements."""
+        return isinstance(self.index, OpenAxis) and not self.conditions
+
+
+def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = False) -> dict[OpenAxis, Expr]:
+    """The extent of each open axis of ``bodies`` over ``axes``.
+
+    Args:
+        padded: whether reads may leave their tensors: then what an index adds to an axis does not count, and ``x[2 * t + k]`` has a t
+            for every second element.
+
+    Raises:
+        OpenRangeError: an axis whose extent does not follow.
+    """
+    reduced = [a for node in postorder(*bodies) if isinstance(node, Reduce) for a in node.axes]
+    unknown = [a for a in dict.fromkeys((*axes, *reduced)) if isinstance(a, OpenAxis)]
+    if not unknown:
+        return {}
+    uses = [use for body in bodies for use in _uses(axes, body, unknown)]
+    # Points that where= leaves out count for nothing, and a choice of x[i] or another value is as long as x.
+    masks = {node.where for body in bodies for node in postorder(body) if isinstance(node, Reduce)}
+    unmasked = [replace(u, conditions=tuple(c for c in u.conditions if c not in masks)) for u in uses]
+    whole = [replace(u, conditions=()) for u in uses if isinstance(u.index, OpenAxis)]
+    known: dict[OpenAxis, Expr] = {}
+    while unknown:
+        reduced_over = [a for a in unknown if a.reduction]
+        found = _next(unknown, uses, known, padded) or _next(reduced_over, unmasked, known, padded)
+        found = found or _next(unknown, whole, known, padded)
+        if not found:
+            raise _undetermined(unknown, uses)
+        known |= found
+        unknown = [a for a in unknown if a not in known]
+    return known
+
+
+def _uses(axes: Sequence[Axis], body: Expr, unknown: Sequence[OpenAxis]) -> list[_Use]:
+    found = []
+    targets = {read for read in reads_of(body) if any(among(a, free_axes(read)) for a in unknown)}
+    for read, scope, conditions in contexts(axes, body, targets):
+        for position, index in enumerate(read.indices):
+            own = tuple(a for a in free_axes(index) if isinstance(a, OpenAxis))
+            if own and not reads_of(index):
+                found.append(_Use(read, position, index, scope, conditions, own))
+    return found
+
+
+def _next(
+    unknown: Sequence[OpenAxis], uses: Sequence[_Use], known: Mapping[OpenAxis, Expr], padded: bool
+) -> dict[OpenAxis, Expr]:
+    """The extents that are to be known next: of axes that are an index themselves; of those all of whose reads tell; of any other."""
+    ready = {
+        a: [u for u in uses if among(a, u.axes) and all(b is a or b in known for b in u.axes)]
+        for a in unknown
+    }
+    plain = [a for a in unknown if any(isinstance(u.index, OpenAxis) for u in ready[a])]
+    whole = [a for a in unknown if len(ready[a]) == sum(among(a, u.axes) for u in uses)]
+    for group in (plain, whole, unknown):
+        found = {}
+        for own in group:
+            extent = _extent(own, ready[own], known, padded)
+            if extent is not None:
+                found[own] = extent
+        if found:
+            return found
+    return {}
+
+
+def _extent(own: OpenAxis, uses: Sequence[_Use], known: Mapping[OpenAxis, Expr], padded: bool) -> Expr | None:
+    """The number of values of an axis by the reads of ``uses``, None where none of them ends it."""
+    exact = [u for u in uses if u.is_plain]
+    for use in exact[1:]:
+        if not same_extent(use.extent, exact[0].extent):
+            raise _contradiction(own, exact[0], use)
+    result = exact[0].extent if exact else None
+    for use in uses:
+        if use.is_plain:
+            continue
+        found = _first_outside(own, use, known, padded)
+        if found is None:
+            continue
+        if found is ZERO and use.extent is not ZERO:
+            raise OpenRangeError(
+                own,
+                [(use.read, use.position)],
+                f"`{text(use.read)}` leaves axis {use.position} of {use.read.tensor.name} "
+                f"{shape_text(use.read.tensor.shape)} at {own.name} = 0, where every axis begins",
+                "shift the index, or make the tensor longer",
+            )
+        result = found if result is None else _smaller(own, use, result, found)
+    return result
+
+
+def _smaller(own: OpenAxis, use: _Use, a: Expr, b: Expr) -> Expr:
+    for one, other in ((a, b), (b, a)):
+        if nonnegative(linear(other) - linear(one)):
+            return one
+    raise OpenRangeError(
+        own,
+        [(use.read, use.position)],
+        f"the range of {own.name} ends at {text(a)} or at {text(b)}, and which of them is smaller depends on sizes",
+    )
+
+
+def _first_outside(own: OpenAxis, use: _Use, known: Mapping[OpenAxis, Expr], padded: bool) -> Expr | None:
+    """The first value of an axis at which the index of ``use`` may be outside of its tensor."""
+    index, variables = use.index, use.scope
+    if padded:
+        index = index - substitute(index, {own: ZERO})
+        index = substitute(index, {a: ZERO for a in free_axes(index) if a is not own})
+        variables = (own,)
+    conditions = [] if padded else list(use.conditions)
+    ranges: dict[Expr, Any] = {
+        a: (ZERO, known[a]) for a in variables if isinstance(a, OpenAxis) and a in known
+    }
+    open_ones = [a for a in variables if isinstance(a, OpenAxis) and a not in known]
+    ranges |= dict.fromkeys(open_ones, None)
+    conditions += [a >= 0 for a in open_ones]
+    ends = [index >= use.extent, index <= -use.extent if padded else index < 0]
+    try:
+        linear(index)
+        sets = [IntegerSet(variables, [*conditions, outside], ranges) for outside in ends]
+    except IndexExpressionError:
+        return None
+    result: Expr | None = None
+    for points in sets:
+        if points.is_empty():
+            continue
+        least = points.maximum(-own)
+        if least is None:
+            return None
+        end = _positive(least)
+        result = end if result is None else _smaller(own, use, result, end)
+    return result
+
+
+def _positive(least: Expr) -> Expr:
+    """``-least``, without the 0 that it is at least: whether a size is large enough is asked where it is known."""
+    if isinstance(least, Call) and least.op is MINIMUM and among(ZERO, least.args):
+        least = next((a for a in least.args if a is not ZERO), ZERO)
+    return normal(-least)
+
+
+def _contradiction(own: OpenAxis, a: _Use, b: _Use) -> OpenRangeError:
+    listed = " and ".join(
+        f"{text(u.extent)} values in `{text(u.read)}` (axis {u.position} of {u.read.tensor.name} {shape_text(u.read.tensor.shape)})"
+        for u in (a, b)
+    )
+    return OpenRangeError(
+        own,
+        [(a.read, a.position), (b.read, b.position)],
+        f"{own.name} has {listed}, and cannot have both",
+        "make these extents equal, or use two axes",
+    )
+
+
+def _undetermined(unknown: Sequence[OpenAxis], uses: Sequence[_Use]) -> OpenRangeError:
+    own = next((a for a in unknown if a.reduction), unknown[0])
+    places = [u for u in uses if among(own, u.axes)]
+    if not places:
+        return OpenRangeError(own, [], f"the range of {own.name} is open: no read has it in an index")
+    others = [b.name for b in unknown if b is not own and among(b, places[0].axes)]
+    beside = f" beside {' and '.join(others)}, of which the range is open too" if others else ""
+    why = f"{own.name} stands in `{text(places[0].read)}`{beside}"
+    if not others:
+        why += ", which stays inside for any value of it"
+    return OpenRangeError(
+        own, [(u.read, u.position) for u in places], f"the range of {own.name} is open: {why}"
+    )

@@ -1,0 +1,140 @@
+"""Indices divided by sizes that are symbols: ``x[(i + 1) % n]``, ``w[c // (n // 4)]``, and what no solver takes at all, ``x[i * n // 7]``.
+
+No solver divides by a size that is not known. But where the numerator stays within a few multiples of the size, the read is a choice between
+as many: ``(i + s) % n`` is ``i + s`` where that is below ``n``, else ``i + s - n``, as long as ``n`` is known to be at least ``s``. Any other
+index becomes data: a tensor of positions that is read, ``x[at[i]]``, whose adjoint is a scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, cast
+from jaxte.lang.operators import FLOOR_DIVIDE, LESS, MOD, MULTIPLY, SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import constant, highest, lowest, nonnegative
+
+_MOST_TURNS = 4  # quotients that a choice is written for
+_MOST_BRANCHES = 4  # reads that one becomes
+_FURTHEST = 4  # multiples of the size that are looked at on each side
+
+Positions = Callable[[str, Sequence[Axis], Expr], Expr]
+
+
+def without_divisions(name: str, body: Expr, positions: Positions) -> Expr:
+    """``body`` with a choice of reads, or a read at positions that are data, for each index divided by a symbolic size.
+
+    Args:
+        name: of the tensor.
+        positions: the element, for the given axes, of a tensor that is called so and holds an index for each of their positions.
+    """
+
+    def rule(node: Expr) -> Expr:
+        return _read(name, node, positions) if isinstance(node, Read) else node
+
+    return rewrite(body, rule)
+
+
+def _read(name: str, read: Read, positions: Positions) -> Expr:
+    if not any(_is_open(n) for index in read.indices for n in postorder(index)):
+        return read
+    divisions = dict.fromkeys(d for index in read.indices for d in postorder(index) if _divides_by_size(d))
+    division = next(iter(divisions), None)
+    choices = None if division is None or _branches(divisions) > _MOST_BRANCHES else _choices(division)
+    if division is None or choices is None:
+        return Read(read.tensor, [_as_data(name, index, positions) for index in read.indices])
+    result: Expr | None = None
+    for test, value in reversed(choices):
+        own = substitute(read, {division: value})
+        taken = _read(name, own, positions) if isinstance(own, Read) else own
+        result = taken if result is None else call(SELECT, test, taken, result)
+    assert result is not None
+    return result
+
+
+def _branches(divisions: Iterable[Expr]) -> int:
+    """How many reads a read with these divisions becomes."""
+    return prod(len(_choices(division) or [division]) for division in divisions)
+
+
+def _as_data(name: str, index: Expr, positions: Positions) -> Expr:
+    """An index that has no quasi-affine form as an element of a tensor of positions."""
+    if reads_of(index) or linear_or_none(index) is not None or not any(map(_is_open, postorder(index))):
+        return index
+    if any(isinstance(n, Call) and n.op is SELECT for n in postorder(index)):
+        return index
+    return positions(f"{name}_at", list(free_axes(index)), cast(index, "int32"))
+
+
+def _is_open(node: Expr) -> bool:
+    """Whether ``node`` divides by a size, or multiplies a position with one."""
+    if not isinstance(node, Call) or node.dtype == "bool":
+        return False
+    if node.op is MULTIPLY:
+        sizes = [a for a in node.args if not free_axes(a) and any(isinstance(n, Var) for n in postorder(a))]
+        return len(sizes) == 1 and bool(free_axes(node)) and not reads_of(node)
+    return _divides_by_size(node)
+
+
+def _divides_by_size(node: Expr) -> bool:
+    if not (isinstance(node, Call) and node.op in (MOD, FLOOR_DIVIDE)):
+        return False
+    divisor = node.args[1]
+    return not isinstance(divisor, Const) and not free_axes(divisor) and not reads_of(node)
+
+
+def _choices(division: Expr) -> list[tuple[Expr, Expr]] | None:
+    """What ``numerator // size`` or ``numerator % size`` is, each with the condition under which it is and none before it; None where that
+    is not known to be one of a few.
+    """
+    assert isinstance(division, Call)
+    numerator, size = division.args
+    neighbour = _neighbour(division)
+    if neighbour is not None:
+        return neighbour
+    try:
+        form, unit = linear(numerator), linear(size)
+    except IndexExpressionError:
+        return None
+    quotients = _quotients(form, unit)
+    if quotients is None:
+        return None
+    found: list[tuple[Expr, Expr]] = []
+    for quotient in quotients:
+        value = from_linear(form - unit * quotient) if division.op is MOD else as_expr(quotient)
+        found.append((call(LESS, from_linear(form), from_linear(unit * (quotient + 1))), value))
+    return found
+
+
+def _quotients(form: Linear, unit: Linear) -> range | None:
+    """The values that ``form // unit`` may take; None where they are not known to be few."""
+    low, high = lowest(form), highest(form)
+    if low is None or high is None or not nonnegative(unit - constant(1)):
+        return None
+    every = range(-_FURTHEST, _FURTHEST + 1)
+    first = max((q for q in every if nonnegative(low - unit * q)), default=None)
+    last = min((q for q in every if nonnegative(unit * (q + 1) - high - constant(1))), default=None)
+    if first is None or last is None or last - first >= _MOST_TURNS:
+        return None
+    return range(first, last + 1)
+
+
+def _neighbour(division: Call) -> list[tuple[Expr, Expr]] | None:
+    """The choices of a step of one around the end of an axis, which leads to the other end and nowhere else, whatever the size."""
+    moved, size = division.args
+    axes = list(free_axes(moved))
+    form = linear_or_none(moved)
+    if division.op is not MOD or len(axes) != 1 or form is None:
+        return None
+    (axis,) = axes
+    rest = form - linear(axis)
+    if rest.terms or abs(rest.constant) != 1 or axis.lo is not ZERO or axis.hi is not size:
+        return None
+    inside = axis + rest.constant
+    if rest.constant == 1:
+        return [(call(LESS, inside, size), inside), (ONE, ZERO)]
+    return [(call(LESS, ZERO, axis), inside), (ONE, size - 1)]

@@ -1,0 +1,119 @@
+"""Branches that are not taken contribute nothing to gradients, also where their slopes are infinite or NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from tests.frontends.steep_functions import LINE, STEEP
+
+
+def naive(name: str) -> Any:
+    return lambda x: STEEP[name][0](x, lambda c, x, v: x)
+
+
+def twice_chosen(name: str) -> Any:
+    return lambda x: STEEP[name][0](x, lambda c, x, v: jnp.where(c, x, v))
+
+
+def loss(f: Any) -> Any:
+    return lambda x: jnp.sum(jnp.sin(f(x)))
+
+
+def in_steps(f: Any) -> Any:
+    return lambda x: jax.lax.scan(lambda total, row: (total + f(row), None), jnp.float32(0), x[None])[0]
+
+
+def derivatives(grad: Any, f: Any, around: bool) -> Any:
+    """The gradient of a loss and the second order; ``around`` it also a batch, a loop and a checkpoint."""
+
+    def run(x: Any) -> list[Any]:
+        found = [grad(loss(f))(x), jax.grad(lambda x: jnp.sum(grad(loss(f))(x) ** 2))(x)]
+        if around:
+            found.append(jax.vmap(grad(loss(f)))(x[None])[0])
+            found += [grad(in_steps(loss(f)))(x), grad(jax.checkpoint(loss(f)))(x)]
+        return found
+
+    return jax.jit(run)
+
+
+AROUND = ("log", "x to the x", "unit vectors", "softmax of no element", "elements taken", "select_n")
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_as_with_two_choices(name: str) -> None:
+    x = jnp.asarray(STEEP[name][1])
+    expected = derivatives(jax.grad, twice_chosen(name), name in AROUND)(x)
+    assert all(np.isfinite(e).all() for e in expected)
+    for found, own in zip(derivatives(te.grad, naive(name), name in AROUND)(x), expected, strict=True):
+        np.testing.assert_allclose(found, own, rtol=2e-4, atol=1e-5)
+    np.testing.assert_allclose(jax.jit(te.adjoint(naive(name)))(x), naive(name)(x), rtol=1e-5)
+
+
+def test_what_jax_gives_when_asked_for() -> None:
+    f = loss(naive("log"))
+    assert np.isnan(jax.grad(f)(LINE)).any()
+    np.testing.assert_array_equal(te.grad(f, safe=False)(jnp.asarray(LINE)), jax.grad(f)(LINE))
+    assert np.isfinite(te.value_and_grad(f)(jnp.asarray(LINE))[1]).all()
+    assert np.isfinite(te.vjp(f, jnp.asarray(LINE))[1](1.0)[0]).all()
+    assert np.isfinite(te.hessian(f)(jnp.asarray(LINE))).all()
+    assert np.isnan(te.hessian(f, safe=False)(jnp.asarray(LINE))).any()
+
+
+def test_explain_names_the_line() -> None:
+    report = te.explain(te.grad(loss(naive("log"))), jnp.asarray(LINE))
+    assert [line.what for line in report.guarded] == [("log",)]
+    assert "not differentiated where its result is not chosen" in str(report)
+
+
+def _read_elsewhere(x: Any) -> Any:
+    y = jnp.log(x)
+    return jnp.sum(jnp.where(x > 1, y, 0.0)) + y[-1]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.sum(jnp.log(x)),  # nothing chooses
+        lambda x: jnp.sum(jnp.where(x > 0, x * x, jnp.sin(x))),  # no slope is infinite
+        lambda x: jnp.sum(jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1.0)), 0.0)),  # chosen twice by hand
+        lambda x: jnp.sum(jnp.where(x > 0, x / 2.0, 0.0)),
+        _read_elsewhere,  # all elements are needed
+        lambda x: jnp.max(jnp.where(x > 0, jnp.cumsum(jnp.exp(x)), 0.0)),  # each element goes into many
+    ],
+)
+def test_nothing_else_changes(f: Any) -> None:
+    report = te.explain(te.adjoint(f), jnp.asarray(LINE))
+    assert not report.guarded
+
+
+def test_measured_programs_are_guarded_too() -> None:
+    f = loss(naive("sqrt"))
+    assert np.isfinite(jax.grad(te.adjoint(f, tune=(jnp.asarray(LINE),)))(jnp.asarray(LINE))).all()
+
+
+def test_steep_of_its_own_choice_is_computed_as_it_is_for_it() -> None:
+    """What says whether a logarithm is needed is made of the logarithm."""
+
+    def f(x: Any) -> Any:
+        y = jnp.log(x)
+        a = jnp.where(x > 0.1, y, 0.0)
+        return jnp.sum(a) + jnp.sum(jnp.where(a > 0.2, y**3, 0.0))
+
+    def by_hand(x: Any) -> Any:
+        a = jnp.where(x > 0.1, jnp.log(jnp.where(x > 0.1, x, 1.0)), 0.0)
+        return jnp.sum(a) + jnp.sum(jnp.where(a > 0.2, a**3, 0.0))
+
+    x = jnp.asarray([-1.0, 0.0, 0.05, 0.2, 1.5, 2.0])
+    np.testing.assert_allclose(te.grad(f)(x), jax.grad(by_hand)(x), rtol=1e-5)
+
+
+def test_symbolic_sizes() -> None:
+    (n,) = jax.export.symbolic_shape("n")
+    exported = jax.export.export(jax.jit(te.grad(loss(naive("log")))))(jax.ShapeDtypeStruct((n,), "float32"))
+    np.testing.assert_allclose(exported.call(LINE), te.grad(loss(naive("log")))(jnp.asarray(LINE)), rtol=1e-6)

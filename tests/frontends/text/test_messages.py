@@ -1,0 +1,158 @@
+"""Misspelled patterns and formulas: what the message says, and what stands over the carets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+
+x = te.placeholder((6,), name="x")
+A = te.placeholder((4, 6), name="A")
+X = te.placeholder((2, 10, 3), name="X")
+W = te.placeholder((3, 3, 4), name="W")
+B = te.placeholder((2, 9, 3), name="B")
+
+
+def marked(message: str) -> str:
+    """What the carets of a message stand under."""
+    *_, line, carets = message.splitlines()
+    assert set(carets.strip()) == {"^"}, message
+    return line[carets.index("^") : carets.rindex("^") + 1]
+
+
+FORMULAS = [
+    ("Y[i] = max(A[i, 0], x[i])", "max", r"max is a reduction, .* max\[k\]\(...\); of two values it is maximum\(a, b\)"),
+    ("Y[i] = rleu(x[i])", "rleu", r"did you mean relu\?"),
+    ("Y[i] = xyz(x[i])", "xyz", "xyz is no function of formulas; those are exp, log"),
+    ("Y[i] = smu[k](A[i, k])", "smu", r"smu is no reduction; did you mean sum\?"),
+    ("Y[i] = x[i", "[", "never closed"),
+    ("Y[i] = x[i] x[i]", "x", "an operator, or the end of the formula, is expected"),
+    ("Y[i] = x[i] for i in range(3)", "for", "an operator, or the end of the formula, is expected"),
+    ("Y[i] = x[i] if i > 2", None, "expected 'else'"),
+    ("Y[i] = __import__('os')", "'", "no text in quotes"),
+    ("Y[i] = __import__(os)", "__import__", "__import__ is no function"),
+    ("Y[i] = __builtins__", "__builtins__", "no name of a formula"),
+    ("Y[i] = x.__class__", "x.__class__", "this is no part of formulas, which have numbers, axes"),
+    ("Y[i] = te.exp(x[i])", "te.exp", r"functions are written by their names alone: exp"),
+    ("Y[i] = te.open(x[i])", "te.open", "only functions of the language are called"),
+    ("Y[i] = (lambda: 3)()", "lambda: 3", "only functions of the language are called"),
+    ("Y[i] = [x[i]]", "[x[i]]", "this is no part of formulas"),
+    ("Y[i] = x[i:2]", "i:2", "one index for each axis, not with slices"),
+    ("Y[i] = sum(x[k] for k in range(3))", "sum", r"sum is a reduction, which names its axes in brackets: sum\[k\]"),
+    ("Y[i] = exp(x[k] for k in range(3))", None, r"a sum is written sum\[k\]\(X\[k\]\)"),
+    ("Y[i] = A @ x", "A @ x", r"sum\[k\]\(A\[i, k\] \* B\[k, j\]\)"),
+    ("Y[i] = A[i]", "A[i]", r"A has the shape \(4, 6\), and 1 index is given; give one for each axis"),
+    ("Y[i] = x[i, j]", "j", r"j is no axis of this formula: put it on the left side, or reduce over it with sum\[j\]"),
+    ("Y[row] = x[rwo]", "rwo", r"rwo is no axis of this formula; did you mean row\?"),
+    ("Y[i, i] = x[i]", "i", "i stands twice on the left"),
+    ("Y[2 * i] = x[i]", "2 * i", "the left side has axes only"),
+    ("Y[i] := x[i]", ":=", "a definition is written with =; a formula is"),
+    ("Y[i] == x[i]", "Y[i] == x[i]", "== compares; a formula is"),
+    ("Y[i] += x[i]", "Y[i]", r"a tensor is defined once, with =; a sum is written"),
+    ("Y[i] = x[i]; Z[i] = x[i]", "Z[i] = x[i]", "each formula has a line of its own"),
+    ("x[i]", "x[i]", "this is no formula; a formula is NAME"),
+    ("i j, j k -> i k", "->", "-> belongs to te.einsum"),
+    ("Y[i] = Y[i - 1] + x[i]", "Y[i - 1]", "Y is what this formula defines"),
+    ("Z[i] = Y[i]\nY[i] = x[i]", "Y[i]", "Y is defined further down"),
+    ("Y[i] = x[i]\nY[i] = 2 * x[i]", "Y", "Y is defined twice"),
+    ("Y[i] = x[i - 1]", "i - 1", "at i = 0, where every axis begins"),
+    ("Y[i] = x[i % 3]", "i % 3", r"the range of i is open: .*write its range behind the formula"),
+    ("Y[i] = sum[k](x[i + k])", "i + k", r"the range of k is open: .* beside i, .*k=8"),
+    ("Y[i] = x[i] + A[i, 0]", "i", r"i has 4 values in `A\[i, 0\]` .* and 6 values in `x\[i\]`"),
+    ("Y[i] = exp(x[i], x[i])", "exp(x[i], x[i])", "too many positional arguments"),
+    ("Y[i] = sum over k x[k]", "over", "the expression that is reduced is missing; write sum over k of"),
+    ("Y[i] = sum[k](x[k], axis=k)", "axis=k", "where= and ties= beside its value, not axis="),
+    ("Y[i] = sum[2](x[i])", "2", "an axis is expected here, with bounds if it has them"),
+    ("Y[i] = sum[k, k](x[k])", "k", "k stands twice among the axes"),
+    ("Y[i] = x[i]  (j < 3)", "j < 3", "j is no axis of this formula"),
+    ("Y[i] = x[i]  (1 <= i < 3)", "1", "i is an axis of Y, which begins at 0"),
+    ("Y[i] = x[i]  (0 <= i)", "0 <= i", "the range of an axis is written k < 3"),
+    ("x: flot32(6)\nY[i] = x[i]", "flot32", r"flot32 is no dtype; did you mean float32\?"),
+    ("x: float32\nY[i] = x[i]", "float32", r"written x: float32\(8, 34\)"),
+    ("Y[i] = 2(x[i])", None, "called"),
+    ("Y[i] = ½ * x[i]", "½", "invalid character"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place", "message"), FORMULAS)
+def test_formulas(text: str, place: str | None, message: str) -> None:
+    with pytest.raises(te.DefinitionError) as found:
+        function = te.define(text)
+        known = {"x": x, "A": A}
+        function(*[known[name] for name in function._signature.parameters])
+    said = str(found.value)
+    assert re.search(f"(?s){message}", said), said
+    assert said.startswith("te.define: ")
+    assert place is None or marked(said) == place, said
+
+
+PATTERNS = [
+    ("b (t+k) c, k c o -> b t q", [X, W], {}, "q", "q stands in no operand; to repeat along it, give its size"),
+    ("b time c -> b tmie", [X], {}, "tmie", r"did you mean time\?"),
+    ("b t+k c, k c o -> b t o", [X, W], {}, "k c o", r"has 3 operands, and 2 are given; arithmetic of indices stands in parentheses"),
+    ("b (t+k c, k c o -> b t o", [X, W], {}, "(", "this parenthesis is not closed"),
+    ("b (t+k) c, k c -> b t", [X, W], {}, "k c", r"2 axes for the operand 1, which has the shape \(3, 3, 4\)"),
+    ("b t c -> b b c", [X], {}, "b", "b stands twice in the result; a diagonal is read"),
+    ("b (t+k) c -> b t c", [X], {}, "t+k", "the range of k is open: .*give its size as a keyword, k=..."),
+    ("b t c, b t d -> c d", [X, B], {}, "t", "t has 9 values in .* and 10 values in"),
+    ("i (h w) -> i h w", [A], {}, "(h w)", "the sizes of h and w do not follow from their product, 6; give w="),
+    ("i (h w) -> i h w", [A], {"w": 4}, "(h w)", "an axis of 6 elements is no multiple of w=4"),
+    ("i (h w) -> i h w", [A], {"w": 4, "h": 2}, "(h w)", "h=2 .* w=4 are not the 6 elements"),
+    ("i (h 2) -> i h", [A], {}, "2", "several axes that are one have names each"),
+    ("i j", [A], {}, None, "the axes of the result are missing; write them behind ->"),
+    ("", [A], {}, None, "the axes of the result are missing"),
+    ("i j -> j i, i", [A], {}, ",", "the result has axes only, side by side"),
+    ("i * j -> i j", [A], {}, "*", r"arithmetic of indices stands in parentheses, as in \(2\*t\+k\)"),
+    ("i j => i j", [A], {}, "=", "arithmetic of indices stands in parentheses"),
+    ("i j -> (i+j)", [A], {}, "i+j", r"put arithmetic into the operands"),
+    ("i [j] -> i", [A], {}, "[", r"brackets belong to reductions, max\[k\]"),
+    ("rleu(i j) -> i j", [A], {}, "rleu", r"did you mean relu\?"),
+    ("smu[j](i j) -> i", [A], {}, "smu", r"did you mean sum\?"),
+    ("sum[2](i j) -> i", [A], {}, "2", "the name of an axis is expected here"),
+    ("i j -> i j", [A], {"q": 3}, "i j -> i j", "q=3 is given, but there is no such axis"),
+    ("i j -> i j", [A], {"i": 3}, "i", "i is 4 here, and i=3 is given"),
+    ("i j k -> i", [A], {}, "i j k", r"3 axes for the operand 0, which has the shape \(4, 6\)"),
+    ("... i j -> i", [X], {}, "...", "the result has no ..., though an operand has axes there"),
+    ("... i ... -> i", [X], {}, "...", "... stands once in an operand"),
+    ("i (j.x) -> i", [A], {}, "j.x", "this is no part of formulas"),
+    ("i (__import__) -> i", [A], {}, "__import__", "the name of an axis is expected"),
+    ("i (j @ i) -> i", [A], {}, None, "."),
+    ("i (k) -> i k)", [A], {}, ")", "the result has axes only"),
+    ("i j, j -> i", [A], {}, "j", "has 2 operands, and 1 is given"),
+    ("i@j -> i", [A], {}, "@", "the name of an axis is expected here"),
+    ("exp(i j -> i", [A], {}, "->", r"'\)' is expected here"),
+    ("i (t-1) -> i t", [A], {}, "t-1", "at t = 0, where every axis begins"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "operands", "sizes", "place", "message"), PATTERNS)
+def test_patterns(
+    pattern: str, operands: list[Any], sizes: dict[str, int], place: str | None, message: str
+) -> None:
+    with pytest.raises(te.DefinitionError) as found:
+        te.einsum(pattern, *operands, **sizes)
+    said = str(found.value)
+    assert re.search(f"(?s){message}", said), said
+    assert place is None or marked(said) == place, said
+
+
+def test_arguments() -> None:
+    for options, message in (
+        ({"reduce": "smu"}, r"reduce is str 'smu'; did you mean sum\?"),
+        ({"pad": "same"}, "pad is str 'same'; give 'zero', 'edge'"),
+        ({"i": 2.5}, "i is float 2.5; keywords are the sizes of axes"),
+    ):
+        with pytest.raises(te.ArgumentError, match=message):
+            te.einsum("i j -> i", A, **options)  # type: ignore[arg-type]
+    with pytest.raises(te.ArgumentError, match=r"kk= is given, but the text has no kk"):
+        te.define("Y[i] = x[i]", kk=3)
+    with pytest.raises(te.ArgumentError, match=r"x is a? ?numpy.ndarray.*keywords are sizes"):
+        te.define("Y[i] = x[i]", x=np.ones(3))
+    with pytest.raises(te.DefinitionError, match=r"te.define of a text without a formula; a formula is NAME"):
+        te.define("  # nothing\n")
+    with pytest.raises(te.ArgumentError, match=r"the text of te.define is"):
+        te.define(3)  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""What ``te.definitions`` writes of every function of the corpus, the suite and their adjoints, ``te.define`` reads back."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import statistics
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from harness.case import CORPUS, IDIOMATIC, JAXTE, SUITE, load, names
+from harness.inputs import draw
+from jaxte.lang.identity import among
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+def of_case(name: str) -> tuple[list[Tensor], list[Tensor], Sequence[Any]]:
+    """The inputs, the outputs and the arrays of a case."""
+    case = load(name)
+    arrays = draw(case.inputs_at("tiny"))
+    inputs = [te.placeholder(a.shape, a.dtype, f"arg{n}") for n, a in enumerate(arrays)]
+    result = case.sides[JAXTE](*inputs)
+    return inputs, list(result) if isinstance(result, tuple) else [result], arrays  # type: ignore[return-value]
+
+
+def read_back(outputs: list[Tensor]) -> list[Tensor]:
+    function = te.define(te.definitions(outputs))
+    inputs = {t.name: t for t in topological_order(outputs) if not isinstance(t, Compute)}
+    result = function(**inputs)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+@pytest.mark.parametrize("name", [*names(CORPUS), *names(SUITE)])
+def test_definitions_are_read_back(name: str) -> None:
+    inputs, outputs, arrays = of_case(name)
+    again = read_back(outputs)
+    assert te.definitions(again) == te.definitions(outputs)
+    if sum(a.size for a in arrays) < 200:  # interpreted, that is plain loops
+        needed = topological_order(outputs)
+        feeds = {t: a for t, a in zip(inputs, arrays, strict=True) if among(t, needed)}
+        unread = [t for t in outputs if not any(among(t, s.inputs) for s in topological_order(outputs))]
+        for own, expected in zip(again, unread, strict=True):
+            np.testing.assert_allclose(
+                te.interpret(own, feeds), te.interpret(expected, feeds), rtol=1e-5, atol=1e-6
+            )
+
+
+def test_adjoints_are_read_back() -> None:
+    X, W = te.placeholder((8, 34, 16), name="X"), te.placeholder((3, 16, 32), name="W")
+    k, c = te.indices("k c")
+    Y = te.compute(lambda b, t, o: te.sum(X[b, 2 * t + k, c] * W[k, c, o], over=[k, c]), "Y")
+    adjoints = list(te.differentiate(Y, [X, W], head=te.placeholder(Y.shape, name="H")))
+    assert te.definitions(read_back(adjoints)) == te.definitions(adjoints)
+
+
+def test_names_that_differ_by_apostrophes_and_inputs_of_the_same_name() -> None:
+    u = te.placeholder((6,), name="u")
+    i = te.reduce_axis((0, 6), "i")
+    step = te.compute((6,), lambda i_: u[i_] + te.sum(u[i], axis=i), "u")
+    twice = te.compute((6,), lambda i: step[i] * u[i], "u")
+    assert te.definitions(twice).splitlines()[-1] == "u_2[i] = u_1[i] * u[i]  (i < 6)"
+    assert te.definitions(read_back([twice])) == te.definitions(twice)
+    primed = te.compute((6,), lambda i_: te.sum(u[i_] * u[i], axis=i), "v")
+    text = te.formula(primed).replace("i_", "i'")
+    assert te.formula(te.define(text)(u)) == text
+
+
+def test_formulas_are_no_longer_than_plain_jax() -> None:
+    """The table in docs/text.md, whose functions are few lines: the median of both."""
+    formulas, plain = [], []
+    for name in names(CORPUS):
+        formulas.append(len(te.definitions(of_case(name)[1]).splitlines()))
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(load(name).sides[IDIOMATIC]))).body
+        assert isinstance(function, ast.FunctionDef)
+        plain.append(
+            len({line for node in function.body for line in range(node.lineno, (node.end_lineno or 0) + 1)})
+        )
+    assert statistics.median(formulas) <= statistics.median(plain)

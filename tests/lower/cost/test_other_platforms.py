@@ -1,0 +1,131 @@
+"""What answers the CPU's compiler is emitted for the CPU only: others fuse pads, slices and products by themselves, and start kernels dearly."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+OTHERS = ("gpu", "tpu")
+
+
+def struct(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, "float32")
+
+
+def flux(u: Any) -> Any:
+    """A step of a diffusion whose fluxes several neighbours read, around the ends."""
+    n, m = u.shape
+    d = te.compute((n, m), lambda i, j: te.tanh(u[(i + 1) % n, j] - u[i, j]) * te.exp(-(u[i, j] ** 2)), "d")
+    return te.compute((n, m), lambda i, j: u[i, j] + 0.1 * (d[i, j] - d[(i - 1) % n, j]), "y")
+
+
+def padded(u: Any) -> Any:
+    """A window of nine points among zeros."""
+    n, m = u.shape
+    k, q = te.reduce_axis((-1, 2), "k"), te.reduce_axis((-1, 2), "q")
+    inside = lambda a, b: (a >= 0) & (a < n) & (b >= 0) & (b < m)  # noqa: E731
+    return te.compute(
+        (n, m),
+        lambda i, j: te.sum(te.select(inside(i + k, j + q), te.exp(u[i + k, j + q]), 0.0), axis=(k, q)),
+        "y",
+    )
+
+
+def variance(u: Any) -> Any:
+    """Sums of squares over windows of nine: few operations more than passes along one axis after the other."""
+    b, n, m = u.shape
+    k, q = te.reduce_axis((0, 9), "k"), te.reduce_axis((0, 9), "q")
+    return te.compute(
+        (b, n - 8, m - 8),
+        lambda b, i, j: te.sum(u[b, i + k, j + q] * u[b, i + k, j + q], axis=(k, q)),
+        "v",
+    )
+
+
+def forces(w: Any, x: Any) -> Any:
+    """Weighted differences of pairs, in three coordinates."""
+    n, c = x.shape
+    j = te.reduce_axis((0, n), "j")
+    return te.compute((n, c), lambda i, c: te.sum(w[i, j] * (x[i, c] - x[j, c]), axis=j), "f")
+
+
+def returns(r: Any) -> Any:
+    """Geometric sums of what is to come."""
+    b, n = r.shape
+    s = te.reduce_axis((0, n), "s")
+    return te.compute((b, n), lambda b, t: te.sum(0.97 ** (s - t) * r[b, s], axis=s, where=s >= t), "g")
+
+
+def plain_flux(u: Any) -> Any:
+    d = jnp.tanh(jnp.roll(u, -1, 0) - u) * jnp.exp(-(u**2))
+    return u + 0.1 * (d - jnp.roll(d, 1, 0))
+
+
+def plain_padded(u: Any) -> Any:
+    return lax.reduce_window(jnp.exp(u), 0.0, lax.add, (3, 3), (1, 1), "SAME")
+
+
+def plain_variance(u: Any) -> Any:
+    return lax.reduce_window(u**2, 0.0, lax.add, (1, 9, 9), (1, 1, 1), "VALID")
+
+
+def plain_forces(w: Any, x: Any) -> Any:
+    return jnp.sum(w[:, :, None] * (x[:, None] - x[None]), 1)
+
+
+def plain_returns(r: Any) -> Any:
+    at = np.arange(r.shape[1])
+    return r @ np.where(at[:, None] >= at, 0.97 ** (at[:, None] - at).astype("float32"), 0).astype("float32")
+
+
+class Case(NamedTuple):
+    """A definition, the same in plain JAX, shapes, and what only the CPU is to have in its text."""
+
+    builder: Any
+    plain: Any
+    shapes: tuple[Any, ...]
+    answers: tuple[str, ...]
+
+
+CASES = {
+    "edges": Case(
+        flux, plain_flux, (struct(256, 256),), ("dynamic_update_slice", "optimization_barrier", "_apart")
+    ),
+    "pads": Case(padded, plain_padded, (struct(256, 256),), ("optimization_barrier", "_apart")),
+    "windows": Case(variance, plain_variance, (struct(4, 64, 64),), ("v_over",)),
+    "coordinates": Case(
+        forces, plain_forces, (struct(1024, 1024), struct(1024, 3)), ("jnp.stack", "lax.map")
+    ),
+    "blocks": Case(returns, plain_returns, (struct(16, 256),), ("g_blocks",)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_to_the_cpu_stay_there(name: str) -> None:
+    case = CASES[name]
+    of = {p: str(te.source(te.function(case.builder, platform=p), *case.shapes)) for p in ("cpu", *OTHERS)}
+    assert any(answer in of["cpu"] for answer in case.answers)
+    plain = ("gpu",) if name in ("windows", "blocks") else OTHERS  # a TPU starts a loop sooner
+    assert not [(p, a) for p in plain for a in case.answers if a in of[p]]
+
+
+@pytest.mark.parametrize("platform", OTHERS)
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients(name: str, platform: str, rng: np.random.Generator) -> None:
+    case = CASES[name]
+    args = [
+        rng.normal(size=tuple(min(e, 130 if name == "blocks" else 24) for e in s.shape)).astype("float32")
+        for s in case.shapes
+    ]
+    expected, pull = jax.vjp(case.plain, *args)
+    head = rng.normal(size=expected.shape).astype("float32")
+    found, own_pull = jax.vjp(te.function(case.builder, platform=platform), *args)
+    for a, b in zip((found, *own_pull(head)), (expected, *pull(head)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,144 @@
+"""Derivation within a budget: whatever isl or the solver leave open, what is emitted is right, and hard questions are left open."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.lang.budget import SOLVING, Budget, Exhausted
+from jaxte.sets import domain
+from jaxte.sets.solving import smallest_box
+from jaxte.sets.solving.solve import _solved
+
+
+def convolution(x, w):
+    k = te.reduce_axis((0, 5), "k")
+    return te.compute((17,), lambda i: te.sum(x[2 * i + k] * w[k], axis=k), "y")
+
+
+def band(x, w):
+    k = te.reduce_axis((0, 23), "k")
+    where = lambda i: (k <= i) & (i < k + 4)  # noqa: E731
+    return te.compute((23,), lambda i: te.sum(x[k] * te.sin(w[i]), axis=k, where=where(i)), "y")
+
+
+def nested(x, w):
+    return te.compute((41,), lambda i: x[((i // 3 % 37 + i // 5) // 2 + i // 7) % 23] * w[i % 23], "y")
+
+
+def pool(x, w):
+    k = te.reduce_axis((0, 3), "k")
+    return te.compute((11,), lambda i: te.max(x[2 * i + k] * w[k], axis=k), "y")
+
+
+def wrapped(x, w):
+    return te.compute((23,), lambda i: x[(i + 1) % 23] * w[te.maximum(i - 2, 0)] + x[i * 5 % 23], "y")
+
+
+def flat(x, w):
+    f = te.reduce_axis((0, 12), "f")
+    return te.compute((3, 4), lambda i, j: te.sum(x[i + f // 4 * 2 + f % 4] * w[f + j], axis=f), "y")
+
+
+DEFINITIONS = {
+    convolution: (37, 5),
+    band: (23, 23),
+    nested: (23, 23),
+    pool: (23, 3),
+    wrapped: (23, 23),
+    flat: (16, 15),
+}
+
+
+@pytest.fixture
+def nothing_answered(monkeypatch):
+    """isl may take one operation and the solver visit one node: every answer is that of a spent budget."""
+    monkeypatch.setattr(domain, "OPERATIONS", 1)
+    monkeypatch.setattr(smallest_box, "SOLVING", 1)
+    _solved.cache_clear()
+    yield
+    _solved.cache_clear()
+
+
+@pytest.mark.parametrize("build", DEFINITIONS, ids=lambda f: f.__name__)
+def test_what_is_left_open_is_right(build, nothing_answered, rng) -> None:
+    n, m = DEFINITIONS[build]
+    X, W = te.placeholder((n,), "float64", "X"), te.placeholder((m,), "float64", "W")
+    with jax.enable_x64(True):
+        x, w = rng.normal(size=n) + 3, rng.normal(size=m) + 3
+        fn = te.function(build)
+        np.testing.assert_allclose(fn(x, w), te.interpret(build(X, W), {X: x, W: w}), rtol=1e-12)
+        loss = lambda x, w: jnp.sum(jnp.sin(fn(x, w)))  # noqa: E731
+        for own, at in zip(jax.grad(loss, (0, 1))(x, w), (0, 1), strict=True):
+            step = rng.normal(size=own.shape)
+            ends = [(x + e * step, w) if at == 0 else (x, w + e * step) for e in (1e-6, -1e-6)]
+            np.testing.assert_allclose(
+                np.vdot(own, step), (loss(*ends[0]) - loss(*ends[1])) / 2e-6, rtol=1e-6
+            )
+
+
+def test_reads_are_checked_where_isl_answers_nothing(nothing_answered) -> None:
+    X = te.placeholder((10,), name="X")
+    te.compute((200,), lambda i: X[(i // 3 % 7 + i // 5 % 3) % 10], "inside")
+    with pytest.raises(te.RangeError, match=r"reads X\[10\] at i=20"):
+        te.compute((200,), lambda i: X[i // 3 % 7 + i // 5 % 5], "outside")
+
+
+def test_nested_quotients_end(rng) -> None:
+    """The positions become a tensor where solving for them takes too much: a scatter-add with as many points as the definition."""
+    index = lambda i: (((i // 3) % 37 + (i // 5) % 17) // 2 % 23 + (i // 11) % 13) % 64  # noqa: E731
+    spent = []
+    box = smallest_box.smallest_box
+
+    class Counted(Budget):
+        def spend(self, amount: int) -> None:
+            spent.append(amount)
+            super().spend(amount)
+
+    smallest_box.Budget, kept = Counted, smallest_box.Budget
+    try:
+        fn = te.function(lambda x: te.compute((200,), lambda i: x[index(i)], "y"))
+        source = te.source(fn, jax.ShapeDtypeStruct((64,), "float32"))
+    finally:
+        smallest_box.Budget = kept
+    assert box is smallest_box.smallest_box
+    assert ".at[at_x_0].add(H" in source and len(source) < 2_000
+    told = str(te.explain(fn, jax.ShapeDtypeStruct((64,), "float32")))
+    assert "at_x_0[i] == i would take more work to be solved for than derivation has a budget of" in told
+    assert sum(spent) < 2 * SOLVING + max(spent)
+    x, h = rng.normal(size=64).astype("float32"), rng.normal(size=200).astype("float32")
+    i = np.arange(200)
+    want = np.zeros(64, "float32")
+    np.add.at(want, index(i), h)
+    value, back = jax.vjp(fn, x)
+    np.testing.assert_array_equal(value, x[index(i)])
+    np.testing.assert_allclose(back(h)[0], want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_budget_is_spent_once() -> None:
+    budget = Budget(3)
+    budget.spend(3)
+    with pytest.raises(Exhausted):
+        budget.spend(1)
+
+
+def _digits_of(i):
+    """0 to 62, and 63 at few positions of many."""
+    return (((i // 3) % 37 + (i // 5) % 17) // 2 % 23 + (i // 11) % 13 + (i // 7) % 30) % 64
+
+
+def test_one_read_out_of_range_among_millions_is_found():
+    values = _digits_of(np.arange(100_000))
+    (first, *_) = np.flatnonzero(values == 63)
+    x = te.placeholder((63,), name="x")
+    te.compute((int(first),), lambda i: x[_digits_of(i)])
+    with pytest.raises(te.RangeError, match=rf"reads x\[63\] at i={first}"):
+        te.compute((2**21,), lambda i: x[_digits_of(i)])
+
+
+def test_what_is_left_open_is_refused_and_says_how_to_go_on(nothing_answered):
+    x = te.placeholder((63,), name="x")
+    with pytest.raises(te.IndexExpressionError, match=r"more work to decide.*te.minimum"):
+        te.compute((2**25,), lambda i: x[_digits_of(i)])
+    te.compute((2**25,), lambda i: x[te.minimum(_digits_of(i), 62)])

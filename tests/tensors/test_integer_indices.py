@@ -1,0 +1,123 @@
+"""Indices of bits, and choices by several axes, beside NumPy's own indexing; adjoints of permutations are gathers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+N = 16
+
+
+def reflected(t):
+    return abs(t) if t < N else 2 * N - 2 - t
+
+
+# what is written, and what it is in Python's integers
+CASES = {
+    "reflection": (lambda i, k: te.select(i + k < N, te.abs(i + k), 2 * N - 2 - (i + k)), lambda i, k: reflected(i + k)),
+    "reflection in three": (
+        lambda i, k: te.select(i + k < 0, -(i + k), te.select(i + k < N, i + k, 2 * N - 2 - (i + k))),
+        lambda i, k: reflected(i + k),
+    ),
+    "turn": (
+        lambda i, k: te.select(i + k < 0, i + k + N, te.select(i + k >= N, i + k - N, i + k)),
+        lambda i, k: (i + k) % N,
+    ),
+    "held": (lambda i, k: te.select(i + k < 0, 0, te.select(i + k >= N, N - 1, i + k)), lambda i, k: min(max(i + k, 0), N - 1)),
+    "neither": (
+        lambda i, k: te.select((i + k) % 2 == 0, te.abs(i + k) % N, N - 1 - te.abs(i + k) % N),
+        lambda i, k: abs(i + k) % N if (i + k) % 2 == 0 else N - 1 - abs(i + k) % N,
+    ),
+    "inside or itself": (
+        lambda i, k: te.select((i + k >= 0) & (i + k < N), i + k, i),
+        lambda i, k: i + k if 0 <= i + k < N else i,
+    ),
+    "gray": (lambda i, k: i ^ (i >> 1), lambda i, k: i ^ (i >> 1)),
+    "xor": (lambda i, k: i ^ (k + 3), lambda i, k: i ^ (k + 3)),
+    "butterfly": (lambda i, k: i ^ (1 << ((k + 3) // 2)), lambda i, k: i ^ (1 << ((k + 3) // 2))),
+    "power": (lambda i, k: i ^ (2 ** ((k + 3) // 2)), lambda i, k: i ^ (2 ** ((k + 3) // 2))),
+    "shift": (lambda i, k: i >> (k + 3), lambda i, k: i >> (k + 3)),
+    "subset": (lambda i, k: i & (12 - k), lambda i, k: i & (12 - k)),
+    "union": (lambda i, k: i | (i >> 1), lambda i, k: i | (i >> 1)),
+    "bits reversed": (
+        lambda i, k: sum(((i >> b) & 1) << (3 - b) for b in range(4)),
+        lambda i, k: sum(((i >> b) & 1) << (3 - b) for b in range(4)),
+    ),
+}  # fmt: skip
+PERMUTATIONS = ("turn", "gray", "xor", "butterfly", "power", "bits reversed", "reflection", "held")
+
+
+def definition(index):
+    x, k = te.placeholder((N,), name="x"), te.reduce_axis((-3, 4), "k")
+    return x, te.compute((N,), lambda i: te.sum(te.sin(x[index(i, k)] * (k + 4)), axis=k), "y")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_adjoints(name):
+    index, meaning = CASES[name]
+    x, y = definition(index)
+    at = np.array([[meaning(i, k) for k in range(-3, 4)] for i in range(N)])
+
+    def plain(x):
+        return jnp.sum(jnp.sin(x[at] * jnp.arange(1, 8)), 1)
+
+    given, head = np.linspace(0.1, 2.0, N, dtype="float32"), te.placeholder((N,), name="H")
+    h = np.linspace(-1.0, 1.0, N, dtype="float32")
+    (dx,) = te.differentiate(y, [x], head)
+    expected, back = jax.vjp(plain, given)
+    for run in (te.evaluate, te.interpret):
+        np.testing.assert_allclose(run(y, {x: given}), expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(run(dx, {x: given, head: h}), back(h)[0], rtol=1e-4, atol=1e-4)
+    if name in PERMUTATIONS:
+        assert ".add(" not in te.source(dx)
+
+
+def test_random_expressions_of_bits():
+    """Bit operations nested at random, of two positions and numbers, taken around the tensor."""
+    rng = np.random.default_rng(7)
+
+    def draw(depth):
+        if depth == 0:
+            return [("i",), ("k",), ("n", int(rng.integers(0, N)))][rng.integers(3)]
+        return (["^", "&", "|", ">>", "<<"][rng.integers(5)], draw(depth - 1), draw(depth - 1))
+
+    def value(tree, i, k):
+        if tree[0] in "ikn":
+            return {"i": i, "k": k, "n": tree[-1]}[tree[0]]
+        a = value(tree[1], i, k)
+        if tree[0] in ("<<", ">>"):  # by few
+            by = sum(map(ord, str(tree[2]))) % 3
+            return a << by if tree[0] == "<<" else a >> by
+        b = value(tree[2], i, k)
+        return a ^ b if tree[0] == "^" else a & b if tree[0] == "&" else a | b
+
+    x, values = te.placeholder((N,), name="x"), np.arange(N, dtype="float32") + 1
+    trees = [draw(2) for _ in range(12)]
+    tensors = [
+        te.compute((N, 4), lambda i, k, t=t: x[value(t, i, k) % N], f"y{n}") for n, t in enumerate(trees)
+    ]
+    for tree, found in zip(trees, te.evaluate(tensors, {x: values}), strict=True):
+        expected = [[values[value(tree, i, k) % N] for k in range(4)] for i in range(N)]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_choices_in_any_number():
+    """More changes along an axis than definitions are taken apart into: a table has the positions."""
+    rows = np.random.default_rng(3).permutation(80)
+    x, values = te.placeholder((80,), name="x"), np.arange(80, dtype="float32")
+    y = te.compute((80,), lambda i: x[te.choose(i, rows.tolist())], "y")
+    np.testing.assert_array_equal(te.evaluate(y, {x: values}), values[rows])
+    head = te.placeholder((80,), name="H")
+    (dx,) = te.differentiate(y, [x], head)
+    np.testing.assert_array_equal(te.evaluate(dx, {head: values}), values[np.argsort(rows)])
+    assert ".add(" not in te.source(dx)
+
+
+def test_bits_that_leave_the_tensor_are_refused():
+    x = te.placeholder((N,), name="x")
+    with pytest.raises(te.IndexExpressionError, match=r"y reads x\[i \^ i \+ 1\]"):
+        te.compute((N,), lambda i: x[i ^ (i + 1)], "y")
+    with pytest.raises(te.RangeError, match="reads x"):
+        te.compute((N, 2), lambda i, k: x[te.select(i + k < N, i + k + 1, 0)], "y")

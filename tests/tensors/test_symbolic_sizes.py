@@ -1,0 +1,221 @@
+"""Definitions over sizes that are symbols: values and gradients at the sizes 1, 2, 3 and 7, called directly and exported, beside plain JAX and
+the interpreter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+SIZES = (1, 2, 3, 7)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A builder, the same in plain JAX, the shapes of its arguments, and the least size."""
+
+    build: Callable[..., Any]
+    plain: Callable[..., Any]
+    shapes: Callable[[Any], tuple[tuple[Any, ...], ...]] = lambda n: ((n,),)
+    least: int = 1
+
+
+def over(extent: Any, name: str = "k", start: Any = 0) -> Any:
+    return te.reduce_axis((start, extent), name)
+
+
+def third(x: Any) -> Any:
+    k = over(3)
+    return te.compute((x.shape[0] // 3,), lambda i: te.sum(te.sin(x[3 * i + k]), axis=k), "y")
+
+
+def third_max(x: Any) -> Any:
+    k = over(3)
+    return te.compute((x.shape[0] // 3,), lambda i: te.max(x[3 * i + k], axis=k), "y")
+
+
+def circular(x: Any) -> Any:
+    n, k = x.shape[0], over(x.shape[0])
+    return te.compute((), lambda: te.sum(x[k] * x[(k + 1) % n], axis=k), "y")
+
+
+def circular_product(x: Any, c: Any) -> Any:
+    n, k = x.shape[0], over(x.shape[0])
+    return te.compute((n,), lambda i: te.sum(x[k] * c[(i - k) % n], axis=k), "y")
+
+
+def around(x: Any) -> Any:
+    n, k = x.shape[0], over(3)
+    return te.compute((n,), lambda i: te.sum(te.sin(x[(i + k - 1) % n]), axis=k), "y")
+
+
+def mirrored(x: Any) -> Any:
+    n, k = x.shape[0], over(3)
+
+    def element(i: Any) -> Any:
+        at = i + k - 1
+        return te.sum(te.sin(x[te.abs(te.minimum(at, 2 * (n - 1) - at))]), axis=k)
+
+    return te.compute((n,), element, "y")
+
+
+def quarters(x: Any) -> Any:
+    k = over(x.shape[0] // 4 - 1)
+    return te.compute((), lambda: te.sum(x[4 * k] ** 2, axis=k), "y")
+
+
+def variance(x: Any) -> Any:
+    n, k = x.shape[0], over(x.shape[0])
+    mean = te.compute((), lambda: te.sum(x[k], axis=k) / n, "mean")
+    return te.compute((n,), lambda i: (x[i] - mean[()]) ** 2 / (n * n), "y")
+
+
+def suffixes(x: Any) -> Any:
+    k = over(x.shape[0])
+    return te.compute(x.shape, lambda i: te.prod(x[k], axis=k, where=k >= i), "y")
+
+
+def flat(x: Any) -> Any:
+    n, m = x.shape
+    return te.compute((n * m,), lambda i: te.sin(x[i // m, i % m]), "y")
+
+
+def element_wise(shape: Callable[[Any], Any], element: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder over one array of ``n`` elements."""
+    return lambda x, *rest: te.compute((shape(x.shape[0]),), lambda i: element(x, x.shape[0], i, *rest), "y")
+
+
+CASES = {
+    "a pool": Case(third, lambda x: jnp.sin(x[: len(x) // 3 * 3]).reshape(-1, 3).sum(1)),
+    "a maximum pool": Case(third_max, lambda x: x[: len(x) // 3 * 3].reshape(-1, 3).max(1)),
+    "every other": Case(element_wise(lambda n: n // 2, lambda x, n, i: te.sin(x[2 * i])), lambda x: jnp.sin(x[: len(x) // 2 * 2 : 2])),
+    "every other, one more": Case(element_wise(lambda n: (n + 1) // 2, lambda x, n, i: x[2 * i] ** 2), lambda x: x[::2] ** 2),
+    "every other from the end": Case(element_wise(lambda n: n // 2, lambda x, n, i: x[n - 1 - 2 * i] ** 2), lambda x: x[::-1][: len(x) // 2 * 2 : 2] ** 2),
+    "all but the last, turned": Case(element_wise(lambda n: n - 1, lambda x, n, i: x[n - 2 - i] * x[i]), lambda x: x[:-1][::-1] * x[:-1]),
+    "around the middle": Case(element_wise(lambda n: n, lambda x, n, i: x[te.abs(i - n // 2)] ** 2), lambda x: x[jnp.abs(jnp.arange(len(x)) - len(x) // 2)] ** 2),
+    "a clamp": Case(element_wise(lambda n: n, lambda x, n, i: te.sin(x[te.minimum(i + 2, n - 1)])), lambda x: jnp.sin(x[jnp.minimum(jnp.arange(len(x)) + 2, len(x) - 1)])),
+    "interleaved": Case(
+        element_wise(lambda n: 2 * n, lambda x, n, i: te.select(i % 2 == 0, x[i // 2], x[i // 2] ** 2)),
+        lambda x: jnp.stack([x, x**2], 1).reshape(-1),
+    ),
+    "suffix products": Case(suffixes, lambda x: jnp.cumprod(x[::-1])[::-1]),
+    "a number of elements": Case(element_wise(lambda n: n, lambda x, n, i: x[i] * te.sin(i * (2 * math.pi / n))), lambda x: x * jnp.sin(jnp.arange(len(x)) * (2 * math.pi / len(x)))),
+    "a variance": Case(variance, lambda x: (x - x.mean()) ** 2 / len(x) ** 2),
+    "a circle": Case(circular, lambda x: jnp.sum(x * jnp.roll(x, -1))),
+    "a circular product": Case(
+        circular_product, lambda x, c: jnp.stack([jnp.sum(x * jnp.roll(c[::-1], i + 1)) for i in range(len(x))]), lambda n: ((n,), (n,))
+    ),
+    "two steps around": Case(element_wise(lambda n: n, lambda x, n, i: x[i] * x[(i + 2) % n]), lambda x: x * jnp.roll(x, -2)),
+    "three steps back": Case(element_wise(lambda n: n, lambda x, n, i: x[i] * x[(i - 3) % n]), lambda x: x * jnp.roll(x, 3), least=3),
+    "windows around": Case(around, lambda x: sum(jnp.sin(jnp.roll(x, s)) for s in (1, 0, -1))),
+    "mirrored windows": Case(mirrored, lambda x: sum(jnp.sin(jnp.pad(x, 1, mode="reflect")[s : s + len(x)]) for s in range(3)), least=2),
+    "repeated": Case(element_wise(lambda n: 2 * n, lambda x, n, i: te.sin(x[i % n])), lambda x: jnp.sin(jnp.tile(x, 2))),
+    "blocks": Case(
+        lambda x, w: te.compute((x.shape[0] // 4 * 4,), lambda c: x[c] * w[c // (x.shape[0] // 4)], "y"),
+        lambda x, w: x[: len(x) // 4 * 4] * jnp.repeat(w, len(x) // 4),
+        lambda n: ((n,), (4,)),
+        4,
+    ),
+    "an adaptive choice": Case(lambda x: te.compute((7,), lambda i: x[i * x.shape[0] // 7] ** 2, "y"), lambda x: x[jnp.arange(7) * len(x) // 7] ** 2),
+    "a short range": Case(quarters, lambda x: jnp.sum(x[: 4 * (len(x) // 4 - 1) : 4] ** 2), least=8),
+    "an element": Case(element_wise(lambda n: n, lambda x, n, i: x[i] * x[1]), lambda x: x * x[1], least=2),
+    "flat": Case(flat, lambda x: jnp.sin(x).reshape(-1), lambda n: ((n, n),)),
+}  # fmt: skip
+
+
+def loss(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: jnp.sum(jnp.sin(f(*args)))
+
+
+def arrays(case: Case, n: int) -> list[Any]:
+    rng = np.random.default_rng(n)
+    return [jnp.asarray(rng.normal(size=shape) + 0.1, "float32") for shape in case.shapes(n)]
+
+
+def check(case: Case, both: Callable[..., Any], args: list[Any]) -> None:
+    plain = jax.jit(jax.value_and_grad(loss(case.plain), tuple(range(len(args)))))
+    for own, expected in zip(jax.tree.leaves(both(*args)), jax.tree.leaves(plain(*args)), strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_called_with_sizes(name: str) -> None:
+    case = CASES[name]
+    n = te.var("n", at_least=case.least)
+    inputs = [te.placeholder(shape, name=f"x{i}") for i, shape in enumerate(case.shapes(n))]
+    f = te.function(inputs, case.build(*inputs))
+    both = jax.value_and_grad(loss(f), tuple(range(len(inputs))))
+    for size in SIZES if case.least < 4 else (case.least, 11):
+        if size >= case.least:
+            args = arrays(case, size)
+            meant = te.interpret(f.outputs, dict(zip(inputs, args, strict=True)))
+            np.testing.assert_allclose(f(*args), meant, rtol=1e-5, atol=1e-5)
+            check(case, both, args)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exported(name: str) -> None:
+    case = CASES[name]
+    least = max(case.least, ASKED.get(name, 1))
+    (n,) = jax.export.symbolic_shape("n", constraints=[f"n >= {least}"])
+    both = jax.value_and_grad(loss(te.function(case.build)), tuple(range(len(case.shapes(1)))))
+    specs = [jax.ShapeDtypeStruct(shape, "float32") for shape in case.shapes(n)]
+    exported = jax.export.export(jax.jit(both))(*specs)
+    for size in {least, 11}:
+        check(case, exported.call, arrays(case, size))
+
+
+# what JAX has to know of the size beyond what the definition asks for, since a slice of no element stands in the code
+ASKED = {
+    "all but the last, turned": 2,  # the element n - 2
+    "every other from the end": 2,  # the element n - n // 2 * 2 + 1
+    "around the middle": 2,  # slices that meet at n // 2
+    "windows around": 3,  # windows over more than the circle
+    "suffix products": 2,  # the product without the last element
+}
+
+
+def test_sizes_that_no_array_tells() -> None:
+    n = te.var("n")
+    half = te.placeholder((n // 2,), name="half")
+    with pytest.raises(
+        te.FeedError,
+        match=r"`n // 2` does not tell n, and no other extent does; add an input whose extent is n alone",
+    ):
+        te.interpret(te.compute((n // 2,), lambda i: half[i], "y"), {half: np.ones(3, "float32")})
+    whole = te.placeholder((2 * n + 1,), name="whole")
+    y = te.compute((n // 2,), lambda i: half[i] + whole[4 * i], "y")
+    f = te.function([half, whole], y)
+    np.testing.assert_allclose(f(jnp.ones(2), jnp.arange(9.0)), [1, 5])
+    with pytest.raises(
+        te.FeedError,
+        match=r"has 2 elements \(with n = 4 from the other arrays\), but the array fed to it has 3",
+    ):
+        f(jnp.ones(3), jnp.arange(9.0))
+
+
+def test_least_sizes() -> None:
+    with pytest.raises(te.ArgumentError, match=r"at_least of te.var.'n'. is 0; give the least size"):
+        te.var("n", at_least=0)
+    n = te.var("n", at_least=3)
+    x = te.placeholder((n,), name="x")
+    with pytest.raises(te.RangeError, match=r'state that n is larger: te.var\("n", at_least=4\)'):
+        te.compute((n,), lambda i: x[3], "y")
+    f = te.function([x], te.compute((n,), lambda i: x[2] * x[i], "y"))
+    with pytest.raises(te.FeedError, match=r"is fed 2 elements, which makes n = 2; it is at least 3"):
+        f(jnp.ones(2))
+
+
+def test_bounds_of_data_are_refused() -> None:
+    n = te.placeholder((), "int32", "count")
+    with pytest.raises(te.ShapeError, match="affine in axes and sizes"):
+        te.reduce_axis((0, n[()]), "k")

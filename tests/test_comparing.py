@@ -1,0 +1,51 @@
+"""``te.compare(f, *arrays)`` and its command: both sides are right in their dtypes, and what is counted is XLA's."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.__main__ import main
+from jaxte.comparing import Comparison
+
+
+def energy(u: np.ndarray) -> jnp.ndarray:
+    for _ in range(2):
+        u = u + 0.1 * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) - 2 * u)
+    return jnp.sum(u**2)
+
+
+def test_a_function_beside_itself(rng: np.random.Generator) -> None:
+    found = te.compare(energy, rng.normal(size=(32, 16)).astype("float32"))
+    assert isinstance(found, Comparison)
+    plain, own = found.sides
+    assert (plain.name, own.name) == ("jax.grad", "jaxte")
+    assert 0 < max(own.value, own.gradient) < 8 and own.gradient <= 2 * plain.gradient + 4
+    assert own.flops > 0 and own.seconds > 0 and own.compile_seconds > 0 and found.speed > 0
+    lines = str(found).splitlines()
+    assert len(lines) == 3 and lines[0].split()[0] == "energy" and "ulp" in lines[1]
+    assert found._repr_html_().count("<tr>") == 3
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(
+        te.ArgumentError, match=r"energy is a jaxte function, of which jax.grad takes the derived"
+    ):
+        te.compare(te.function(energy), np.ones((2, 2), "float32"))
+    with pytest.raises(te.ArgumentError, match="none of the arguments is an array of floating point"):
+        te.compare(energy, np.ones((2, 2), "int32"))
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "tests.test_comparing:energy", "f32[8,8]"]) == 0
+    assert capsys.readouterr().out.startswith("energy")
+    for words, message in (
+        (["compare", "tests.test_comparing", "f32[8]"], "write module:function"),
+        (["compare", "tests.test_comparing:enrgy", "f32[8]"], "has no function enrgy"),
+        (["compare", "tests.test_comparing:energy", "f32(8)"], "write its dtype and shape"),
+    ):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert message in capsys.readouterr().err

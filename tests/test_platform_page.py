@@ -1,0 +1,68 @@
+"""What is read off a compiled program of another platform, and the page that it makes; nothing is compiled here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from platforms.kernels import array_bytes, parsed
+from platforms.page import page, ratio
+
+GPU = """HloModule jit_f
+
+%fused_slice (param_0: f32[1024,1024]) -> f32[1,1024] {
+  %param_0 = f32[1024,1024]{1,0} parameter(0)
+  ROOT %slice.1 = f32[1,1024]{1,0} slice(%param_0), slice={[0:1], [0:1024]}
+}
+
+%fused_update (param_0.1: f32[1024,1024], param_1: f32[1,1024]) -> f32[1024,1024] {
+  %param_0.1 = f32[1024,1024]{1,0} parameter(0)
+  %param_1 = f32[1,1024]{1,0} parameter(1)
+  %zero = s32[] constant(0)
+  ROOT %update = f32[1024,1024]{1,0} dynamic-update-slice(%param_0.1, %param_1, %zero, %zero)
+}
+
+%body (arg: (f32[1024,1024])) -> (f32[1024,1024]) {
+  %arg = (f32[1024,1024]{1,0}) parameter(0)
+  %x = f32[1024,1024]{1,0} get-tuple-element(%arg), index=0
+  %negate = f32[1024,1024]{1,0} negate(%x)
+  ROOT %out = (f32[1024,1024]{1,0}) tuple(%negate)
+}
+
+ENTRY %main (x.1: f32[1024,1024]) -> f32[1024,1024] {
+  %x.1 = f32[1024,1024]{1,0} parameter(0)
+  %row = f32[1,1024]{1,0} fusion(%x.1), kind=kLoop, calls=%fused_slice
+  %new = f32[1024,1024]{1,0} fusion(%x.1, %row), kind=kLoop, calls=%fused_update
+  %start = (f32[1024,1024]{1,0}) tuple(%new)
+  %loop = (f32[1024,1024]{1,0}) while(%start), condition=%c, body=%body, backend_config={"known_trip_count":{"n":"5"}}
+  ROOT %result = f32[1024,1024]{1,0} get-tuple-element(%loop), index=0
+}
+"""
+ROW, WHOLE = 4 * 1024, 4 * 1024 * 1024
+
+
+def test_slices_updates_and_loops_are_counted_as_what_they_move() -> None:
+    text = parsed(GPU, "gpu")
+    spent = text.of(text.entry)
+    assert spent.kernels == 1 + 1 + 5 and spent.trips == 5
+    assert spent.bytes == 2 * ROW + 2 * ROW + 5 * 2 * WHOLE
+    assert spent.seconds > 7 * text.rates.start
+
+
+def test_tiles_and_memory_of_the_chip() -> None:
+    assert array_bytes("f32[10,3]{1,0}") == 120
+    assert array_bytes("f32[10,3]{1,0:T(8,128)}") == 4 * 16 * 128
+    assert array_bytes("f32[10,3]{0,1:T(8,128)}") == 4 * 8 * 128
+    assert array_bytes("f32[10,3]{1,0:T(8,128)S(1)}") == 0
+    assert array_bytes("(bf16[4], pred[4])") == 12
+
+
+def test_the_page_says_what_is_below_and_what_failed() -> None:
+    def side(seconds: float, **operations: int) -> dict[str, Any]:
+        counted = {"bytes": 1e6, "kernels": 2, "temporaries": 0, "trips": 0}
+        return {"seconds": seconds, "operations": operations} | counted
+
+    slow = {"jaxte": side(2e-6), "plain": side(1e-6, scatter=1)}
+    failed = {"jaxte": {"error": "no such kernel"}, "plain": side(1e-6)}
+    assert ratio(slow) == 0.5 and ratio(failed) is None
+    text = page({"gpu": {"corpus": {"blur": {"forward": slow, "forward + backward": failed}}}})
+    assert "below 0.97: blur 0.50" in text and "no such kernel" in text and "none / 1 scatter" in text

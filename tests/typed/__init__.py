@@ -1,0 +1,1 @@
+"""Programs of users, which mypy checks as they stand and pytest runs."""

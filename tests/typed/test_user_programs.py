@@ -1,0 +1,120 @@
+"""Programs as users write them: mypy, which ``make test`` runs, knows the types that are asserted here, and finds the mistakes that are marked."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, assert_type, get_args
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jaxtyping import Float, TypeCheckError, jaxtyped
+
+import jaxte as te
+from jaxte.bridge.functions.graph_function import GraphFunction
+
+X = te.placeholder((8, 34), name="X")
+W = te.placeholder((3,), name="W")
+
+
+@te.function
+def smooth(x: te.Tensor, w: te.Tensor, scale: float = 1.0) -> te.Tensor:
+    k = te.axis("k")
+    assert_type(k, te.Axis)
+    assert_type(k + 1, te.Expr)
+    assert_type(2 * k, te.Expr)
+    assert_type(k < 3, te.Expr)
+    assert_type(-x[0, k] / 2.0, te.Expr)
+    y = te.compute(lambda b, t: te.sum(x[b, t + k] * w[k], over=k), "y")
+    assert_type(y, te.Compute)
+    return te.compute(y.shape, lambda b, t: scale * te.tanh(y[b, t]), "z")
+
+
+@te.function(static_argnames="n", save="nothing")
+def windows(x: te.Tensor, n: int) -> tuple[te.Tensor, te.Tensor]:
+    k = te.reduce_axis((0, n), "k")
+    m = te.compute((x.shape[0],), lambda i: te.max(x[i, k], axis=k))
+    return m, te.compute((x.shape[0],), lambda i: te.min(x[i, k], axis=k))
+
+
+def loss(x: jax.Array) -> jax.Array:
+    return jnp.sum(smooth(x, jnp.ones(3)) ** 2)
+
+
+def test_functions() -> None:
+    x = jnp.ones((8, 34))
+    assert_type(smooth(x, jnp.ones(3)), jax.Array)
+    assert_type(smooth(X, W, scale=2.0), te.Tensor)
+    assert_type(windows(x, n=3), tuple[jax.Array, ...])
+    assert_type(te.function([X, W], smooth(X, W)), GraphFunction)
+    assert smooth(x, jnp.ones(3)).shape == (8, 32)
+    assert windows(x, n=3)[0].shape == (8,)
+
+
+def test_gradients_are_typed_as_those_of_jax() -> None:
+    x = jnp.ones((8, 34))
+    own: Callable[..., Any] = te.grad(loss)
+    assert own(x).shape == x.shape
+
+
+def test_expressions_and_tensors() -> None:
+    i = te.reduce_axis((0, 8), "i")
+    assert_type(X[i, 0] + 1, te.Expr)
+    assert_type(1 + X[i, 0] ** 2, te.Expr)
+    assert_type((i > 0) & (i < 5), te.Expr)
+    assert_type(i == 3, te.Expr)
+    assert_type(te.exp(X[i, 0]), te.Expr)
+    assert_type(te.maximum(X[i, 0], 0.0), te.Expr)
+    assert_type(te.select(i > 3, X[i, 0], 0.0), te.Expr)
+    assert_type(te.sum(X[i, 0], axis=i), te.Expr)
+    assert_type(2.0 * X, te.Tensor)
+    assert_type(X + X, te.Tensor)
+    assert_type(te.exp(X), te.Tensor)
+    assert_type(te.maximum(X, 0.0), te.Tensor)
+    assert_type(te.compute((3,), lambda j: (X[0, j], X[1, j])), tuple[te.Compute, ...])
+    assert_type(te.einsum("b (t+k), k -> b t", X, W), te.Tensor)
+    assert_type(te.einsum("i -> ", jnp.ones(3)), jax.Array)
+
+
+def test_mistakes_are_found() -> None:
+    with pytest.raises(te.JaxteError):
+        te.compute((3,), 5)  # type: ignore[call-overload]
+    with pytest.raises(AttributeError):
+        te.softmaxx(X)  # type: ignore[attr-defined]
+    with pytest.raises(te.JaxteError):
+        te.axis(3)  # type: ignore[arg-type]
+    with pytest.raises(te.JaxteError):
+        te.placeholder((3,))[0] + "a"  # type: ignore[operator]
+
+
+Checker = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def of_instances(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A type checker of arguments in a few lines, as beartype is one in many."""
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            hint = signature.parameters[name].annotation
+            assert not get_args(hint) or any(isinstance(value, kind) for kind in get_args(hint))
+        return fn(*args, **kwargs)
+
+    return call
+
+
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("checker", [None, of_instances])
+def test_jaxtyping_in_either_order(outer: bool, checker: Checker | None) -> None:
+    def builder(x: Any, w: Any) -> Any:
+        return te.compute(lambda i: x[i] * w[i])
+
+    builder.__annotations__ = dict.fromkeys(("x", "w"), Float[te.Tensor | jax.Array, "n"])
+    wrap: Any = functools.partial(jaxtyped, typechecker=checker)
+    function: Any = wrap(te.function(builder)) if outer else te.function(wrap(builder))
+    assert function(jnp.ones(5), jnp.ones(5)).shape == (5,)
+    with pytest.raises((TypeCheckError, te.JaxteError)):
+        function(jnp.ones(5), jnp.ones(4))
