@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
+from jaxte.meaning.points import points
 from jaxte.planning.conditions.bent_choices import with_bent_reads
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
@@ -26,13 +27,13 @@ from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.whole_terms import at_terms
-from jaxte.planning.orders.contraction import PartialSum, planned_sum
+from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed
 from jaxte.planning.orders.geometric import in_blocks
-from jaxte.planning.points import points
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of

@@ -17,7 +17,7 @@ from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.intervals import axis_bounds, extent_of, interval
+from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
 
 Bounds = Mapping[Expr, tuple[int, int]]
 
@@ -147,11 +147,6 @@ class Coordinates:
     @property
     def points(self) -> int:
         return prod([extent_of(c.extent) for c in self.order])
-
-
-def extent(axis: Axis) -> int:
-    """How many values ``axis`` takes, a guess where it is symbolic."""
-    return extent_of(axis.extent)
 
 
 @lru_cache(maxsize=4096)

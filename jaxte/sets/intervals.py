@@ -36,6 +36,11 @@ def extent_of(extent: Expr | int) -> int:
     return max(0, int(value.value)) if isinstance(value, Const) else _UNKNOWN_EXTENT  # type: ignore[arg-type]
 
 
+def extent(axis: Axis) -> int:
+    """How many values ``axis`` takes, a guess where it is symbolic."""
+    return extent_of(axis.extent)
+
+
 def constant(value: int) -> Linear:
     return Linear({}, value)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from jaxte.algebra.data import Points
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.rules.seeds import HeadSum, seed_of
-from jaxte.autodiff.terms.data import Points
 from jaxte.autodiff.terms.repeated import own_axes
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards

@@ -16,9 +16,9 @@ from jaxte.lang.operators import DIVIDE, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.graph import planned_body
-from jaxte.planning.orders.contraction import PartialSum
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.

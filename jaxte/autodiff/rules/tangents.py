@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from jaxte.algebra.data import data_limits
 from jaxte.autodiff.rules.prefixes import Scan
 from jaxte.autodiff.rules.recurrences import Recurrence, solve
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
@@ -28,7 +29,6 @@ from jaxte.autodiff.rules.scans import (
     values_of,
 )
 from jaxte.autodiff.rules.seeds import free_of_guards, moved_into
-from jaxte.autodiff.terms.data import data_limits
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus, times
 from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import sum_over

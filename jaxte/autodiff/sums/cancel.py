@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeGuard
 
-from jaxte.autodiff.terms.data import data_equation, data_readings
+from jaxte.algebra.data import data_equation, data_readings
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT

@@ -22,9 +22,9 @@ from jaxte.autodiff.terms.zeros import is_left_open, summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.planning.points import points
-from jaxte.planning.terms import extent
+from jaxte.meaning.points import points
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 

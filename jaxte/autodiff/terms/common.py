@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
+from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Expr, Read, call
 from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lang.walk import depends_on, free_axes
-from jaxte.lower.match.product import Factor, is_zero, multiplied, product_of
-from jaxte.lower.match.sums import Signed, added, signed_terms
 
 _MOST_TERMS = 16
 

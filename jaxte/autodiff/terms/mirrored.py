@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.algebra.even_functions import with_even_functions
+from jaxte.algebra.operations import operands, value_nodes
 from jaxte.lang.expr import Call, Expr, Read
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.planning.even_functions import with_even_functions
-from jaxte.planning.operations import operands, value_nodes
 from jaxte.sets.neighbours import Neighbour, neighbour
 
 Places = tuple[Neighbour, ...]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jaxte.algebra.operations import operands, operations, value_nodes
 from jaxte.autodiff.terms.mirrored import mirrored
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lang.walk import postorder, substitute
-from jaxte.planning.operations import operands, operations, value_nodes
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.tensor import Compute
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 
+from jaxte.algebra.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.common import with_common_factor, with_shared_factor
-from jaxte.autodiff.terms.data import Points, solve_data, without_implied
 from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import (
     Contribution,

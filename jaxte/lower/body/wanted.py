@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from jaxte.algebra.product import Factor, product_of, split_outer, summand
 from jaxte.lang.expr import Axis, Expr, Reduce, conjuncts
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.match.index_terms import is_row_major
-from jaxte.lower.match.product import Factor, product_of, split_outer, summand
 from jaxte.lower.views.scope import Scope
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
@@ -14,7 +15,6 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
-from jaxte.lower.match.product import product_of, split_outer
 from jaxte.sets.intervals import extent_of
 
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others

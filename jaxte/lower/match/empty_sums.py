@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.algebra.product import Factor, may_be_infinite, product_of
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import GREATER
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.match.product import Factor, may_be_infinite, product_of
-from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable

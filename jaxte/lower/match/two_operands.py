@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
-from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import Linear, normal
 from jaxte.tensors.reductions import builtin_reducer
 

@@ -16,9 +16,9 @@ from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEG
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data
-from jaxte.planning.density import share
-from jaxte.planning.terms import extent
+from jaxte.meaning.density import share
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 IN_TILES = "a budget, te.function(..., max_memory=2**28), which computes it in tiles, or fewer axes at a time"

@@ -29,8 +29,8 @@ from jaxte.lower.tiles.costs import loop_of
 from jaxte.lower.tiles.sizes import overlaps
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.meaning.cost import told_by_data
-from jaxte.planning.density import share_together
-from jaxte.planning.terms import extent
+from jaxte.meaning.density import share_together
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 MOST_BYTES = 10**11  # no machine is asked for more

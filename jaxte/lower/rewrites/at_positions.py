@@ -5,10 +5,10 @@ A choice between an element and zero is a condition, and ``x[lo(i) + k]`` at the
 
 from __future__ import annotations
 
+from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.lower.match.index_terms import with_normal_indices
-from jaxte.lower.match.product import multiplied, product_of
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import is_index

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.sums import added, addends
 from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, GREATER_EQUAL, LESS, NOT_EQUAL, SELECT
-from jaxte.lower.match.product import is_zero
-from jaxte.lower.match.sums import added, addends
 from jaxte.lower.views.condition_box import Box, box_of, intersect
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

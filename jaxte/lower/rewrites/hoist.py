@@ -14,13 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
-from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite
-from jaxte.lower.cost.work import points
-from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
-from jaxte.lower.match.product import (
+from jaxte.algebra.product import (
     Factor,
     in_common,
     is_zero,
@@ -31,7 +25,13 @@ from jaxte.lower.match.product import (
     times_sum,
     without,
 )
-from jaxte.lower.match.sums import Signed, added, signed_terms
+from jaxte.algebra.sums import Signed, added, signed_terms
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite
+from jaxte.lower.cost.work import points
+from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 _MOST_BRANCHES = 8

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.product import Factor, Product, in_common, is_zero, multiplied, product_of, without
+from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
@@ -20,8 +22,6 @@ from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_COPIES
-from jaxte.lower.match.product import Factor, Product, in_common, is_zero, multiplied, product_of, without
-from jaxte.lower.match.sums import Signed, added, signed_terms
 
 _WORTH_ADDING = 8  # products in which each element of what is added stands
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.sums import added, addends
 from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.lower.limits import MOST_TERMS
-from jaxte.lower.match.product import is_zero
-from jaxte.lower.match.sums import added, addends
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.product import Factor, multiplied, product_of
+from jaxte.algebra.sums import addends
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.match.product import Factor, multiplied, product_of
-from jaxte.lower.match.sums import addends
 from jaxte.lower.rewrites.unroll import chosen
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Tensor

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jaxte.algebra.even_functions import with_even_functions
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
-from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_factors_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
@@ -16,7 +17,6 @@ from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.split_short_axes import short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
-from jaxte.planning.even_functions import with_even_functions
 
 
 def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:

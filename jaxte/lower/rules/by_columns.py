@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
@@ -20,7 +21,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import LARGE_RESULT
-from jaxte.lower.match.product import Factor
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Tensor

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.algebra.product import Factor, may_be_infinite
 from jaxte.lang.expr import Axis, Const, Expr, Read
 from jaxte.lang.walk import reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.match.product import Factor, may_be_infinite
 from jaxte.lower.views.condition_box import box_of, usable
 from jaxte.lower.views.overlaps import overlaps
 from jaxte.lower.views.scope import Scope

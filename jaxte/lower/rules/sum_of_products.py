@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from jaxte.algebra.product import Factor, is_zero, product_of
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
@@ -20,8 +22,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, MOST_COLUMNS
-from jaxte.lower.match.product import Factor, is_zero, product_of
-from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.by_columns import by_columns
 from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims

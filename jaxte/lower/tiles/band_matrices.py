@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import may_be_infinite, product_of
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import Members, among, identical, place_of
 from jaxte.lang.operators import SELECT
@@ -26,8 +28,6 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.forms.band.write_blocks import blocks_of
 from jaxte.lower.match.index_terms import with_normal_indices
-from jaxte.lower.match.product import may_be_infinite, product_of
-from jaxte.lower.match.sums import signed_terms
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import normal

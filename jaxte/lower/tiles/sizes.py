@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import Members, among
@@ -21,7 +22,6 @@ from jaxte.lower.forms.data.masked_products import NARROWEST
 from jaxte.lower.forms.data.recognise import recognise_scatter
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.limits import MEMORY_WORTH, RATIO
-from jaxte.lower.match.product import product_of, split_outer
 from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.lower.match.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 

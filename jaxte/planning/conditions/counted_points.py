@@ -9,10 +9,10 @@ and bounds that move with the result are windows. Each step sees what the one be
 
 from __future__ import annotations
 
+from jaxte.algebra.product import may_be_infinite, multiplied, product_of
 from jaxte.lang.expr import Call, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, NOT, SELECT
 from jaxte.lang.walk import reads_of
-from jaxte.lower.match.product import may_be_infinite, multiplied, product_of
 from jaxte.planning.conditions.equations import with_equations_solved
 from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.conditions.tight_axes import with_tight_axes

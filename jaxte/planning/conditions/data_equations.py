@@ -5,7 +5,7 @@
     sum over e of select(d[e] == n, m[e, o], 0)         is   sum over e of m[e, o] where d[e] == n, which is a scatter
 
 An equation may stand in ``where=``, in a choice between a value and nothing, or as a factor that is 0 or 1. For an axis of the reduction it is solved
-(:mod:`jaxte.autodiff.terms.data`), so that the reduction visits no other point; one for an axis of the result becomes a condition of the reduction,
+(:mod:`jaxte.algebra.data`), so that the reduction visits no other point; one for an axis of the result becomes a condition of the reduction,
 as which it is recognised.
 """
 
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jaxte.autodiff.terms.data import Points, solve_data
+from jaxte.algebra.data import Points, solve_data
+from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, postorder, reads_of
-from jaxte.lower.match.product import Factor, multiplied, product_of
 
 _BUILT_IN = ("sum", "prod", "max", "min")
 

@@ -17,17 +17,17 @@ from dataclasses import replace
 from itertools import combinations
 from math import prod
 
+from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.lower.match.sums import Signed, added, signed_terms
 from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.conditions.sums_as_terms import Term, sum_of, term_of, under
 from jaxte.planning.conditions.tight_axes import with_tight_axes
-from jaxte.planning.terms import extent
 from jaxte.sets.conditions import nonnegative_forms, positive, prune
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.intervals import extent
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
+from jaxte.algebra.sums import Signed
 from jaxte.lang.expr import Call, Expr, Read, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.match.product import Factor, is_zero, multiplied, product_of
-from jaxte.lower.match.sums import Signed
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.algebra.operations import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, substitute
-from jaxte.planning.operations import operands, operations, value_nodes
-from jaxte.planning.terms import extent
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import guards_of, reads_inside
 from jaxte.tensors.tensor import Compute, Tensor

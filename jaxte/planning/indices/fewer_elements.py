@@ -13,8 +13,8 @@ from math import prod
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
-from jaxte.planning.terms import extent
 from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST_GAIN = 1.3  # how many times more elements there are than are read

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, cast
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.lower.match.product import product_of
-from jaxte.planning.terms import extent, term_bounds, term_of
+from jaxte.planning.terms import term_bounds, term_of
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _FEWER = 8  # how many times fewer values there are than points

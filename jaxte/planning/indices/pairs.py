@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from math import prod
 
+from jaxte.algebra.operations import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.planning.operations import weight
-from jaxte.planning.terms import extent
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent, known
 from jaxte.tensors.tensor import Compute, Placeholder
 
 _LEAST = 4  # operations on a pair for which its slope is computed once

@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
+from jaxte.algebra.product import product_of
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of, substitute
-from jaxte.lower.match.product import product_of
-from jaxte.planning.terms import extent
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import extent_of
+from jaxte.sets.intervals import extent, extent_of
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -17,19 +17,14 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Expr, Read
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.planning.terms import extent
 from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import extent
 from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.parts import Rows
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Tensor
 
 _LONGEST = 16  # elements of a row, all of which are gathered
-
-
-class Rows(Compute):
-    """Rows of a tensor at positions that are data."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from math import gcd, prod
 
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
-from jaxte.planning.terms import extent
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _SHORTEST = 8  # rows that are shorter are not worth slices

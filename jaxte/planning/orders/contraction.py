@@ -15,20 +15,21 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import nan, prod
 
+from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
-from jaxte.planning.density import share
+from jaxte.meaning.density import share
 from jaxte.planning.orders.intermediates import intermediates
-from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, extent, term_bounds
+from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import reach
+from jaxte.sets.intervals import extent, reach
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
@@ -38,12 +39,6 @@ _WORTH = 1.3  # how much less a plan has to cost to be taken
 MOST_AXES = 4  # up to which all subsets are tried as what to sum first
 _SEARCHED = 6  # axes up to which every order is tried; of more, what costs least goes first
 EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
-
-
-class PartialSum(Compute):
-    """A sum over some axes of a larger sum, or a reduction at the terms of its indices."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, postorder, substitute
-from jaxte.lower.match.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.planning.orders.contraction import EXACT
-from jaxte.planning.terms import Split, coordinates, extent, term_bounds
+from jaxte.planning.terms import Split, coordinates, term_bounds
+from jaxte.sets.intervals import extent
 
 _MOST_TERMS = 4
 _SMALLER = 8  # how much fewer values a term has than the sum of all

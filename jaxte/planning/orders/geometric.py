@@ -15,22 +15,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt, prod
 
+from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.match.product import Factor, Product, multiplied, product_of
-from jaxte.planning.orders.contraction import EXACT, PartialSum
+from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.orders.intermediates import intermediates
-from jaxte.planning.terms import extent
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
 

@@ -12,8 +12,8 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.indices.rows import Rows
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.parts import Rows
 
 POINTS, FACES = 12, 20
 

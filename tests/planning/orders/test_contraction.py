@@ -11,8 +11,8 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.orders.contraction import PartialSum
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.tensor import Compute, Placeholder
 from tests.agreement import QUICK
 from tests.points import points_of

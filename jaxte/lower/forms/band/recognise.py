@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes
@@ -52,7 +53,6 @@ from jaxte.lower.forms.band.spec import (
 )
 from jaxte.lower.forms.band.strided_columns import column_roles, recognise_columns
 from jaxte.lower.match.index_terms import Form
-from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, two_operands
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.domain import IntegerSet

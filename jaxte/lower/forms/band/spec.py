@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jaxte.algebra.product import multiplied
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.code.spec import Array, array
 from jaxte.lower.match.index_terms import Form, rewrite_forms
-from jaxte.lower.match.product import multiplied
 from jaxte.lower.match.two_operands import Operand
 
 SCORES, WEIGHTED, TRANSPOSED = "scores", "weighted", "transposed"

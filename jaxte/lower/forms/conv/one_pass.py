@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
@@ -33,7 +34,6 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
 from jaxte.lower.limits import MOST_COPIES
-from jaxte.lower.match.product import Factor, multiplied
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 

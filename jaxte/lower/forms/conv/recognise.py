@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import Factor, product_of, taken_outside
 from jaxte.lang.expr import ZERO, Axis, Expr, Reduce, conjuncts
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
@@ -26,7 +27,6 @@ from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.match.index_terms import Form, components, is_injective
-from jaxte.lower.match.product import Factor, product_of, taken_outside
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, ZERO, Axis, Const, Expr, Var, as_expr, cast
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.arrays.leaves import Number, Typed
@@ -17,7 +18,6 @@ from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
 from jaxte.lower.match.index_terms import Form, rewrite_forms, with_normal_indices
-from jaxte.lower.match.product import Factor, multiplied
 from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_of
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of

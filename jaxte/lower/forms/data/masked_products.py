@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.functions import isfinite, isnan
@@ -23,7 +24,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.match.product import multiplied, product_of
 from jaxte.lower.views.scope import Scope
 
 MASKED = "product with a mask"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
@@ -21,7 +22,6 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.match.product import Factor, multiplied, product_of, taken_outside
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.tensors.facts import Permutation, Sorted, Unique

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
+from jaxte.algebra.sums import Signed, signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
@@ -24,7 +25,6 @@ from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatt
 from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
 from jaxte.lower.forms.data.write import accumulated, in_order
 from jaxte.lower.limits import MOST_COPIES
-from jaxte.lower.match.sums import Signed, signed_terms
 from jaxte.lower.views.scope import Scope
 
 _ADDED = FORMS["sum"]

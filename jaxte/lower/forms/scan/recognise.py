@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.product import Factor, multiplied, summand
 from jaxte.lang.expr import (
     TRUE,
     ZERO,
@@ -34,7 +35,6 @@ from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
-from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from jaxte.algebra.product import Factor, multiplied, summand
 from jaxte.lang.expr import (
     TRUE,
     ZERO,
@@ -38,7 +39,6 @@ from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, components, forms_of, is_injective, rewrite_forms
-from jaxte.lower.match.product import Factor, multiplied, summand
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable

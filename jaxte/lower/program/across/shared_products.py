@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.limits import FEW
-from jaxte.lower.match.product import Factor, multiplied, product_of
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
@@ -30,7 +31,6 @@ from jaxte.lower.code.spec import (
 from jaxte.lower.forms.conv.lines.roles import OfLines
 from jaxte.lower.forms.conv.lines.toeplitz import order_of_reads
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
-from jaxte.lower.match.product import Factor, multiplied
 
 LEAST = 16  # positions of operands and result below which no transform is worth its while
 DTYPES = ("float32", "float64", "complex64", "complex128")

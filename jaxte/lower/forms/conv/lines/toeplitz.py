@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.forms.conv.lines.roles import OfLines
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
-from jaxte.lower.match.product import Factor, multiplied
 
 LHS, RHS, OUT = "lhs", "rhs", "out"
 

@@ -10,7 +10,7 @@ from jaxte.lang.expr import Call, Expr, Read
 from jaxte.lang.operators import DIVIDE, MULTIPLY, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.planning.indices.rows import Rows
+from jaxte.tensors.parts import Rows
 
 _EVEN = frozenset(["abs", "square", "cos", "cosh"])
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
+from jaxte.algebra.sums import MOST_PARTS
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.isl_text import is_decidable
 
 
@@ -57,7 +57,7 @@ def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False)
     stack = [(body, False)]
     while stack:
         node, inverse = stack.pop()
-        if len(found) + len(stack) > MOST_COPIES:  # shared subexpressions would make them exponentially many
+        if len(found) + len(stack) > MOST_PARTS:  # shared subexpressions would make them exponentially many
             found.append(Factor(node, inverse))
             continue
         match node:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from jaxte.lang.expr import Call, Expr, call
 from jaxte.lang.operators import ADD, NEGATIVE, SUBTRACT
-from jaxte.lower.limits import MOST_COPIES
+
+MOST_PARTS = 64  # terms that a sum is taken apart into, and factors of a product: stencil_25_point has 25
 
 Signed = tuple[Expr, int]  # a term with 1 where it is added, -1 where it is subtracted
 
@@ -14,7 +15,7 @@ Signed = tuple[Expr, int]  # a term with 1 where it is added, -1 where it is sub
 def signed_terms(expr: Expr, mixed: bool = False, negated: bool = False) -> list[Signed]:
     """The summands of ``expr`` in order, with their signs.
 
-    Those beyond ``MOST_COPIES`` stay together: shared subexpressions would make them exponentially many.
+    Those beyond ``MOST_PARTS`` stay together: shared subexpressions would make them exponentially many.
 
     Args:
         expr: a sum, or anything else as the only term.
@@ -26,7 +27,7 @@ def signed_terms(expr: Expr, mixed: bool = False, negated: bool = False) -> list
     while stack:
         node, sign = stack.pop()
         match node:
-            case _ if len(found) + len(stack) > MOST_COPIES:
+            case _ if len(found) + len(stack) > MOST_PARTS:
                 found.append((node, sign))
             case Call(op, (a, b)) if op in (ADD, SUBTRACT) and _is_of(expr.dtype, node, mixed):
                 stack += [(b, sign if op is ADD else -sign), (a, sign)]
@@ -44,7 +45,7 @@ def addends(expr: Expr) -> list[Expr]:
     while stack:
         match stack.pop():
             case Call(op, (a, b)) as node if (
-                op is ADD and node.dtype == expr.dtype and len(found) + len(stack) <= MOST_COPIES
+                op is ADD and node.dtype == expr.dtype and len(found) + len(stack) <= MOST_PARTS
             ):
                 stack += [b, a]
             case other:

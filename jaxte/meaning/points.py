@@ -13,8 +13,8 @@ from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import free_axes
 from jaxte.meaning.cost import told_by_data
-from jaxte.planning.density import share
-from jaxte.planning.terms import extent
+from jaxte.meaning.density import share
+from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _MOST = 2000  # nodes and guards that are told apart: choices within choices are many
