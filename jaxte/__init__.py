@@ -15,15 +15,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxte.autodiff.graph.reverse import DifferentiationResult, differentiate, gradient
-from jaxte.autodiff.results.derivatives import Linearization, hvp, transpose
-from jaxte.autodiff.results.one_liners import (
-    clip_gradient,
-    reverse_gradient,
-    scale_gradient,
-    straight_through,
-)
-from jaxte.autodiff.results.verify import Verification, verify_override
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
 from jaxte.bridge.functions.custom_gradient import custom_gradient
@@ -31,6 +22,15 @@ from jaxte.bridge.functions.evaluate import evaluate, explain, source
 from jaxte.bridge.functions.function import function
 from jaxte.bridge.given.array_gradient import array_gradient
 from jaxte.bridge.given.extern import extern
+from jaxte.derivatives.linear_maps import Linearization, hvp, transpose
+from jaxte.derivatives.one_liners import (
+    clip_gradient,
+    reverse_gradient,
+    scale_gradient,
+    straight_through,
+)
+from jaxte.derivatives.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum

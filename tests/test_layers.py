@@ -129,22 +129,21 @@ LAYERS = (
     "autodiff.sums.origins",
     "autodiff.sums.cancel",
     "autodiff.sums",
-    "autodiff.graph.overrides",
-    "autodiff.graph.rebuilt",
-    "autodiff.graph.linearity",
-    "autodiff.graph.accumulation",
-    "autodiff.graph.reverse",
-    "autodiff.graph.transpose",
-    "autodiff.graph.forward",
-    "autodiff.graph",
-    "autodiff.results.derivatives",
-    "autodiff.results.structured",
-    "autodiff.results.linear_rules",
-    "autodiff.results.one_liners",
-    "autodiff.results.widened",
-    "autodiff.results.verify",
-    "autodiff.results",
     "autodiff",
+    "derivatives.overrides",
+    "derivatives.rebuilt",
+    "derivatives.linearity",
+    "derivatives.accumulation",
+    "derivatives.reverse",
+    "derivatives.transpose",
+    "derivatives.forward",
+    "derivatives.linear_maps",
+    "derivatives.structured",
+    "derivatives.linear_rules",
+    "derivatives.one_liners",
+    "derivatives.widened",
+    "derivatives.verify",
+    "derivatives",
     "lower.limits",  # numbers
     "lower.arrays.*",
     "lower.printing.*",
@@ -342,6 +341,15 @@ def test_every_module_has_a_layer() -> None:
 def test_modules_import_only_from_the_layers_above() -> None:
     wrong = upward(all_imports(ROOT))
     assert not wrong, f"imports against the order of LAYERS:\n{lines(wrong)}"
+
+
+def test_the_lines_of_a_package_stand_together() -> None:
+    """So packages depend on each other in one direction only, as modules do."""
+    rooms = [line.partition(".")[0] for line in LAYERS]
+    apart = [room for n, room in enumerate(rooms) if room in rooms[:n] and rooms[n - 1] != room]
+    assert not apart, (
+        f"modules of {', '.join(apart)} are lifted out of their package: move them to where they are asked"
+    )
 
 
 def test_no_import_of_jaxte_inside_a_function() -> None:

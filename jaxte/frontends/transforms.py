@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_leaves
 
-from jaxte.autodiff.results import derivatives
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
 from jaxte.bridge.functions import transforms
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
+from jaxte.derivatives import linear_maps
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -139,7 +139,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True) -> Any:
 
 @wants_arguments
 def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
-    """The tangents of tensors, :func:`jaxte.autodiff.results.derivatives.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
+    """The tangents of tensors, :func:`jaxte.derivatives.linear_maps.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
 
     Args:
         f: Tensors, with ``primals`` their inputs; or any JAX function, raised as :func:`grad` does it.
@@ -152,12 +152,12 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
     """
     if _is_jax(f):
         return jax.jvp(_raised(f, "te.jvp", options.pop("safe", True)), primals, tangents, *args, **options)
-    return derivatives.jvp(f, primals, tangents, *args, **options)
+    return linear_maps.jvp(f, primals, tangents, *args, **options)
 
 
 @wants_arguments
 def linearize(f: Any, *primals: Any, **options: Any) -> Any:
-    """Tensors as a map that is linear in tangents, :func:`jaxte.autodiff.results.derivatives.linearize`; a JAX function as ``jax.linearize``.
+    """Tensors as a map that is linear in tangents, :func:`jaxte.derivatives.linear_maps.linearize`; a JAX function as ``jax.linearize``.
 
     Args:
         f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.
@@ -168,12 +168,12 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
     """
     if _is_jax(f):
         return jax.linearize(_raised(f, "te.linearize", options.pop("safe", True)), *primals, **options)
-    return derivatives.linearize(f, *primals, **options)
+    return linear_maps.linearize(f, *primals, **options)
 
 
 @wants_arguments
 def hessian(f: Any, *args: Any, **options: Any) -> Any:
-    """Second derivatives of a tensor, :func:`jaxte.autodiff.results.derivatives.hessian`; of a JAX function, as ``jax.hessian``.
+    """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian``.
 
     Args:
         f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, and ``safe`` as in :func:`grad`.

@@ -38,7 +38,7 @@ class Tensor(Operand[Any, "Tensor"]):
         dtype: name of the element type.
         facts: what is known of its values; see :mod:`jaxte.tensors.facts`.
         override: the derivative that was given for it where it was defined, in place of the derived one; wherever the
-            tensor goes, it goes with it (see :mod:`jaxte.autodiff.graph.overrides`).
+            tensor goes, it goes with it (see :mod:`jaxte.derivatives.overrides`).
     """
 
     __slots__ = ("__weakref__", "dtype", "facts", "name", "override", "shape")

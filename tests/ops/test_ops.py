@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from jaxte import ops
-from jaxte.autodiff.graph.reverse import vjp_graph
+from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret

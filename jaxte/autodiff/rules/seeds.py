@@ -15,7 +15,6 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
-from jaxte.planning.graph import planned_body
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.parts import PartialSum
@@ -65,9 +64,8 @@ class Adjoint(Compute):
         self.passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
         self.guarded = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
 
-    def planned(self) -> Adjoint:
-        """The same adjoint, its sums planned."""
-        body = planned_body(self)
+    def with_body(self, body: Expr) -> Adjoint:
+        """The same adjoint, its elements written another way."""
         if body is self.body:
             return self
         return Adjoint(self.name, self.axes, body, (), self.origins, like=self)

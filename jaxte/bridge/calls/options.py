@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 
-from jaxte.autodiff.graph.overrides import Fdiff, attach, check_fdiff
 from jaxte.bridge.calls.measured import measurements
+from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lower.cost.platforms import OTHER, is_known
 from jaxte.lower.cost.policy import VERIFY, Policy

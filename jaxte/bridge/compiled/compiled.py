@@ -10,12 +10,12 @@ from typing import Any
 import jax
 from jax.tree_util import tree_unflatten
 
-from jaxte.autodiff.graph.overrides import overrides_of
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.primitive import bind
+from jaxte.derivatives.overrides import overrides_of
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.rewrites.gather_layout import gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxte.autodiff.graph.reverse import differentiate
-from jaxte.autodiff.results import derivatives
-from jaxte.autodiff.results.structured import StructuredJacobian, structured_jacobian
 from jaxte.bridge.compiled.compiled import Compiled
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.primitive import bind
 from jaxte.bridge.primitive.program import Program, program
+from jaxte.derivatives import linear_maps
+from jaxte.derivatives.reverse import differentiate
+from jaxte.derivatives.structured import StructuredJacobian, structured_jacobian
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
 from jaxte.lower.cost.policy import DEFAULT, Policy
@@ -129,7 +129,7 @@ def jacobian(
     sparse: bool = False,
 ) -> Any:
     if not sparse:
-        return derivatives.jacobian(output, input, optimize)
+        return linear_maps.jacobian(output, input, optimize)
     rows = several(output, Tensor, "the output of te.jacobian", "a Tensor or several")
     columns = several(input, Tensor, "the input of te.jacobian", "a Tensor or several")
     found = [[_sparse(y, x) for x in columns] for y in rows]
@@ -143,7 +143,7 @@ def _sparse(output: Tensor, input: Tensor, policy: Policy = DEFAULT) -> SparseJa
     return SparseJacobian(structure, inputs, policy)
 
 
-jacobian.__doc__ = (derivatives.jacobian.__doc__ or "").replace(
+jacobian.__doc__ = (linear_maps.jacobian.__doc__ or "").replace(
     "    Returns:",
     """        sparse: a :class:`SparseJacobian`: its exact pattern, from positions alone, and a function for the values that forms no dense
             matrix. Sizes have to be known.
@@ -155,14 +155,14 @@ jacobian.__doc__ = (derivatives.jacobian.__doc__ or "").replace(
 @wants_arguments
 def hessian(output: Tensor, inputs: Tensor | Sequence[Tensor], sparse: bool = False) -> Any:
     if not sparse:
-        return derivatives.hessian(output, inputs)
+        return linear_maps.hessian(output, inputs)
     sources = several(inputs, Tensor, "the inputs of te.hessian", "Tensors")
     _check_scalar(output)
     rows = [[_sparse(g, x) for x in sources] for g in differentiate(output, sources)]
     return rows[0][0] if isinstance(inputs, Tensor) else rows
 
 
-hessian.__doc__ = (derivatives.hessian.__doc__ or "").replace(
+hessian.__doc__ = (linear_maps.hessian.__doc__ or "").replace(
     "    Returns:",
     """        sparse: of a scalar, :class:`SparseJacobian` objects: the Jacobians of the gradient, with their exact pattern.
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from jaxte.autodiff.graph.overrides import Override, check_covered, check_dependencies, listed_names
-from jaxte.autodiff.results.linear_rules import at_several, transposed_rule
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.given.array_gradient import ArrayGradient
+from jaxte.derivatives.linear_rules import at_several, transposed_rule
+from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError

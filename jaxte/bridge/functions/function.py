@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
-from jaxte.autodiff.graph.overrides import Fdiff
 from jaxte.bridge.calls.options import Options
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.graph_function import GraphFunction
+from jaxte.derivatives.overrides import Fdiff
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DefinitionError
 from jaxte.lower.cost.policy import budget_bytes, unwanted

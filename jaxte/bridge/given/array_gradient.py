@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from jaxte.autodiff.graph.overrides import Override, Rule, listed_names
 from jaxte.bridge.given.extern_call import ExternCall, is_of_custom_vjp
+from jaxte.derivatives.overrides import Override, Rule, listed_names
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
-from jaxte.autodiff.graph.transpose import reached_from, transposed
 from jaxte.bridge.primitive.linearized import Linearized, Transposed, heads_of
 from jaxte.bridge.primitive.program import BACKWARD, Program, program
+from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lower.program.kept.residuals import add_sizes
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Tensor

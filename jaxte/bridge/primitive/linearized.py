@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte.autodiff.graph.accumulation import accumulation_order, sources_of
-from jaxte.autodiff.graph.forward import jvp_graph
-from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
-from jaxte.autodiff.graph.reverse import vjp_graph
-from jaxte.autodiff.graph.transpose import reached_from, transposed
 from jaxte.autodiff.terms.held import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
+from jaxte.derivatives.accumulation import accumulation_order, sources_of
+from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.reverse import vjp_graph
+from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
 from jaxte.planning.orders.intermediates import planned_with

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import jax
 
-from jaxte.autodiff.graph.accumulation import accumulation_order
-from jaxte.autodiff.graph.overrides import Override, by_fdiff, check_overrides
-from jaxte.autodiff.graph.rebuilt import Rebuilt, stand_in
-from jaxte.autodiff.graph.transpose import reached_from
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.told import told
+from jaxte.derivatives.accumulation import accumulation_order
+from jaxte.derivatives.overrides import Override, by_fdiff, check_overrides
+from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.transpose import reached_from
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered

@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 
-from jaxte.autodiff.graph.overrides import Override
 from jaxte.bridge.given.extern import extern
+from jaxte.derivatives.overrides import Override
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.lang.dtypes import is_inexact
 from jaxte.tensors.tensor import Tensor

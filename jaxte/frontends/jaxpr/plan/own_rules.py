@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import jax
 
-from jaxte.autodiff.graph.overrides import Override
-from jaxte.autodiff.graph.reverse import differentiate
 from jaxte.bridge.given.extern import extern
+from jaxte.derivatives.overrides import Override
+from jaxte.derivatives.reverse import differentiate
 from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, Step, flat, known_array, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.frontends.jaxpr.plan.overrides import bound_call, calls_itself, rule_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxte.autodiff.graph.reverse import differentiate
+from jaxte.derivatives.reverse import differentiate
 from jaxte.lang import functions as f
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxte.autodiff.graph.reverse import differentiate
+from jaxte.derivatives.reverse import differentiate
 from jaxte.lang import functions as f
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lower.code.spec import Refusal

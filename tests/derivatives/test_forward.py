@@ -11,7 +11,7 @@ import jaxte as te
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder
-from tests.autodiff.graph.test_adjoint_values import CASES
+from tests.derivatives.test_adjoint_values import CASES
 
 
 def x(*shape: int, name: str = "X", dtype: str = "float32") -> te.Placeholder:

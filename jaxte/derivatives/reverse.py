@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.graph.accumulation import accumulate, prefix_of
-from jaxte.autodiff.graph.overrides import Fdiff
 from jaxte.autodiff.sums.blocks import identity_head, zeros
+from jaxte.derivatives.accumulation import accumulate, prefix_of
+from jaxte.derivatives.overrides import Fdiff
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError

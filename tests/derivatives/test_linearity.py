@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff.graph.linearity import verify_linear
+from jaxte.derivatives.linearity import verify_linear
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import Read, call
 from jaxte.lang.operators import NONZERO

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxte.autodiff.graph.forward import jvp_graph
-from jaxte.autodiff.graph.transpose import transposed
+from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.transpose import transposed
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order

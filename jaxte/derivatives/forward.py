@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.graph.accumulation import accumulation_order, sources_of
-from jaxte.autodiff.graph.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
-from jaxte.autodiff.graph.reverse import pull_back
-from jaxte.autodiff.graph.transpose import transposed
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.scalar import is_zero
+from jaxte.derivatives.accumulation import accumulation_order, sources_of
+from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
+from jaxte.derivatives.reverse import pull_back
+from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among

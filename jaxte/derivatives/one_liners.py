@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxte.autodiff.graph.overrides import Override, check_dependencies
+from jaxte.derivatives.overrides import Override, check_dependencies
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
 from jaxte.lang.expr import Axis, Read

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff.graph.reverse import differentiate
 from jaxte.autodiff.sums.blocks import jacobian
+from jaxte.derivatives.reverse import differentiate
 from jaxte.lang import functions as f
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from jaxte.autodiff.graph.overrides import Override
 from jaxte.autodiff.terms.beside import all_beside, beside
+from jaxte.derivatives.overrides import Override
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import rewrite

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.graph.linearity import VERIFY, verify_linear
-from jaxte.autodiff.graph.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
 from jaxte.autodiff.sums.blocks import zero_of, zeros
@@ -15,11 +13,14 @@ from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
+from jaxte.derivatives.linearity import VERIFY, verify_linear
+from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.lang import dtypes
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import among, identical
+from jaxte.planning.graph import planned_body
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
@@ -113,7 +114,9 @@ class _Accumulation:
             assert isinstance(adjoint, Compute)
             self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
         else:
-            self.adjoints[tensor] = adjoint.planned() if isinstance(adjoint, Adjoint) else adjoint
+            if isinstance(adjoint, Adjoint):
+                adjoint = adjoint.with_body(planned_body(adjoint))
+            self.adjoints[tensor] = adjoint
 
     def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:
         """What ``reader`` passes on to ``tensor``."""

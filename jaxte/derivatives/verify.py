@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.autodiff.graph.overrides import Override, by_fdiff, overrides_of
-from jaxte.autodiff.graph.reverse import vjp_graph
-from jaxte.autodiff.results.widened import widened
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.sums.cancel import equal_by_normal_forms
+from jaxte.derivatives.overrides import Override, by_fdiff, overrides_of
+from jaxte.derivatives.reverse import vjp_graph
+from jaxte.derivatives.widened import widened
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, FeedError

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.graph.accumulation import accumulate
-from jaxte.autodiff.graph.overrides import Override
-from jaxte.autodiff.graph.reverse import vjp_graph
+from jaxte.derivatives.accumulation import accumulate
+from jaxte.derivatives.overrides import Override
+from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order

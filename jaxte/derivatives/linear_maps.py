@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.autodiff.graph.forward import jvp_graph
-from jaxte.autodiff.graph.overrides import Fdiff
-from jaxte.autodiff.graph.reverse import check_head, check_output, differentiate
-from jaxte.autodiff.graph.transpose import transposed
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
+from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.overrides import Fdiff
+from jaxte.derivatives.reverse import check_head, check_output, differentiate
+from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError

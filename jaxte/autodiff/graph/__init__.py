@@ -1,1 +1,0 @@
-"""From outputs to inputs and back: accumulation, overrides, forward and reverse mode."""

@@ -1,1 +1,0 @@
-"""What is asked for: adjoints, structured Jacobians, checked overrides."""
