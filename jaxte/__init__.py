@@ -164,6 +164,7 @@ from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.bodies.open_axes import axis, indices
+from jaxte.tensors.composed import logsumexp, mean, norm, softmax
 from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant
 from jaxte.tensors.custom_reducers import comm_reducer
@@ -175,6 +176,7 @@ if TYPE_CHECKING:
     from jaxte import draw, ops, testing
     from jaxte.bridge.tuning.tuning import Tuning, autotune
     from jaxte.bridge.tuning.tuning_file import load_tuning
+    from jaxte.joining import concatenate, stack
     from jaxte.testing import compare
 
 Jacobian = jacobian
@@ -185,7 +187,7 @@ __version__ = "0.1.0"
 __all__ = [
     # the language
     "placeholder", "constant", "assume", "var", "compute", "reduce_axis", "axis", "indices", "einsum", "define", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
-    "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
+    "mean", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
     "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "less", "less_equal",
@@ -224,6 +226,8 @@ _LATER = {
     "testing": "jaxte.testing",
     "compare": "jaxte.testing",
     "draw": "jaxte.draw",
+    "stack": "jaxte.joining",
+    "concatenate": "jaxte.joining",
     "autotune": "jaxte.bridge.tuning.tuning",
     "Tuning": "jaxte.bridge.tuning.tuning",
     "load_tuning": "jaxte.bridge.tuning.tuning_file",

@@ -15,7 +15,7 @@ import numpy as np
 from jaxte.lang import dtypes
 from jaxte.lang.dependence import NOTHING, free_in
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
-from jaxte.lang.interning import Scalar, intern, nodes, unpicklable
+from jaxte.lang.interning import Scalar, intern, nodes
 from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (
     AND,
@@ -92,9 +92,6 @@ class Expr(Operand["ScalarLike", "Expr"]):
     def __deepcopy__(self, memo: object) -> Expr:
         return self
 
-    def __reduce__(self) -> Any:
-        raise unpicklable(f"the {type(self).__name__.lower()} of a definition")
-
 
 _write: Callable[[Expr], str] = object.__repr__
 
@@ -118,6 +115,9 @@ class Const(Expr):
             cls, (repr(value), type(value), *kind), {"value": value, "dtype": kind[0], "weak": kind[1]}
         )
 
+    def __reduce__(self) -> Any:
+        return Const, (self.value, None if self.weak else self.dtype)
+
 
 class Call(Expr):
     """A scalar operation on expressions."""
@@ -129,6 +129,9 @@ class Call(Expr):
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return call(self.op, *children)
+
+    def __reduce__(self) -> Any:
+        return call, (self.op, *self.args)
 
 
 Call.children = Call.args  # type: ignore[misc]

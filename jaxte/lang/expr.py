@@ -28,7 +28,7 @@ from jaxte.lang.arithmetic import (
 )
 from jaxte.lang.dependence import free_in
 from jaxte.lang.dtypes import SHORT_INTEGERS
-from jaxte.lang.interning import Scalar, intern, new_node, unpicklable
+from jaxte.lang.interning import Scalar, intern, new_node
 from jaxte.lang.logic import conjunction, conjuncts
 from jaxte.lang.operators import SUBTRACT
 
@@ -57,7 +57,6 @@ __all__ = [
     "conjuncts",
     "narrowed",
     "show_with",
-    "unpicklable",
     "widened",
 ]
 
@@ -85,6 +84,9 @@ class Var(Expr):
 
     def __new__(cls, name: str, least: int = 1) -> Var:
         return intern(cls, (name, least), {"name": name, "least": least, "dtype": "int32", "weak": True})
+
+    def __reduce__(self) -> Any:
+        return Var, (self.name, self.least)
 
 
 class Axis(Expr):
@@ -121,6 +123,9 @@ class Axis(Expr):
         fields |= {"given": TRUE if condition is None else condition, "ends": ends}
         return new_node(cls, {**fields, "dtype": "int32", "weak": True})
 
+    def __reduce__(self) -> Any:
+        return Axis, (self.name, self.lo, self.hi, self.reduction, self.given, self.ends)
+
     @property
     def free(self) -> Mapping[Any, None]:  # type: ignore[override]
         return {self: None}  # held, it would be a cycle
@@ -142,6 +147,9 @@ class Symbol(Expr):
     def __new__(cls, name: str, dtype: str) -> Symbol:
         return intern(cls, (name, dtype), {"name": name, "dtype": dtype, "weak": False})
 
+    def __reduce__(self) -> Any:
+        return Symbol, (self.name, self.dtype)
+
 
 class Read(Expr):
     """An element of a tensor."""
@@ -159,6 +167,9 @@ class Read(Expr):
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return Read(self.tensor, children)
+
+    def __reduce__(self) -> Any:
+        return Read, (self.tensor, self.indices)
 
 
 Read.children = Read.indices  # type: ignore[misc]
@@ -220,3 +231,6 @@ class Reduce(Expr):
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)
+
+    def __reduce__(self) -> Any:
+        return Reduce, (self.reducer, self.exprs, self.axes, self.where, self.position)

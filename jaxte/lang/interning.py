@@ -30,11 +30,3 @@ def new_node(cls: type, fields: dict[str, Any]) -> Any:
     for name, value in fields.items():
         object.__setattr__(node, name, value)
     return node
-
-
-def unpicklable(what: str) -> TypeError:
-    """Nodes are what they are by identity, and hold functions of the user."""
-    return TypeError(
-        f"{what} cannot be pickled; pickle the function that builds it (te.function over a builder that a module defines), or the "
-        "text of te.source"
-    )

@@ -22,6 +22,19 @@ class Op:
     result: str
     arity: int
 
+    def __post_init__(self) -> None:
+        _ops.setdefault((self.name, self.result, self.arity), self)
+
+    def __reduce__(self) -> Any:
+        return _op, (self.name, self.result, self.arity)
+
+
+_ops: dict[tuple[str, str, int], Op] = {}  # operations are told apart by identity, in pickles too
+
+
+def _op(name: str, result: str, arity: int) -> Op:
+    return _ops.get((name, result, arity)) or Op(name, result, arity)
+
 
 ADD = Op("add", "promote", 2)
 SUBTRACT = Op("subtract", "promote", 2)

@@ -17,7 +17,7 @@ from jaxte.lang.errors import (
     ShapeError,
     TruthValueError,
 )
-from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call, unpicklable
+from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.functions import choose
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import text
@@ -119,7 +119,19 @@ class Tensor(Operand[Any, "Tensor"]):
         return self
 
     def __reduce__(self) -> Any:
-        raise unpicklable(f"the tensor {self.name}")
+        """With all that it is computed from; in another process it is another tensor of the same definition.
+
+        What it is computed from comes first and in order, so that a long chain of tensors needs no deep recursion.
+        """
+        slots = [s for own in type(self).__mro__ for s in getattr(own, "__slots__", ()) if s != "__weakref__"]
+        state = {slot: getattr(self, slot) for slot in slots}
+        if isinstance(self, Compute):
+            state["_inputs"] = None
+        return _blank, (type(self), self.name, self.shape, self.dtype), (_ancestors(self), state)
+
+    def __setstate__(self, pickled: tuple[Any, dict[str, Any]]) -> None:
+        for slot, value in pickled[1].items():
+            setattr(self, slot, value)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{shape_text(self.shape)}"
@@ -215,6 +227,26 @@ class Extern(Tensor):
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
+
+
+def _blank(kind: type[Tensor], name: str, shape: Shape, dtype: str) -> Tensor:
+    """A tensor of which only what its readers ask for is known yet."""
+    made = kind.__new__(kind)
+    Tensor.__init__(made, name, shape, dtype)
+    return made
+
+
+def _ancestors(tensor: Tensor) -> list[Tensor]:
+    """All that ``tensor`` is computed from, each after what itself is computed from."""
+    found: dict[Tensor, None] = {}
+    stack = list(tensor.inputs)
+    while stack:
+        node = stack[-1]
+        missing = [t for t in node.inputs if t not in found]
+        stack.extend(missing)
+        if not missing:
+            found[stack.pop()] = None
+    return list(found)
 
 
 def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, refuse_masked
+from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, plain_array, refuse_masked
 from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError
@@ -48,6 +48,7 @@ def split(leaves: Sequence[Any]) -> tuple[list[Any], list[Hashable]]:
             if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer):
                 _CONCRETE[type(leaf)] = True
         if kind:
+            leaf = plain_array(leaf)
             arrays.append(leaf)
             key.append(leaf.shape)
             key.append(leaf.dtype)

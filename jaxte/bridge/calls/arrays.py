@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from enum import Enum
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -14,7 +15,8 @@ from jaxte.lang.errors import FeedError
 
 _STATIC_TYPES = (
     *(bool, int, float, complex, str, bytes, type(None), type, np.dtype, slice, range),
-    *(Enum, FunctionType, MethodType),
+    *(Enum, FunctionType, MethodType, BuiltinFunctionType, functools.partial, np.ufunc),
+    *(jax.custom_jvp, jax.custom_vjp, type(jax.jit(abs))),  # what activations of jax.nn are
 )
 _WIDE = {"float64": "float32", "complex128": "complex64"}
 _WIDE_INTEGERS = {"int64": "int32", "uint64": "uint32"}
@@ -28,6 +30,15 @@ def is_array(value: Any) -> bool:
 def is_static(value: Any) -> bool:
     """Python scalars, strings, functions and the like: part of the definition, not of the data."""
     return isinstance(value, _STATIC_TYPES)
+
+
+def plain_array(value: Any) -> Any:
+    """``value``; of typed keys of ``jax.random`` their data, which a definition can hold."""
+    if isinstance(value.dtype, np.dtype):
+        return value
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return jax.eval_shape(jax.random.key_data, value)
+    return jax.random.key_data(value)
 
 
 def x64_enabled() -> bool:

@@ -52,6 +52,11 @@ class GraphFunction(Function):
         _, arrays = self._compiled(args, kwargs)
         return self._code.run(*arrays)
 
+    def __reduce__(self) -> Any:
+        """By the graph, without the code made so far."""
+        given = self.inputs.by_name, self.outputs, self.__name__, self.options, self.has_aux
+        return GraphFunction, given
+
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
         arrays = self.inputs.arrays(self.__name__, args, kwargs)
         if all(is_array(a) and not needs_look(a) for a in args) and not kwargs:

@@ -18,7 +18,7 @@ from jaxte.frontends.text.tree import (
     nearest,
     nodes_of,
 )
-from jaxte.frontends.text.vocabulary import COMPOSED, END, FUNCTIONS, NUMBERS, reducers_with
+from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
@@ -148,7 +148,10 @@ class _Builder:
         return result
 
     def reduction(self, node: Reduction, axes: Axes) -> Expr:
-        own = [self.axis(node, reduced, axes) for reduced in node.axes]
+        if node.reducer in KEEPING and node.reducer not in self.scope.given:
+            own = [self.kept(node, reduced, axes) for reduced in node.axes]
+        else:
+            own = [self.axis(node, reduced, axes) for reduced in node.axes]
         conditions = [c for reduced in node.axes for c in self.moving(node, reduced)]
 
         def values(at: Sequence[Axis]) -> tuple[list[Expr], Expr]:
@@ -158,11 +161,20 @@ class _Builder:
                 where = call(AND, condition(inner), where)
             return [self.value(v, inner) for v in node.values], where
 
-        name = "sum" if self.found is None and node.reducer in COMPOSED else node.reducer
-        result = self.reducers[name](own, values, node.options)
+        result = self.reducers[node.reducer](own, values, node.options)
         if isinstance(result, tuple):
             return as_expr(result[node.part or 0])
         return as_expr(result)
+
+    def kept(self, node: Reduction, reduced: Reduced, axes: Axes) -> Axis:
+        """The axis around a reduction that keeps it."""
+        found = axes.get(reduced.name.name)
+        if not isinstance(found, Axis):
+            raise reduced.span.fault(
+                f"{node.reducer} keeps its axes, and {reduced.name.name} is none of the axes around it: those of the result, and of "
+                "reductions in which it stands"
+            )
+        return found
 
     def axis(self, owner: Reduction | None, reduced: Reduced, axes: Axes, reduction: bool = True) -> Axis:
         """The axis of a reduction or of the result, open where its range is not known."""

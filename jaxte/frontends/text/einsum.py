@@ -23,7 +23,7 @@ from jaxte.frontends.text.tree import (
     nearest,
     nodes_of,
 )
-from jaxte.frontends.text.vocabulary import END, REDUCERS
+from jaxte.frontends.text.vocabulary import END, KEEPING, REDUCERS
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
@@ -169,7 +169,7 @@ def _open_names(body: Node) -> Iterator[Name]:
         node, bound = stack.pop()
         if isinstance(node, Name) and not (node.name in bound or node.name == END or node.name.endswith("|")):
             yield node
-        if isinstance(node, Reduction):
+        if isinstance(node, Reduction) and node.reducer not in KEEPING:
             bound |= {r.name.name for r in node.axes}
         below = node.values if isinstance(node, Reduction) else node.children
         stack.extend((child, bound) for child in reversed(below))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxte.lang import dtypes, functions
-from jaxte.lang.expr import TRUE, Axis, Expr, cast
-from jaxte.tensors import reductions
+from jaxte.lang.expr import Axis, Expr
+from jaxte.tensors import composed, reductions
 
 _NO_SCALARS = ("TABLE", "Form", "Function", "const", "cast", "choose")
 DTYPES = (
@@ -45,38 +45,11 @@ def _plain(reducer: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
-def _again(axes: Sequence[Axis]) -> list[Axis]:
-    """Other axes of the same ranges, for a second reduction inside of the first."""
-    return [Axis(a.name, a.lo, a.hi, reduction=True) for a in axes]
-
-
-def _mean(axes: Sequence[Axis], values: Values, options: Mapping[str, Any]) -> Expr:
-    (value,), where = values(axes)
-    if where is not TRUE:
-        _, other = values(own := _again(axes))
-        number: Any = reductions.sum(1, axis=own, where=other)
-    else:
-        number = 1
-        for axis in axes:
-            number = number * axis.extent
-    dtype = value.dtype if dtypes.is_inexact(value.dtype) else "float32"
-    return reductions.sum(cast(value, dtype), axis=list(axes), where=where) / number
-
-
-def _logsumexp(axes: Sequence[Axis], values: Values, options: Mapping[str, Any]) -> Expr:
-    (value,), where = values(axes)
-    (other,), there = values(own := _again(axes))
-    largest = reductions.max(other, axis=own, where=there)
-    shift = functions.stop_gradient(functions.select(functions.isfinite(largest), largest, 0))
-    total = reductions.sum(functions.exp(value - shift), axis=list(axes), where=where)
-    return functions.log(total) + shift
-
-
-COMPOSED: Mapping[str, Callable[..., Any]] = {"mean": _mean, "logsumexp": _logsumexp}
 _BUILT_IN = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+KEEPING = ("softmax",)  # reductions that keep their axes, which are axes of what stands around them
 REDUCERS: Mapping[str, Callable[..., Any]] = {
     **{name: _plain(getattr(reductions, name)) for name in _BUILT_IN},
-    **COMPOSED,
+    **{name: _plain(getattr(composed, name)) for name in ("mean", "logsumexp", "norm", *KEEPING)},
 }
 
 

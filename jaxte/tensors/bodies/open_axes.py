@@ -42,6 +42,31 @@ class OpenAxis(Axis):
         )
         return made
 
+    def __reduce__(self) -> Any:
+        return OpenAxis, (self.name, self.reduction)
+
+
+class _Again(Axis):
+    """An axis to reduce over with the range that ``of``, an open axis, will have."""
+
+    __slots__ = ("of",)
+    of: OpenAxis
+
+    def __new__(cls, of: OpenAxis) -> _Again:
+        made: Any = super().__new__(cls, of.name, ZERO, of.hi, reduction=True)
+        object.__setattr__(made, "of", of)
+        return made
+
+    def __reduce__(self) -> Any:
+        return _Again, (self.of,)
+
+
+def axis_again(own: Axis) -> Axis:
+    """Another axis to reduce over with the range of ``own``."""
+    if isinstance(own, OpenAxis):
+        return _Again(own)
+    return Axis(own.name, own.lo, own.hi, True, own.given, own.ends)
+
 
 class OpenRangeError(ShapeError):
     """An axis whose range the reads do not determine.
@@ -108,6 +133,7 @@ def closed(axes: Sequence[Axis], bodies: Sequence[Expr]) -> tuple[tuple[Axis, ..
     for own, extent in extents.items():
         table[own] = Axis(own.name, ZERO, extent, own.reduction)
         table[own.hi] = extent
+    table |= {a: Axis(a.name, ZERO, extents[a.of], True) for a in _repeated(bodies)}
     return tuple(_renamed(a, table) for a in axes), [_with_ranges(body, table) for body in bodies]
 
 
@@ -115,6 +141,12 @@ def _renamed(own: Axis, table: Mapping[Expr, Expr]) -> Axis:
     found = table.get(own, own)
     assert isinstance(found, Axis)
     return found
+
+
+def _repeated(bodies: Sequence[Expr]) -> list[_Again]:
+    """The axes that have the range of an open one."""
+    reduced = [a for node in postorder(*bodies) if isinstance(node, Reduce) for a in node.axes]
+    return [a for a in dict.fromkeys(reduced) if isinstance(a, _Again)]
 
 
 def _with_ranges(body: Expr, table: Mapping[Expr, Expr]) -> Expr:
@@ -164,6 +196,10 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
     Raises:
         OpenRangeError: an axis whose extent does not follow.
     """
+    if repeated := _repeated(
+        bodies
+    ):  # these have the range of the axis that they repeat, and say as much about it
+        bodies = [_with_ranges(body, {a: a.of for a in repeated}) for body in bodies]
     reduced = [a for node in postorder(*bodies) if isinstance(node, Reduce) for a in node.axes]
     unknown = [a for a in dict.fromkeys((*axes, *reduced)) if isinstance(a, OpenAxis)]
     if not unknown:
@@ -192,7 +228,7 @@ def _uses(axes: Sequence[Axis], body: Expr, unknown: Sequence[OpenAxis]) -> list
         for position, index in enumerate(read.indices):
             own = tuple(a for a in free_axes(index) if isinstance(a, OpenAxis))
             if own and not reads_of(index):
-                found.append(_Use(read, position, index, scope, conditions, own))
+                found.append(_Use(read, position, index, tuple(dict.fromkeys(scope)), conditions, own))
     return found
 
 
