@@ -1,16 +1,21 @@
-"""Every function, class and constant of a module of jaxte is used by something in jaxte, or is public."""
+"""Every function, class and constant of a module of jaxte is used by something in jaxte, or is public; and what texts name exists."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent / "jaxte"
 PUBLIC = ("__init__.py", "draw.py", "tensors/facts.py", "testing.py")  # modules whose names users ask for
+TEXTS = ("jaxte/**/*.py", "docs/**/*.md", "README.md", "CONTRIBUTING.md")
+FOLDERS = ("jaxte", "tests", "benchmarks", "examples")
+MODULE = re.compile(r"\bjaxte(?:\.[a-z_]\w*)+")
+FILE = re.compile(r"(?<![\w./{}-])(?:\w+/)*\w+\.py\b")
 ASKED_BY_TESTS = ("lower/evaluation/program.py: evaluate_program", "lower/rewrites/table.py: REWRITES")
 
 
@@ -66,3 +71,44 @@ def test_every_name_is_used() -> None:
 def test_the_check_finds(tmp_path: Path, text: str, expected: list[str]) -> None:
     (tmp_path / "a.py").write_text(text)
     assert unused(tmp_path) == expected
+
+
+def missing(root: Path, texts: Iterable[Path]) -> list[str]:
+    """The modules and files that ``texts`` name and that do not exist below ``root``, the folder of jaxte's folder."""
+    files = [
+        f"/{p.relative_to(root).as_posix()}" for folder in FOLDERS for p in (root / folder).rglob("*.py")
+    ]
+    found = []
+    for path in texts:
+        text = path.read_text(encoding="utf-8")
+        gone = [m[0] for m in MODULE.finditer(text) if not exists(root, m[0].split("."))]
+        gone += [m[0] for m in FILE.finditer(text) if not any(f.endswith(f"/{m[0]}") for f in files)]
+        found += [f"{path.relative_to(root)}: {name}" for name in dict.fromkeys(gone)]
+    return found
+
+
+def exists(root: Path, parts: list[str]) -> bool:
+    """Whether the dotted name is a module, or the module before it has a name like the next part."""
+    at = root
+    for part in parts:
+        file = (at / part).with_suffix(".py")
+        if not (at / part).is_dir() and not file.exists():
+            source = at / "__init__.py" if at.is_dir() else at
+            return part in source.read_text(encoding="utf-8")
+        at = at / part if (at / part).is_dir() else file
+    return True
+
+
+def test_what_texts_name_exists() -> None:
+    assert missing(ROOT.parent, [p for pattern in TEXTS for p in ROOT.parent.glob(pattern)]) == []
+
+
+def test_what_is_gone_is_found(tmp_path: Path) -> None:
+    (tmp_path / "jaxte" / "lang").mkdir(parents=True)
+    (tmp_path / "jaxte" / "lang" / "__init__.py").touch()
+    (tmp_path / "jaxte" / "lang" / "expr.py").write_text("def read(): ...")
+    text = tmp_path / "a.md"
+    text.write_text("jaxte.lang.expr.read jaxte.lang.gone lang/expr.py lang/gone.py jaxte.lang.expr.lost")
+    assert missing(tmp_path, [text]) == [
+        "a.md: jaxte.lang.gone", "a.md: jaxte.lang.expr.lost", "a.md: lang/gone.py"
+    ]  # fmt: skip
