@@ -12,7 +12,13 @@ from jaxte.lang.expr import Axis, Expr, Read, Reducer
 
 def postorder(*roots: Expr) -> list[Expr]:
     """Every node below ``roots`` once, children before parents, in a fixed order."""
-    return _postorder_below(roots, {})
+    return list(_below(roots[0])) if len(roots) == 1 else _postorder_below(roots, {})
+
+
+@lru_cache(maxsize=2048)
+def _below(root: Expr) -> tuple[Expr, ...]:
+    """The nodes below one root: each of many questions about a body walks it."""
+    return tuple(_postorder_below((root,), {}))
 
 
 def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:

@@ -89,7 +89,13 @@ class Graph:
     @lazy
     def both_passes(self) -> tuple[Lowered, ...]:
         """The forward pass with what it keeps, and the backward pass: what a gradient runs."""
-        back = self.backward
+        return self.passes(self.differentiable)
+
+    def passes(self, perturbed: tuple[int, ...]) -> tuple[Lowered, ...]:
+        """The same for the gradient by the inputs at ``perturbed`` alone; where there are none, the forward pass."""
+        if not perturbed:
+            return (self.forward_program,)
+        back = linearized(self.program, perturbed)
         found = [back.saving.lowered]
         if back.adjoints:
             found.append(self._backward_pass(back))

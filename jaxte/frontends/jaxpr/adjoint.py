@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +14,13 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.bridge.calls.arguments import has_tensor
-from jaxte.bridge.calls.arrays import x64_enabled
 from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
-from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
+from jaxte.frontends.jaxpr.kept_plans import KeptPlans, fingerprint
+from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
+from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
@@ -36,7 +36,6 @@ _CONCRETE = (
     jax.errors.TracerIntegerConversionError,
     jax.errors.NonConcreteBooleanIndexError,
 )
-_MOST_PLANS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +73,8 @@ class Raised(Explained):
         self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
         self.safe = safe
         self.platform = platform
-        self._plans: dict[str, Plan] = {}
-        self._tuned: dict[str, Plan] = {}
+        self._plans, self._tuned = KeptPlans(), KeptPlans()
+        self._alike = Alike()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, _ = tree_flatten((args, kwargs))
@@ -85,7 +84,7 @@ class Raised(Explained):
             traced = self.traced(args, kwargs)
         except _CONCRETE:
             return self.f(*args, **kwargs)
-        plan = self.plan(traced)
+        plan = self.plan(traced, wanted_of(traced.arrays))
         if not plan.is_changed:
             return self.f(*args, **kwargs)
         return traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
@@ -93,13 +92,12 @@ class Raised(Explained):
     def __deepcopy__(self, memo: dict[int, Any]) -> Raised:
         """With a copy of what ``f`` holds; plans are shared, which are never changed."""
         made = type(self).__new__(type(self))
-        own = {"f": copy.deepcopy(self.f, memo), "_plans": dict(self._plans), "_tuned": dict(self._tuned)}
-        made.__dict__.update(self.__dict__ | own)
+        made.__dict__.update(self.__dict__ | {"f": copy.deepcopy(self.f, memo)})
         return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Without plans, which hold code; they are made again."""
-        return self.__dict__ | {"_plans": {}, "_tuned": {}}
+        return self.__dict__ | {"_plans": KeptPlans(), "_tuned": KeptPlans(), "_alike": Alike()}
 
     def __copy__(self) -> Raised:
         made = type(self).__new__(type(self))
@@ -163,17 +161,18 @@ class Raised(Explained):
         except _CONCRETE:
             return  # it is called as it is
         with made_for(self.platform):
-            self._tuned[fingerprint(traced)] = tuned(traced.closed, traced.arrays, self.safe)
+            own = fingerprint(traced.closed, traced.rest)
+            self._tuned.keep(own, tuned(traced.closed, traced.arrays, self.safe))
 
-    def plan(self, traced: Traced) -> Plan:
-        """What runs in place of a call: as it was measured, else by estimate."""
-        key = fingerprint(traced)
-        found = self._tuned.get(key) or self._plans.get(key)
+    def plan(self, traced: Traced, wanted: Wanted = None) -> Plan:
+        """What runs in place of a call that is differentiated by the arrays in ``wanted``: as it was measured, else by estimate."""
+        own = fingerprint(traced.closed, traced.rest)
+        found = self._tuned.find(own) or self._plans.find(own, wanted)
         if found is None:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.pop(next(iter(self._plans)))
             with made_for(self.platform):
-                found = self._plans[key] = Planner(self.choice, safe=self.safe).plan(traced.closed)
+                planner = Planner(self.choice, safe=self.safe, alike=self._alike)
+                found = planner.plan(traced.closed, wanted)
+            self._plans.keep(own, found, wanted)
         return found
 
     def __repr__(self) -> str:
@@ -189,17 +188,6 @@ def is_traced(leaf: Any) -> bool:
 
 def _if_likely(leaf: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f" else leaf
-
-
-def fingerprint(traced: Traced) -> str:
-    """What the plan of a call depends on: the text of its jaxpr, the constants in it that are known, and what may hide in rules."""
-    closed = traced.closed
-    digest = hashlib.sha1(str(closed.jaxpr).encode(), usedforsecurity=False)
-    digest.update(f"{x64_enabled()} {traced.rest}".encode())
-    for const in closed.consts:
-        known = known_array(const)
-        digest.update(b"-" if known is None else known.tobytes())
-    return digest.hexdigest()
 
 
 def _called(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

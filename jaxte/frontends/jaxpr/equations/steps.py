@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -39,11 +40,11 @@ class Slot:
         """``step`` computes it, and what it comes to where that is known."""
         self.origin, self.known = step, known
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.aval.shape)
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         return str(self.aval.dtype)
 
@@ -64,7 +65,7 @@ class Step:
     outputs: tuple[Slot, ...]
     label: str
 
-    @property
+    @cached_property
     def name(self) -> str:
         return str(self.eqn.primitive.name)
 

@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.plan.build import Builder
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.loops import loop_of
 from jaxte.frontends.jaxpr.plan.measured import Place
+from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.plan.still import still
@@ -46,35 +47,45 @@ class Planner:
         choice: what is raised.
         left: places of equations that stay as they are, whatever is chosen.
         safe: whether what is not chosen is not differentiated either.
+        alike: code of other plans of the same function, which serves where regions are equal.
     """
 
     def __init__(
-        self, choice: Choice = Choice.ESTIMATED, left: Set[Place] = frozenset(), safe: bool = True
+        self,
+        choice: Choice = Choice.ESTIMATED,
+        left: Set[Place] = frozenset(),
+        safe: bool = True,
+        alike: Alike | None = None,
     ) -> None:
         self.choice = choice
         self.safe = safe
         self.left = frozenset(left)
-        self._made: dict[int, tuple[Any, Plan]] = {}
+        self._made: dict[tuple[int, Wanted], tuple[Any, Plan]] = {}
         self._seen = 0
-        self._alike = Alike()
+        self._alike = Alike() if alike is None else alike
 
-    def plan(self, closed: Any) -> Plan:
-        """The plan of a closed jaxpr."""
-        found = self._made.get(id(closed))
+    def plan(self, closed: Any, wanted: Wanted = None) -> Plan:
+        """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for."""
+        found = self._made.get((id(closed), wanted))
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number)
-            self._made[id(closed)] = found
+                found = closed, self._plan(closed, number, wanted)
+            self._made[id(closed), wanted] = found
         return found[1]
 
-    def _plan(self, closed: Any, number: int) -> Plan:
+    def _plan(self, closed: Any, number: int, wanted: Wanted) -> Plan:
         instead, closed, slots, found = self._rewritten(closed)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, self.choice, left)
-        inner = {e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number))}
-        places = _places(slots, _refs(jaxpr))
+        moves = moving(jaxpr, wanted)
+        inner = {
+            e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number, moves))
+        }
+        if all(e.fate not in GAINING for e in listed):
+            return Plan([inner.get(e.index, e.index) for e in listed], _kept(listed, ()), instead=instead)
+        places = _places(slots, _refs(jaxpr), moves)
         while True:
             # of what nothing reads there is no code
             groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
@@ -107,11 +118,13 @@ class Planner:
                 slots, found = _steps_of(closed)
         return instead, closed, slots, found
 
-    def _bodies(self, entry: Equation, number: int) -> Inner | None:
+    def _bodies(self, entry: Equation, number: int, moves: set[Any] | None) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
             return None
-        plans = tuple(self.plan(body) for body in bodies_of(entry.eqn))
+        bodies = bodies_of(entry.eqn)
+        wanted = wanted_of_bodies(entry.eqn, bodies, moves)
+        plans = tuple(self.plan(body, own) for body, own in zip(bodies, wanted, strict=True))
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         loop = loop_of(entry.eqn) if products and not _has_symbols(entry.eqn) else None
         if loop is not None:
@@ -168,19 +181,20 @@ def _refs(jaxpr: Any) -> dict[Any, Ref]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the arrays of a jaxpr come from, by variable and by what they hold."""
+    """Where the arrays of a jaxpr come from, by variable and by what they hold, and which of them a derivative moves (None for all)."""
 
     of_variables: dict[Any, Ref]
     of_slots: dict[Slot, Ref]
+    moving: frozenset[Slot] | None = None
 
 
-def _places(slots: dict[Any, Slot], refs: dict[Any, Ref]) -> _Places:
+def _places(slots: dict[Any, Slot], refs: dict[Any, Ref], moves: set[Any] | None) -> _Places:
     found: dict[Slot, Ref] = {}
     for v, slot in slots.items():
         found.setdefault(
             slot, refs[v]
         )  # where it was first: a call that returns its argument makes no other array
-    return _Places(refs, found)
+    return _Places(refs, found, None if moves is None else frozenset(slots[v] for v in moves))
 
 
 def _region(
@@ -199,6 +213,12 @@ def _region(
     label = next((e.steps[0].label for e in group if e.fate in GAINING), "region")
     try:
         code, read = _code(f"{label}_{number}", steps, [slots[v] for v in results], alike)
+        flat = still(steps, [slots[v] for v in results], read)
+        given = code.graph.differentiable
+        perturbed = (
+            n for n in given if n not in flat and (places.moving is None or read[n] in places.moving)
+        )
+        _ = code.graph.passes(tuple(perturbed))  # derived and lowered now, so that what cannot be is kept
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
         raise _Refusal([entry], refused.reason) from None
@@ -216,7 +236,7 @@ def _region(
         tuple(places.of_variables[v] for v in results),
         code,
         tuple(group),
-        still(steps, [slots[v] for v in results], read),
+        flat,
     )
 
 
@@ -233,7 +253,6 @@ def _code(
     tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
     read = _read(builder, tensors)
     code = compiled(name, tuple(read.values()), Outputs(tuple(tensors), tree, len(tensors)))
-    _ = code.graph.both_passes  # derived and lowered now, so that what cannot be is kept
     alike.keep(own, code, list(read))
     return code, list(read)
 

@@ -75,11 +75,10 @@ def equations(
     found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
     makers = {v: e for e in found for v in e.eqn.outvars}
     for entry in found:
-        for atom in entry.eqn.invars:
-            source = None if isinstance(atom, Literal) else makers.get(atom)
-            if source is not None and source not in entry.sources:
-                entry.sources.append(source)
-                source.readers.append(entry)
+        made = (makers.get(atom) for atom in entry.eqn.invars if not isinstance(atom, Literal))
+        for source in {e.index: e for e in made if e is not None}.values():
+            entry.sources.append(source)
+            source.readers.append(entry)
     for entry in found:
         entry.become(*_fate(entry, choice is Choice.EVERYTHING))
         if entry.index in left and entry.fate is not Fate.KNOWN:
