@@ -17,6 +17,7 @@ import pytest
 LAYERS = (
     "lang.budget",
     "lang.errors",
+    "lang.graphs",
     "lang.checks",
     "lang.dtypes",
     "lang.operators",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read
+from jaxte.lang.graphs import ordered, reached
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.scalars.table import TABLE
 
@@ -19,34 +20,13 @@ def operands(node: Expr) -> Sequence[Expr]:
 
 def value_nodes(*roots: Expr) -> list[Expr]:
     """The nodes below ``roots`` that are not part of an index, operands before what they are operands of."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(operands(node)))
-    return order
+    return ordered(roots, operands)
 
 
 def operations(root: Expr, known: Collection[Expr] = ()) -> int:
     """Operations below ``root``, less those of ``known`` nodes; functions count as several."""
-    count = 0
-    seen = {root}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and not node.weak:
-            count += weight(node)
-        for child in operands(node):
-            if child not in seen and child not in known:
-                seen.add(child)
-                stack.append(child)
-    return count
+    nodes = reached([root], lambda node: [child for child in operands(node) if child not in known])
+    return sum(weight(node) for node in nodes if isinstance(node, Call) and not node.weak)
 
 
 def weight(node: Call) -> int:

@@ -10,6 +10,7 @@ from jaxte.lang.checks import called, described
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
+from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among, identical
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
@@ -165,16 +166,9 @@ def attach(
 
 def _between(outputs: Sequence[Tensor], inputs: Iterable[Tensor]) -> list[Tensor]:
     """The tensors that are computed from ``inputs`` on the way to ``outputs``."""
-    seen: set[Tensor] = set(inputs)
-    found: list[Tensor] = []
-    stack = list(outputs)
-    while stack:
-        tensor = stack.pop()
-        if tensor not in seen and tensor.inputs:
-            seen.add(tensor)
-            found.append(tensor)
-            stack.extend(tensor.inputs)
-    return found
+    given = set(inputs)
+    found = reached(outputs, lambda tensor: () if tensor in given else tensor.inputs)
+    return [tensor for tensor in found if tensor not in given and tensor.inputs]
 
 
 def by_fdiff(tensor: Tensor, fdiff: Fdiff) -> Override:
@@ -252,20 +246,19 @@ def check_covered(outputs: Sequence[Tensor], dependencies: Sequence[Tensor]) -> 
     Raises:
         DifferentiationError: an input whose derivative would be lost; it names it.
     """
-    seen: set[Tensor] = set(dependencies)
-    stack: list[Tensor] = [s for t in outputs for s in t.inputs]
-    while stack:
-        tensor = stack.pop()
-        if tensor in seen:
-            continue
-        seen.add(tensor)
+    covered = set(dependencies)
+
+    def below(tensor: Tensor) -> Sequence[Tensor]:
+        own = tensor.inputs if tensor.override is None else tensor.override.dependencies
+        return [t for t in own if t not in covered]
+
+    for tensor in reached([s for t in outputs for s in t.inputs if s not in covered], below):
         if isinstance(tensor, Placeholder) and is_inexact(tensor.dtype):
             label = listed_names(outputs)
             raise DifferentiationError(
                 f"the override of {label} covers {listed_names(dependencies) or 'no input'}, but {label} also depends on {tensor.name}; "
                 f"name {tensor.name} among its dependencies, with an adjoint of zeros if none is meant to flow"
             )
-        stack.extend(tensor.inputs if tensor.override is None else tensor.override.dependencies)
 
 
 def listed_names(tensors: Sequence[Tensor]) -> str:
@@ -278,15 +271,10 @@ def _listed(dependencies: Any) -> tuple[Any, ...]:
 
 def _check_acyclic(overrides: Mapping[Tensor, Override]) -> None:
     """The overrides together must not lead back to a tensor that they start from."""
+
+    def below(tensor: Tensor) -> Sequence[Tensor]:
+        return overrides[tensor].dependencies if tensor in overrides else tensor.inputs
+
     for start in overrides:
-        seen: set[Tensor] = set()
-        stack = list(overrides[start].dependencies)
-        while stack:
-            tensor = stack.pop()
-            if tensor is start:
-                raise DifferentiationError(
-                    f"the overrides form a cycle through {start.name}; remove one of them"
-                )
-            if tensor not in seen:
-                seen.add(tensor)
-                stack.extend(overrides[tensor].dependencies if tensor in overrides else tensor.inputs)
+        if start in reached(below(start), below):
+            raise DifferentiationError(f"the overrides form a cycle through {start.name}; remove one of them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.arithmetic import TRUE, Call, Expr, call
+from jaxte.lang.graphs import leaves
 from jaxte.lang.operators import AND
 
 
@@ -18,11 +19,5 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
 
 def conjuncts(condition: Expr) -> list[Expr]:
     """The conditions whose conjunction ``condition`` is, in order."""
-    found, stack = [], [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and node.op is AND:
-            stack.extend(reversed(node.args))
-        elif node is not TRUE:
-            found.append(node)
-    return found
+    parts = leaves(condition, lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
+    return [part for part in parts if part is not TRUE]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jaxte.lang.expr import Axis, Expr, Read, Reducer
+from jaxte.lang.graphs import reached
 
 
 def postorder(*roots: Expr) -> list[Expr]:
@@ -23,15 +24,7 @@ def _below(root: Expr) -> tuple[Expr, ...]:
 
 def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:
     """The nodes below ``root`` once, parents before children, without what those of the kinds ``inner`` are made of."""
-    found: dict[Expr, None] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found[node] = None
-            if not isinstance(node, inner):
-                stack.extend(node.children)
-    return list(found)
+    return list(reached([root], lambda node: () if isinstance(node, inner) else node.children))
 
 
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:

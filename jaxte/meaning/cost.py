@@ -8,7 +8,7 @@ of its reduction, and every node of the expression graph once in each scope that
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
+from jaxte.lang.graphs import reached
 from jaxte.lang.operators import (
     ADD,
     AND,
@@ -215,17 +216,9 @@ def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
     return total
 
 
-def _nodes_of_scope(roots: Sequence[Expr]) -> Iterator[Expr]:
+def _nodes_of_scope(roots: Sequence[Expr]) -> Iterable[Expr]:
     """Every node below ``roots`` once, not looking into reductions."""
-    seen: set[Expr] = set(roots)
-    stack = list(reversed(roots))
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, Reduce):
-            fresh = [child for child in dict.fromkeys(node.children) if child not in seen]
-            seen.update(fresh)
-            stack.extend(reversed(fresh))
+    return reached(roots, lambda node: () if isinstance(node, Reduce) else node.children)
 
 
 def _combining(node: Reduce) -> int:

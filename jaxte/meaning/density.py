@@ -10,8 +10,8 @@ from functools import lru_cache
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Var
-from jaxte.lang.identity import among
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lang.graphs import components
+from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds
@@ -30,12 +30,7 @@ def share(conditions: Iterable[Expr]) -> float:
 
 def share_together(conditions: Iterable[Expr]) -> float:
     """The same where those that are about the same axes hold at once: a range is two conditions."""
-    groups: list[tuple[Expr, ...]] = []
-    for condition in conditions:
-        near = [group for group in groups if any(depends_on(own, free_axes(condition)) for own in group)]
-        joined = (*(own for group in near for own in group), condition)
-        groups = [group for group in groups if not among(group, near)] + [joined]
-    return prod(map(_share, groups))
+    return prod(_share(tuple(group)) for group in components(conditions, free_axes))
 
 
 @lru_cache(maxsize=4096)

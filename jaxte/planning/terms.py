@@ -13,6 +13,7 @@ from math import gcd, prod
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.graphs import components
 from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -183,7 +184,7 @@ def coordinates(
     """
     by_term: dict[Term, Coordinate] = {}
     by_axis: dict[Axis, Coordinate] = {}
-    for group in _connected(terms):
+    for group in components(terms, lambda term: term.axes):
         axes = list({axis: None for term in group for axis in term.axes})
         known = [bounds[term] for term in group]
         of_terms = prod(max(0, k[1] - k[0] + 1) for k in known if k is not None)
@@ -207,22 +208,6 @@ def coordinates(
 
 def _name(term: Term) -> str:
     return next(iter(term.axes)).name
-
-
-def _connected(terms: Iterable[Term]) -> list[list[Term]]:
-    """``terms`` in groups that have no axis in common."""
-    groups: list[tuple[set[Axis], list[Term]]] = []
-    for term in terms:
-        axes, own = set(term.axes), [term]
-        rest = []
-        for held, members in groups:
-            if held & axes:
-                axes |= held
-                own = [*members, *own]
-            else:
-                rest.append((held, members))
-        groups = [*rest, (axes, own)]
-    return [own for _, own in groups]
 
 
 class Rewriting:

@@ -19,6 +19,7 @@ from jaxte.lang.errors import (
 )
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.functions import choose
+from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
@@ -238,15 +239,7 @@ def _blank(kind: type[Tensor], name: str, shape: Shape, dtype: str) -> Tensor:
 
 def _ancestors(tensor: Tensor) -> list[Tensor]:
     """All that ``tensor`` is computed from, each after what itself is computed from."""
-    found: dict[Tensor, None] = {}
-    stack = list(tensor.inputs)
-    while stack:
-        node = stack[-1]
-        missing = [t for t in node.inputs if t not in found]
-        stack.extend(missing)
-        if not missing:
-            found[stack.pop()] = None
-    return list(found)
+    return ordered(tensor.inputs, lambda node: node.inputs)
 
 
 def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from jaxte.autodiff.terms.scalar import guard, is_one, is_zero, plus, times
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Reducer, Symbol, cast
+from jaxte.lang.graphs import reached
 from jaxte.lang.walk import substitute
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute
@@ -89,14 +90,7 @@ def _blocks(slopes: Sequence[Sequence[Expr]], wanted: Iterable[int]) -> list[lis
 
 
 def _reached(reads: Sequence[Sequence[int]], start: int) -> set[int]:
-    found: set[int] = set()
-    stack = list(reads[start])
-    while stack:
-        state = stack.pop()
-        if state not in found:
-            found.add(state)
-            stack.extend(reads[state])
-    return found
+    return set(reached(reads[start], lambda state: reads[state]))
 
 
 def _offset(recurrence: Recurrence, state: int, solved: dict[int, Compute]) -> Expr:

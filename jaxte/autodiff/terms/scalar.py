@@ -16,6 +16,7 @@ from jaxte.autodiff.terms.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import (
     ADD,
     AND,
@@ -139,18 +140,11 @@ def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
 
 def _outside_sums(root: Expr, leads: Collection[Expr]) -> list[Expr]:
     """The leading nodes reachable from ``root`` without entering a sum, children first."""
-    order: list[Expr] = []
-    stack, seen = [(root, False)], set()
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node in leads and node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if isinstance(node, Call):
-                stack.extend((child, False) for child in reversed(node.args))
-    return order
+
+    def below(node: Expr) -> list[Expr]:
+        return [child for child in node.args if child in leads] if isinstance(node, Call) else []
+
+    return ordered([root], below) if root in leads else []
 
 
 def _operand_adjoints(node: Call, value: Expr, g: Expr) -> Sequence[Expr | None]:

@@ -10,6 +10,7 @@ from math import log2, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
+from jaxte.lang.graphs import reached
 from jaxte.lower.arrays import data, elementwise, loops, products, reductions, steps, views
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.sets.intervals import known
@@ -143,20 +144,11 @@ def in_turns(*roots: Node) -> Iterator[tuple[Node, int]]:
         if isinstance(node, loops.Each):
             for below in nodes_below(node.element):
                 inside[below] = max(inside.get(below, 1), 1) * node.count
-    outside = set(_outside(roots))
+    outside = reached(
+        roots, lambda node: node.operands[:-1] if isinstance(node, loops.Each) else node.operands
+    )
     for node in own:
         yield node, 1 if node in outside else inside.get(node, 1)
-
-
-def _outside(roots: Iterable[Node]) -> Iterator[Node]:
-    """The nodes that no loop computes again."""
-    stack, seen = list(roots), set[Node]()
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            yield node
-            stack += node.operands[:-1] if isinstance(node, loops.Each) else node.operands
 
 
 def total_reordered(roots: Iterable[Node], size: Size = at_least) -> int:

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
+from jaxte.lang.graphs import ordered
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
 
@@ -127,18 +128,9 @@ def _exprs_in(value: Any) -> Iterator[Expr]:
             yield from _exprs_in(getattr(value, f.name))
 
 
-def nodes_below(*roots: Node) -> Iterator[Node]:
+def nodes_below(*roots: Node) -> list[Node]:
     """Every node that ``roots`` are made of, each once, operands first."""
-    done: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
-        elif node not in done:
-            done.add(node)
-            stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(node.operands))
+    return ordered(roots, lambda node: node.operands)
 
 
 def replaced(root: Node, table: Mapping[Node, Node]) -> Node:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
+from jaxte.lang.graphs import ordered
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.loops import Each, Parts
@@ -58,14 +59,7 @@ class Frame:
         Raises:
             ArrayError: a node has another shape or dtype than it says, or reads what is not there.
         """
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            missing = [o for o in _operands(node) if o not in self._values]
-            if missing and node not in self._values:
-                stack += missing
-                continue
-            stack.pop()
+        for node in ordered([root], lambda node: () if node in self._values else _operands(node)):
             if node not in self._values:
                 self._values[node] = self._evaluated(node)
         return self._values[root]

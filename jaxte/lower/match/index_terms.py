@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import gcd
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
@@ -185,23 +186,10 @@ def with_normal_indices(expr: Expr) -> Expr:
     return rewrite(expr, rule)
 
 
-def components(groups: Iterable[Sequence[Axis]]) -> list[tuple[Axis, ...]]:
+def tied_axes(groups: Iterable[Sequence[Axis]]) -> list[tuple[Axis, ...]]:
     """The axes joined by common groups, in order of appearance."""
-    leader: dict[Axis, Axis] = {}
-
-    def find(axis: Axis) -> Axis:
-        while leader[axis] is not axis:
-            axis = leader[axis]
-        return axis
-
-    for group in groups:
-        for axis in group:
-            leader.setdefault(axis, axis)
-            leader[find(axis)] = find(group[0])
-    joined: dict[Axis, list[Axis]] = {}
-    for axis in leader:
-        joined.setdefault(find(axis), []).append(axis)
-    return [tuple(members) for members in joined.values()]
+    tied = components(filter(None, groups), lambda group: group)
+    return [tuple(dict.fromkeys(axis for group in members for axis in group)) for members in tied]
 
 
 def is_injective(form: Form) -> bool:

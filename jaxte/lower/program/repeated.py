@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from jaxte.lang.graphs import ordered
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared
@@ -212,14 +213,7 @@ class _Replay:
 
     def _node(self, root: Node) -> Node:
         """``root`` with the names of here."""
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            missing = [operand for operand in node.operands if operand not in self._nodes]
-            if missing and node not in self._nodes:
-                stack += missing
-                continue
-            stack.pop()
+        for node in ordered([root], lambda node: () if node in self._nodes else node.operands):
             if node not in self._nodes:
                 self._nodes[node] = self._renamed(node)
         return self._nodes[root]

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
+from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
@@ -80,15 +81,8 @@ class Update:
 
 def outermost(body: Expr) -> list[Reduce]:
     """The reductions of ``body`` that are not part of others."""
-    found: list[Reduce] = []
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Reduce):
-            found.append(node)
-        else:
-            stack.extend(reversed(node.children))
-    return found
+    parts = leaves(body, lambda node: () if isinstance(node, Reduce) else node.children)
+    return [part for part in parts if isinstance(part, Reduce)]
 
 
 def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
+from jaxte.lang.graphs import reached
 from jaxte.lower.cost.work import bytes_of
 from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.blocks import Blocks
@@ -69,13 +70,8 @@ class Pass:
         """The blocks that tensors of a tile read, directly or through others."""
         keys: dict[Tensor, tuple[Compute, int]] = {b: key for key, b in self.blocks.tensors.items()}
         own: set[Tensor] = {*self.blocks.computed}
-        seen: set[Tensor] = set()
-        stack = [t for tensor in start for t in tensor.inputs]
-        while stack:
-            tensor = stack.pop()
-            if tensor not in seen and tensor in own:
-                seen.add(tensor)
-                stack.extend(tensor.inputs)
+        first = [t for tensor in start for t in tensor.inputs if t in own]
+        seen = reached(first, lambda tensor: [t for t in tensor.inputs if t in own])
         return {keys[t] for t in seen if t in keys}
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from jaxte.autodiff.terms.held import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Axis, Const
+from jaxte.lang.graphs import reached
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
@@ -253,14 +254,11 @@ class _Planner:
     def _above(self, tensors: Iterable[Tensor]) -> set[Tensor]:
         """All that ``tensors`` need, themselves too. A pass makes its members all at once, so it needs what any needs."""
         together: dict[Tensor, list[Compute]] = {w: p.wholes for p in self.passes for w in p.wholes}
-        found: set[Tensor] = set()
-        stack = list(tensors)
-        while stack:
-            tensor = stack.pop()
-            if tensor not in found:
-                found.add(tensor)
-                stack.extend((*self.stand_ins.get(tensor, tensor).inputs, *together.get(tensor, ())))
-        return found
+
+        def below(tensor: Tensor) -> Sequence[Tensor]:
+            return (*self.stand_ins.get(tensor, tensor).inputs, *together.get(tensor, ()))
+
+        return set(reached(tensors, below))
 
     # --- sizes
 

@@ -13,6 +13,7 @@ from math import prod
 
 from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction
+from jaxte.lang.graphs import leaves
 from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.planning.orders.contraction import EXACT
@@ -52,14 +53,8 @@ def _terms(factor: Factor) -> list[Expr] | None:
     """What is added up in ``factor``; None where it is no sum of a few terms."""
     if factor.inverse or not isinstance(factor.expr, Call) or factor.expr.op is not ADD:
         return None
-    found: list[Expr] = []
-    stack: list[Expr] = [factor.expr]
-    while stack:
-        term = stack.pop()
-        if isinstance(term, Call) and term.op is ADD:
-            stack += reversed(term.children)
-        else:
-            found.append(term)
+    whole: Expr = factor.expr
+    found = leaves(whole, lambda term: term.args if isinstance(term, Call) and term.op is ADD else ())
     return found if len(found) <= _MOST_TERMS else None
 
 

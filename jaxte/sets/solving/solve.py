@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.expr import ONE, Axis, Expr, as_expr
+from jaxte.lang.graphs import components
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, normal
@@ -149,21 +150,13 @@ def simplify_domain(domain: Domain) -> DomainTransformation:
 
 def _components(domain: Domain) -> list[Domain]:
     """Parts of the domain that share no variable; conditions on parameters alone stand in a part of their own."""
-    group: dict[Expr, int] = {v: n for n, v in enumerate(domain.variables)}
-    touched = [[v for v in domain.variables if mentions(c, [v])] for c in domain.conditions]
-    for variables in touched:
-        numbers = {group[v] for v in variables}
-        for v in domain.variables:
-            if group[v] in numbers:
-                group[v] = min(numbers)
+    touched = {c: [v for v in domain.variables if mentions(c, [v])] for c in domain.conditions}
+    tied = [*domain.variables, *(c for c in domain.conditions if touched[c])]
     parts = []
-    for number in sorted(set(group.values())):
-        own = [v for v in domain.variables if group[v] == number]
-        conditions = [
-            c for c, t in zip(domain.conditions, touched, strict=True) if t and group[t[0]] == number
-        ]
-        parts.append(Domain(own, conditions, domain.ranges))
-    alone = [c for c, t in zip(domain.conditions, touched, strict=True) if not t]
+    for members in components(tied, lambda member: touched.get(member, (member,))):
+        own = [m for m in members if m not in touched]
+        parts.append(Domain(own, [m for m in members if m in touched], domain.ranges))
+    alone = [c for c in domain.conditions if not touched[c]]
     return [*parts, Domain([], alone, domain.ranges)] if alone else parts
 
 

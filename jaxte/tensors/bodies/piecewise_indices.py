@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce
+from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -64,15 +65,14 @@ def _choices(index: Expr) -> list[Call]:
 
 def _tests(body: Expr) -> dict[Expr, None]:
     """The comparisons by which choices in indices are made."""
+
+    def parts(node: Expr) -> Sequence[Expr]:
+        return node.args if isinstance(node, Call) and node.op in (AND, OR, NOT) else ()
+
     found: dict[Expr, None] = {}
     for read in reads_of(body):
-        stack = [choice.args[0] for index in read.indices for choice in _choices(index)]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Call) and node.op in (AND, OR, NOT):
-                stack += node.args
-            else:
-                found[node] = None
+        tests = [choice.args[0] for index in read.indices for choice in _choices(index)]
+        found |= dict.fromkeys(leaf for test in reversed(tests) for leaf in reversed(leaves(test, parts)))
     return found
 
 

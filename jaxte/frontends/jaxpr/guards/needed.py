@@ -19,7 +19,7 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
-from jaxte.tensors.graph import ordered
+from jaxte.lang.graphs import ordered
 
 # what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
 _MOVES = frozenset(

@@ -18,7 +18,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
 from jaxte.lang.dtypes import is_inexact
-from jaxte.tensors.graph import ordered
+from jaxte.lang.graphs import ordered
 
 Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""

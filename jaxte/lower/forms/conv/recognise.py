@@ -26,7 +26,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
-from jaxte.lower.match.index_terms import Form, components, is_injective
+from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
 
 
@@ -95,7 +95,7 @@ def _match(problem: Problem) -> Match | Axis | Refusal:
     spatial: list[Spatial] = []
     own: tuple[list[Expr], list[Expr]] = ([], [g for g in guards if not free_axes(g)])
     free = frozenset(problem.free)
-    for axes in components(_joined(problem, (*lhs.forms, *rhs.forms), guards)):
+    for axes in tied_axes(_joined(problem, (*lhs.forms, *rhs.forms), guards)):
         inside = [g for g in guards if depends_on(g, axes)]
         found = _spatial(problem, axes, lhs, rhs, inside)
         if isinstance(found, Spatial):

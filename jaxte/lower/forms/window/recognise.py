@@ -38,7 +38,7 @@ from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents, is_implied
-from jaxte.lower.match.index_terms import Form, components, forms_of, is_injective, rewrite_forms
+from jaxte.lower.match.index_terms import Form, forms_of, is_injective, rewrite_forms, tied_axes
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable
@@ -151,7 +151,7 @@ def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
     forms = forms_of([body, *inside], numbers=True)
     groups: list[tuple[Axis, ...]] = [(a,) for a in (*axes, *node.axes)] + [f.axes for f in forms]
     groups += [tuple(free_axes(g)) for g in affine if free_axes(g)]
-    for group in components(groups):
+    for group in tied_axes(groups):
         own = [g for g in affine if depends_on(g, group)]
         found = _windowed(axes, node.axes, group, [f for f in forms if among(f.axes[0], group)], own)
         if isinstance(found, _Windowed):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce
+from jaxte.lang.graphs import reached
 from jaxte.lang.text import text
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import normal
@@ -77,17 +78,9 @@ def _scopes(tensor: Compute) -> list[tuple[list[Expr], int]]:
 
 def _scope(roots: Sequence[Expr]) -> tuple[list[Expr], list[Reduce]]:
     """The nodes below ``roots`` that are evaluated at each point, and the reductions at which they end."""
-    nodes: dict[Expr, None] = {}
-    reductions: dict[Reduce, None] = {}
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Reduce):
-            reductions[node] = None
-        elif node not in nodes:
-            nodes[node] = None
-            stack.extend(node.children)
-    return list(nodes), list(reductions)
+    found = reached(roots, lambda node: () if isinstance(node, Reduce) else node.children)
+    reductions = [node for node in found if isinstance(node, Reduce)]
+    return [node for node in found if not isinstance(node, Reduce)], reductions
 
 
 def _extent(axis: Axis) -> Expr:

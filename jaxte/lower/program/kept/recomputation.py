@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from jaxte.lang.errors import LoweringError
+from jaxte.lang.graphs import reached
 from jaxte.lower.cost.saving import Save
 from jaxte.lower.program.kept.budget import Choices, best_choice, smallest_choice
 from jaxte.lower.program.kept.operations import operations
@@ -101,16 +102,9 @@ def needed_for(
     wanted: Iterable[Tensor], kept: Collection[Tensor], at_hand: Collection[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
     """What is read and what is computed again to have ``wanted``: residuals, and tensors that are made from these."""
-    read: dict[Tensor, None] = {}
-    again: dict[Tensor, None] = {}
-    stack = list(wanted)
-    while stack:
-        tensor = stack.pop()
-        if tensor in read or tensor in again:
-            continue
-        if tensor in kept or tensor in at_hand or not tensor.inputs:
-            read[tensor] = None
-        else:
-            again[tensor] = None
-            stack.extend(tensor.inputs)
-    return list(read), list(again)
+
+    def is_there(tensor: Tensor) -> bool:
+        return tensor in kept or tensor in at_hand or not tensor.inputs
+
+    found = reached(wanted, lambda tensor: () if is_there(tensor) else tensor.inputs)
+    return [t for t in found if is_there(t)], [t for t in found if not is_there(t)]

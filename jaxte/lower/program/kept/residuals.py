@@ -8,6 +8,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
+from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
@@ -102,13 +103,7 @@ def _made_again(
     found = {
         t for t in large.tensors if t not in kept and (large.has_to_be_tiled(t) or large.again(t, 1) <= 0)
     }
-    needed: set[Tensor] = set()
-    stack = [t for t in read if t in found]
-    while stack:
-        tensor = stack.pop()
-        if tensor not in needed:
-            needed.add(tensor)
-            stack.extend(t for t in tensor.inputs if t in found)
+    needed = reached([t for t in read if t in found], lambda tensor: [t for t in tensor.inputs if t in found])
     return [t for t in forward if t in needed]
 
 

@@ -1,0 +1,66 @@
+"""Walks over graphs of any kind of node: loops over an explicit stack, so that depth needs no recursion, and orders that are the same in every process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
+Item = TypeVar("Item")
+
+
+def ordered(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """``roots`` and all that they need of a graph without circles, each after what is ``below`` it."""
+    done: list[Node] = []
+    stack = [(node, False) for node in reversed(list(roots))]
+    entered: set[Node] = set()
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            done.append(node)
+        elif node not in entered:
+            entered.add(node)
+            stack.append((node, True))
+            stack.extend((other, False) for other in reversed(list(below(node))))
+    return done
+
+
+def reached(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> dict[Node, None]:
+    """``roots`` and all that can be reached from them, each once, before what is ``below`` it; what comes last is looked at first."""
+    found: dict[Node, None] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            stack.extend(below(node))
+    return found
+
+
+def leaves(root: Item, parts: Callable[[Item], Sequence[Item]]) -> list[Item]:
+    """What ``root`` is made of, from the left to the right: ``parts`` of a node, until there are none."""
+    found: list[Item] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        own = parts(node)
+        if own:
+            stack.extend(reversed(own))
+        else:
+            found.append(node)
+    return found
+
+
+def components(items: Iterable[Item], keys: Callable[[Item], Iterable[Hashable]]) -> list[list[Item]]:
+    """``items`` in groups that have no key in common, groups and items in order of appearance."""
+    groups: list[tuple[set[Hashable], list[tuple[int, Item]]]] = []
+    for number, item in enumerate(items):
+        own, members, apart = set(keys(item)), [(number, item)], []
+        for held, others in groups:
+            if own.isdisjoint(held):
+                apart.append((held, others))
+            else:
+                own, members = own | held, [*others, *members]
+        groups = [*apart, (own, members)]
+    listed = [sorted(members, key=lambda member: member[0]) for _, members in groups]
+    return [[item for _, item in members] for members in sorted(listed, key=lambda group: group[0][0])]
