@@ -1,5 +1,6 @@
 """What every test shares: JAX on the CPU, hypothesis profiles, 64-bit mode, random numbers."""
 
+import gc
 import os
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ os.environ.setdefault("JAXTE_VERIFY", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# XLA's older emitters of loops compile in less than half of the time of those that go through MLIR, and fuse the same operations. A child
+# process or a user who sets flags of XLA has them as they are.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 import jax
 import numpy as np
@@ -22,6 +26,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.tiers import first_tier, recorded
+
+# Programs, their texts and JAX's caches are many objects that live for the whole run: looking through them again and again was a twelfth of it.
+gc.set_threshold(200_000, 20, 50)
 
 # Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
 # fails for a change of the code, never by luck. New examples are the work of "full". Both show a failure as it
@@ -43,8 +50,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))
+IS_QUICK = settings.default.max_examples < 1000
 # LLVM with little optimisation takes a third of the time; buffers, fusions and the text of programs are XLA's and are the same with and without.
-jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
+jax.config.update("jax_disable_most_optimizations", IS_QUICK)
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", str(int(IS_QUICK)))  # of child processes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,7 +76,7 @@ def optimised() -> Iterator[None]:
     """LLVM as users have it, for modules that look at the last digits."""
     jax.config.update("jax_disable_most_optimizations", False)
     yield
-    jax.config.update("jax_disable_most_optimizations", settings.default.max_examples < 1000)
+    jax.config.update("jax_disable_most_optimizations", IS_QUICK)
 
 
 @pytest.fixture

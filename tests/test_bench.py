@@ -30,13 +30,12 @@ from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
 from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
 from harness.table import report, times
+from tests.agreement import QUICKEST
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 BUDGETS = {1: (6105, 437), 2: (2273, 599), 3: (1049, 599)}
 ONCE = Budget(0.0, 1, 1)
-# half the time of these tests is LLVM's; what it does not optimise is as right
-FAST_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 def run(script: str, figures: Path, *options: str) -> tuple[str, Any]:
@@ -90,9 +89,7 @@ def test_sides_of_a_case_agree(name: str) -> None:
     found = {}
     for side in case.sides:
         if side != TORCH:
-            everything = jax.jit(
-                with_gradients(function(case, side), argnums), compiler_options=FAST_TO_COMPILE
-            )
+            everything = jax.jit(with_gradients(function(case, side), argnums), compiler_options=QUICKEST)
             found[side] = [np.asarray(x) for x in everything(h, *args)]
     assert {JAXTE, IDIOMATIC} <= set(found)
     for side, results in found.items():

@@ -16,7 +16,7 @@ from harness.case import IDIOMATIC, JAXTE, load
 from harness.inputs import draw
 from harness.measure import difference
 from harness.sides import function, heads, with_gradients
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 from tests.spelled_counts import LIMIT, beyond
 from tests.unusual_spellings import FUNCTIONS, Spelling
 
@@ -43,6 +43,6 @@ def test_unusual_spellings(spelling: Spelling) -> None:
     assert not beyond(programs, limit=limit)
     if case.name in OPEN:
         assert beyond(programs), f"{case.name} is not open any more"
-    found = programs["unusual"].compile(compiler_options=QUICK)(head, *args)
+    found = programs["unusual"].compile(compiler_options=QUICKEST)(head, *args)
     expected = with_gradients(function(case, IDIOMATIC), numbers)(head, *args)
     assert difference([np.asarray(x) for x in expected], [np.asarray(x) for x in found]) < case.tolerance

@@ -11,6 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.gains.banded import band_of
+from tests.agreement import QUICK
 
 A, B, SQUARE = (40, 33), (33, 50), (40, 40)
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
@@ -33,7 +34,7 @@ def both(f: Callable[..., Any], shapes: tuple[tuple[int, ...], ...]) -> tuple[An
     args = [jnp.asarray(rng.normal(size=s).astype("float32")) for s in shapes]
     loss = lambda *args: jnp.sum(f(*args) ** 2)  # noqa: E731
     own, jaxs = (
-        jax.jit(jax.value_and_grad(g, tuple(range(len(args))))).lower(*args).compile()
+        jax.jit(jax.value_and_grad(g, tuple(range(len(args))))).lower(*args).compile(compiler_options=QUICK)
         for g in (te.adjoint(loss), loss)
     )
     return own, jaxs, args

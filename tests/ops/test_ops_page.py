@@ -18,6 +18,7 @@ from operators.page import page, ratio, rows_of
 from operators.programs import same_program
 from operators.reasons import REASONS, holds_more
 from operators.row import ROWS
+from tests.agreement import QUICK
 from tests.operators_table import LEVELS, SCATTERING
 
 # importing the rows registers them
@@ -85,7 +86,7 @@ def test_the_least_times_of_the_same_programs_stand() -> None:
 
 def test_programs_are_the_same_whatever_their_names() -> None:
     def text(fn) -> str:
-        return jax.jit(fn).lower(np.ones((4, 5), np.float32)).compile().as_text()
+        return jax.jit(fn).lower(np.ones((4, 5), np.float32)).compile(compiler_options=QUICK).as_text()
 
     first = text(lambda x: jnp.sum(jnp.exp(x) * 2, 1))
 

@@ -12,6 +12,7 @@ import pytest
 import jaxte as te
 from jaxte import Tensor
 from jaxte.tensors.graph import topological_order
+from tests.agreement import QUICK
 
 ROWS, COLUMNS = 37, 53
 
@@ -239,7 +240,7 @@ def compiled_text(points: int, max_memory: int | None = None) -> tuple[str, str]
     """The compiled gradients, and the emitted backward pass, of a minimum over ``points`` computed elements."""
     arguments = arrays(points)
     fn = te.function(extremum(products, "min"), max_memory=max_memory)
-    hlo = jax.jit(lambda *a: gradients(fn, *a)).lower(*arguments).compile().as_text()
+    hlo = jax.jit(lambda *a: gradients(fn, *a)).lower(*arguments).compile(compiler_options=QUICK).as_text()
     return hlo, backward(fn.source(*arguments[:3]))
 
 

@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 from tests.points import excess
 
 N, M, C = 5, 6, 7  # elements, copies of a result, copies in front of it
@@ -53,7 +53,7 @@ def test_points_and_values(name: str, rng: np.random.Generator) -> None:
         twice = [
             jax.jit(jax.grad(lambda x, f=f: jnp.sum(jax.grad(lambda x: jnp.sum(f(x) ** 2))(x) ** 2)))
             .lower(own)
-            .compile(compiler_options=QUICK)(own)
+            .compile(compiler_options=QUICKEST)(own)
             for f in (fn, plain)
         ]
     np.testing.assert_allclose(*twice, rtol=1e-9)

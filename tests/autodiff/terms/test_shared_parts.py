@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.tensors.graph import topological_order
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 
 
 def smoothness(u: Callable[[int], Any]) -> Any:
@@ -74,7 +74,7 @@ def test_values(name: str, rng: np.random.Generator) -> None:
     found, expected = (
         jax.jit(lambda h, a, f=f: jax.vjp(f, a)[1](h)[0])
         .lower(h, array)
-        .compile(compiler_options=QUICK)(h, array)
+        .compile(compiler_options=QUICKEST)(h, array)
         for f in (te.function([x], y), reference)
     )
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)

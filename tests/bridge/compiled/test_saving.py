@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from tests.agreement import QUICK
 
 
 def network(x: te.Tensor, w: te.Tensor) -> te.Tensor:
@@ -119,7 +120,7 @@ def test_xla_computes_again_what_is_not_kept() -> None:
     counts = {}
     for save in ("all", "nothing"):
         fn = te.function(network, save=save)
-        text = jax.jit(jax.value_and_grad(fn)).lower(x, w).compile().as_text()
+        text = jax.jit(jax.value_and_grad(fn)).lower(x, w).compile(compiler_options=QUICK).as_text()
         counts[save] = text.count("tanh(")
     assert counts["nothing"] > counts["all"]
 
@@ -132,7 +133,7 @@ def memory(fn: Any, *arrays: Any) -> tuple[int, int]:
 
     def analysed(program: Any, tensors: Any) -> Any:
         shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in tensors]
-        return jax.jit(program).lower(*shapes).compile().memory_analysis()
+        return jax.jit(program).lower(*shapes).compile(compiler_options=QUICK).memory_analysis()
 
     saving, forward = (analysed(p, graph.inputs) for p in (back.saving, graph.program))
     made = graph.backward.backward(back.perturbed, graph.with_head)

@@ -478,7 +478,10 @@ gx, gw = jax.jit(jax.grad(mapped, (0, 1)))(xs, ws)
 np.testing.assert_allclose(gx, want[0], rtol=1e-4); np.testing.assert_allclose(gw, want[1], rtol=1e-4)
 print("fine")
 """
-    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    env = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4 --xla_cpu_use_fusion_emitters=false",
+    }
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=root, capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr

@@ -23,7 +23,10 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, dict]:
-    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    env = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_cpu_use_fusion_emitters=false",
+    }
     command = [sys.executable, "-m", "tests.sharded_runs"]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from tests.agreement import QUICK
 from tests.lowered import arrays_for, check, program_of, run, text_of
 
 
@@ -56,7 +57,9 @@ def adjoint_of(X: Placeholder, Y: Compute) -> Tensor:
 def compiled(tensor: Tensor) -> Any:
     namespace: dict[str, Any] = {}
     exec(text_of(tensor), namespace)
-    return jax.jit(namespace["forward"]).lower(*arrays_for(program_of(tensor))).compile()
+    return (
+        jax.jit(namespace["forward"]).lower(*arrays_for(program_of(tensor))).compile(compiler_options=QUICK)
+    )
 
 
 @settings(max_examples=5, deadline=None)

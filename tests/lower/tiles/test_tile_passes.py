@@ -14,6 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.errors import LoweringError
 from jaxte.tensors.tensor import Tensor
+from tests.agreement import QUICK
 
 LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\((?:0, )?(\d+)(?:, (\d+))?")
 
@@ -44,7 +45,7 @@ def gradients(fn: Callable[..., Any], own: list[Any]) -> Any:
 
 
 def temporaries(fn: Callable[..., Any], shapes: list[Any]) -> int:
-    memory: Any = jax.jit(fn).lower(*shapes).compile().memory_analysis()
+    memory: Any = jax.jit(fn).lower(*shapes).compile(compiler_options=QUICK).memory_analysis()
     return int(memory.temp_size_in_bytes)
 
 

@@ -14,7 +14,7 @@ from jaxte.planning.graph import planned
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.tensor import Compute, Placeholder
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 from tests.points import points_of
 
 
@@ -147,12 +147,14 @@ def test_values(name: str, rng: np.random.Generator) -> None:
         value, pull = jax.vjp(fn, *arrays)
         return value, *pull(h)
 
-    found = jax.jit(both).lower(h, *arrays).compile(compiler_options=QUICK)(h, *arrays)
+    found = jax.jit(both).lower(h, *arrays).compile(compiler_options=QUICKEST)(h, *arrays)
     feeds = dict(zip(inputs, arrays, strict=True))
     np.testing.assert_allclose(found[0], te.interpret(y, feeds), rtol=2e-4, atol=2e-4)
     unplanned = te.function(inputs, y, override={y: ([*inputs], _plain_adjoints)})
     expected = (
-        jax.jit(lambda h, *a: jax.vjp(unplanned, *a)[1](h)).lower(h, *arrays).compile(compiler_options=QUICK)
+        jax.jit(lambda h, *a: jax.vjp(unplanned, *a)[1](h))
+        .lower(h, *arrays)
+        .compile(compiler_options=QUICKEST)
     )
     for own, other in zip(found[1:], expected(h, *arrays), strict=True):
         np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-3)

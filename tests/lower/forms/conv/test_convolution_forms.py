@@ -16,6 +16,7 @@ from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder
+from tests.agreement import QUICK
 from tests.lowered import arrays_for, program_of
 
 FORMS = ("convolution", "convolution per group", "sums in one pass", "general")
@@ -87,7 +88,7 @@ def test_the_weights_of_a_depthwise_convolution_are_sums_in_one_pass() -> None:
 
     namespace: dict[str, object] = {}
     exec(module_text([program]), namespace)
-    compiled = jax.jit(namespace["forward"]).lower(*arrays_for(program)).compile()
+    compiled = jax.jit(namespace["forward"]).lower(*arrays_for(program)).compile(compiler_options=QUICK)
     hlo = compiled.as_text()
     assert (
         "convolution(" not in hlo

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 from tests.lowered import check, text_of
 
 AROUND = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
@@ -66,7 +66,7 @@ def test_values_are_those_of_rolls(
     def loss(x: Any) -> Any:
         return (own(x) * head).sum()
 
-    found = jax.jit(jax.grad(loss)).lower(x).compile(compiler_options=QUICK)(x)
+    found = jax.jit(jax.grad(loss)).lower(x).compile(compiler_options=QUICKEST)(x)
     at = tuple(n // 3 for n in shape)
     step = np.zeros(shape, "float64")
     step[at] = 1e-2
