@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte.bridge.compiled.sparse import SparseJacobian
+import numpy as np
+
+from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Compute, Tensor
 
 try:
     import matplotlib.pyplot as plt
@@ -34,6 +39,73 @@ def spy(matrix: Any, ax: Any = None) -> Any:
     ax.set_aspect("equal")
     ax.set_title(f"{shape[0]:,} x {shape[1]:,}, {len(rows):,} elements")
     return ax
+
+
+def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -> Any:
+    """The elements of ``tensor``, of one axis or two, that the element of ``output`` at ``position`` depends on, through all tensors in between.
+
+    Args:
+        output, tensor: Tensors of a graph with known sizes.
+        position: one integer for each axis of ``output``.
+        ax: axes to draw into; new ones if not given.
+
+    Example:
+        >>> te.draw.reads(Y, X, (3, 4)).figure.savefig("reads.png")
+    """
+    if not 1 <= tensor.ndim <= 2:
+        raise ArgumentError(
+            f"te.draw.reads of {tensor.name} with {tensor.ndim} axes; give a tensor of one or two"
+        )
+    if len(position) != output.ndim or not all(
+        0 <= p < n for p, n in zip(position, output.shape, strict=False)
+    ):
+        raise ArgumentError(
+            f"te.draw.reads: {output!r} has no element at {position!r}; give one position for each axis"
+        )
+    rows, columns, _ = _pattern(jacobian(output, tensor, sparse=True))
+    here = np.ravel_multi_index(position, output.shape) if position else 0
+    picture = np.zeros(tensor.shape if tensor.ndim == 2 else (1, *tensor.shape), int)
+    picture.flat[np.asarray(columns)[np.asarray(rows) == here]] = 1
+    if ax is None:
+        _, ax = plt.subplots()
+    ax.imshow(picture, cmap="Blues", vmin=0, vmax=1.5)
+    ax.set_xticks(np.arange(-0.5, picture.shape[1]), minor=True)
+    ax.set_yticks(np.arange(-0.5, picture.shape[0]), minor=True)
+    ax.grid(which="minor", color="gray", linewidth=0.5)
+    ax.set_title(
+        f"{output.name}[{', '.join(map(str, position))}] reads {picture.sum()} elements of {tensor.name}"
+    )
+    return ax
+
+
+class Mermaid(str):
+    """The text of a diagram; notebooks of JupyterLab 4.1 and later, GitHub and this site draw it."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/vnd.mermaid": str(self), "text/plain": str(self)}
+
+
+def graph(tensors: Any) -> Mermaid:
+    """What ``tensors`` are computed from, as a diagram in Mermaid's text: inputs rounded, functions of arrays with double sides.
+
+    Example:
+        >>> print(te.draw.graph(Y))
+    """
+    shown = topological_order([tensors] if isinstance(tensors, Tensor) else list(tensors))
+    names = {tensor: f"t{number}" for number, tensor in enumerate(shown)}
+    lines = ["graph TD"]
+    for tensor, name in names.items():
+        label = f'"{_harmless(tensor.name)} {shape_text(tensor.shape)}"'
+        left, right = (
+            ("[", "]") if isinstance(tensor, Compute) else ("([", "])") if not tensor.inputs else ("[[", "]]")
+        )
+        lines.append(f"    {name}{left}{label}{right}")
+    lines += [f"    {names[source]} --> {names[tensor]}" for tensor in shown for source in tensor.inputs]
+    return Mermaid("\n".join(lines))
+
+
+def _harmless(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_ '" else f"#{ord(c)};" for c in name)
 
 
 def _pattern(matrix: Any) -> tuple[Any, Any, tuple[int, int]]:

@@ -75,6 +75,8 @@ LAYERS = (
     "tensors",
     "show.notation",
     "show.tex",
+    "show.wide",
+    "show.highlight",
     "show.printing",
     "show",
     "meaning.told",

@@ -12,7 +12,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
-from jaxte.show.printing import html
+from jaxte.show.printing import displayed
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
@@ -66,8 +66,8 @@ class DifferentiationResult(Sequence[Tensor]):
     def __repr__(self) -> str:
         return "\n".join(map(repr, self._shown()))
 
-    def _repr_html_(self) -> str:
-        return html(self._shown())
+    def _repr_latex_(self) -> str:
+        return displayed(self._shown())
 
 
 @wants_arguments

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
 from typing import Any, TypeVar
 
-from jaxte.lang.errors import ArgumentError
+from jaxte.lang.errors import ArgumentError, JaxteError
 
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -19,6 +22,21 @@ def described(value: object) -> str:
     shown = repr(value)
     name = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
     return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
+
+
+def shortened(error: JaxteError) -> JaxteError:
+    """``error`` with the frames of its users alone, as JAX shows its own; all frames with JAXTE_TRACEBACKS=full in the environment."""
+    if os.environ.get("JAXTE_TRACEBACKS") == "full":
+        return error
+    frames, at = [], error.__traceback__
+    while at is not None:
+        frames.append(at)
+        at = at.tb_next
+    result: TracebackType | None = None
+    for own in reversed(frames):
+        if not own.tb_frame.f_code.co_filename.startswith(_OWN):
+            result = TracebackType(result, own.tb_frame, own.tb_lasti, own.tb_lineno)
+    return error.with_traceback(result)
 
 
 def wants_arguments(fn: F) -> F:
@@ -35,6 +53,8 @@ def wants_arguments(fn: F) -> F:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return fn(*args, **kwargs)
+        except JaxteError as error:
+            raise shortened(error)  # noqa: B904 (it is the same error)
         except TypeError:
             try:
                 signature.bind(*args, **kwargs)

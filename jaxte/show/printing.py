@@ -23,6 +23,8 @@ from jaxte.show.notation import (
     writer_for,
 )
 from jaxte.show.tex import Latex
+from jaxte.show.wide import broken
+from jaxte.tensors.bodies.open_axes import OpenAxis
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Extern, Tensor
@@ -268,10 +270,36 @@ def _written(names: Mapping[Tensor, str] | None, notation: Notation) -> dict[Ten
     return {tensor: notation.name(label) for tensor, label in (names or {}).items()}
 
 
-def _latex_in_dollars(tensor: Tensor) -> str:
-    return f"${latex(tensor)}$"
+def displayed(tensors: Tensor | Iterable[Tensor]) -> str:
+    """What a notebook shows: all definitions that ``tensors`` need, aligned, wide ones over several lines.
+
+    A definition is not repeated for each tensor that needs it, and inputs stand in front.
+    """
+    shown, left = _listed(tensors, needed=True)
+    notation = Latex()
+    inputs = [t for t in topological_order(shown) if not isinstance(t, Compute)]
+    names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
+    lines = []
+    for tensor in shown:
+        left_side, *right = _latex_sides(tensor, notation, names)
+        first, *rest = broken(right[0]) if right else [""]
+        lines.append(f"{left_side} &= {first}" if right else f"& {left_side}")
+        lines += [rf"& \qquad {line}" for line in rest]
+    lines += [r"& \vdots"] if left else []
+    return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"
 
 
-# Notebooks ask objects for these; tensors are defined below this layer, so they are attached here.
-setattr(Tensor, "_repr_html_", html)  # noqa: B010
-setattr(Tensor, "_repr_latex_", _latex_in_dollars)  # noqa: B010
+def _displayed_expression(expr: Expr) -> str:
+    """An axis with its range, any other expression as it is."""
+    of = Writer(Latex())
+    if isinstance(expr, OpenAxis):
+        return rf"$0 \leq {of.axis(expr)}$"
+    if isinstance(expr, Axis):
+        return rf"${of.text(expr.lo)} \leq {of.axis(expr)} \lt {of.text(expr.hi)}$"
+    return rf"$\displaystyle {of.text(expr)}$"
+
+
+# Notebooks ask objects for these; tensors and expressions are defined below this layer, so they are attached here.
+# There is no HTML, which notebooks would show in place of LaTeX.
+setattr(Tensor, "_repr_latex_", displayed)  # noqa: B010
+setattr(Expr, "_repr_latex_", _displayed_expression)  # noqa: B010

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Call, Expr, Reduce, Scalar
+from jaxte.lang.identity import among
 from jaxte.lang.scalars.rows import CALL, PRODUCT, SIGN
 from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.walk import free_axes
 from jaxte.show.notation import Notation, Piece, Range, Writer, inclusive_end
 
 _BRACKETS = (r"\left(", r"\right)")
@@ -85,14 +87,17 @@ def _bracketed(piece: Piece, strength: int) -> str:
 
 
 def _stacked(sign: str, ranges: Sequence[Range], guards: Sequence[Expr], of: Writer) -> str:
-    """One sign for each axis, with its bounds below and above; conditions below the last one."""
-    conditions = [of.text(g) for g in (*_uncovered(ranges), *guards)]
+    """One sign for each axis, with its bounds below and above; a condition below the last of those that it is about."""
+    conditions: dict[int, list[str]] = {}
+    for guard in (*_uncovered(ranges), *guards):
+        own = [n for n, range in enumerate(ranges) if among(range.axis, free_axes(guard))]
+        conditions.setdefault(own[-1] if own else len(ranges) - 1, []).append(of.text(guard))
     signs = []
-    for range in ranges:
+    for n, range in enumerate(ranges):
         lower, upper = _ends(range, of)
         below = f"{of.axis(range.axis)}={lower}"
-        if range is ranges[-1] and conditions:
-            lines = r" \\ ".join([below, *conditions])
+        if n in conditions:
+            lines = r" \\ ".join([below, *conditions[n]])
             below = rf"\substack{{{lines}}}"
         signs.append(f"{sign}_{{{below}}}^{{{upper}}}")
     return " ".join(signs)

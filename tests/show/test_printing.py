@@ -12,7 +12,10 @@ from jaxte.lang.expr import Axis, Expr, call, cast
 from jaxte.lang.functions import TABLE, const
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
+from jaxte.show.highlight import Code, highlighted
 from jaxte.show.printing import definitions, formula, html, latex
+from jaxte.show.wide import broken, width
+from jaxte.tensors.bodies.open_axes import axis
 from jaxte.tensors.compute import compute
 from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
@@ -287,5 +290,36 @@ def test_deep_and_shared_expressions_are_cut() -> None:
 
 def test_notebooks_find_the_representations() -> None:
     Y = prefix_sum()
-    assert Y._repr_html_() == html(Y)  # type: ignore[attr-defined]
-    assert Y._repr_latex_() == f"${latex(Y)}$"  # type: ignore[attr-defined]
+    Z = compute((8,), lambda i: Y[i] / 2.0 + x[i], "Z")
+    shown = Z._repr_latex_()  # type: ignore[attr-defined]
+    assert r"S_{i} &= \sum_{j=0}^{i} x_{j} \\ Z_{i} &= " in shown and shown.count("$") == 2
+    assert not hasattr(Z, "_repr_html_")  # which notebooks would show in place of LaTeX
+    assert reduce_axis((0, 3), "k")._repr_latex_() == r"$0 \leq k \lt 3$"  # type: ignore[attr-defined]
+    assert axis("m")._repr_latex_() == r"$0 \leq m$"  # type: ignore[attr-defined]
+    assert (x[1] / 2.0)._repr_latex_() == r"$\displaystyle \frac{x_{1}}{2}$"  # type: ignore[attr-defined]
+
+
+def test_wide_formulas_are_broken_where_operators_bind_least() -> None:
+    term = r"\left(a_{i} + b_{i}\right) \cdot \frac{c_{i} + 1}{2}"
+    assert broken(term) == [term]
+    lines = broken(" + ".join([term] * 12), widest=40)
+    assert len(lines) == 4 and all(line.startswith(" + ") for line in lines[1:])
+    assert "".join(lines) == " + ".join([term] * 12) and all(map(balanced, lines))
+    product = broken(r" \cdot ".join(["a_{i}"] * 40), widest=40)
+    assert 1 < len(product) < 5 and all(width(line) <= 40 for line in product)
+    assert broken(rf"\left({term * 9}\right)", widest=40) == [rf"\left({term * 9}\right)"]
+
+
+def test_a_condition_stands_below_the_last_sum_that_it_is_about() -> None:
+    p, q = reduce_axis((0, 8), "p"), reduce_axis((0, 8), "q")
+    both = compute((8,), lambda i: te_sum(A[p, q], axis=[p, q], where=(p % 2 == i % 2) & (p + q < 8)), "S")
+    assert latex(both).startswith(
+        r"S_{i} = \sum_{\substack{p=0 \\ p \bmod 2 = i \bmod 2}}^{7} \sum_{q=0}^{7 - p}"
+    )
+
+
+def test_code_is_highlighted_to_the_letter() -> None:
+    text = 'def f(x):\n    """A < B."""\n    return x[::2] + 1.5  # half\n\n\nfn = f\n'
+    shown = Balance(Code(text)._repr_html_())
+    assert shown.text == f"copy{text}"
+    assert '<span style="color:#8250df">def</span>' in highlighted(text)

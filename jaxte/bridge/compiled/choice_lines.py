@@ -82,7 +82,7 @@ def _pass_lines(own: TilePass) -> list[str]:
 
 def _amounts(own: Amounts) -> str:
     return (
-        f"{_milliseconds(own.seconds)} estimated, {own.flops:,} flops, {own.bytes:,} bytes, "
+        f"{milliseconds(own.seconds)} estimated, {own.flops:,} flops, {own.bytes:,} bytes, "
         f"{own.temporaries:,} bytes of temporaries"
     )
 
@@ -99,20 +99,20 @@ def _offered(estimates: Sequence[Estimate]) -> str:
     """The form taken, with what it costs, and the others: ``convolution: 0.8 ms estimated; general 2 ms``."""
     taken = next(e for e in estimates if e.chosen)
     others = sorted((e for e in estimates if not e.chosen), key=lambda e: e.measured or e.seconds)
-    rest = ", ".join(f"{e.form} {_milliseconds(e.measured or e.seconds)}" for e in others)
+    rest = ", ".join(f"{e.form} {milliseconds(e.measured or e.seconds)}" for e in others)
     return f"{taken.form}: {_times(taken)}" + (f"; {rest}" if rest else "")
 
 
 def _times(estimate: Estimate) -> str:
     """What a form takes, as ``0.9 ms measured, 1.2 ms estimated``."""
-    told = [] if estimate.measured is None else [f"{_milliseconds(estimate.measured)} measured"]
-    told.append(f"{_milliseconds(estimate.seconds)} estimated")
+    told = [] if estimate.measured is None else [f"{milliseconds(estimate.measured)} measured"]
+    told.append(f"{milliseconds(estimate.seconds)} estimated")
     if estimate.temporaries:
         told.append(f"{estimate.temporaries:,.0f} bytes of temporaries")
     return ", ".join(told)
 
 
-def _milliseconds(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.3g} s"
     return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-4 else f"{1e6 * seconds:.3g} us"

@@ -13,6 +13,7 @@ import numpy as np
 from jaxte.bridge.calls.arrays import x64_enabled
 from jaxte.bridge.compiled.choice_lines import called, lines_of
 from jaxte.bridge.compiled.compile import Graph
+from jaxte.bridge.compiled.explain_html import table
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
@@ -191,6 +192,12 @@ class Explanation:
         return [*bad, told, f"{flops:,} flops in all, beside {asked:,} of the definitions"]
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        kept = {entry.tensor.name for entry in self.saved}
+        last = [f"saved for the backward pass: {entry}" for entry in self.saved]
+        last += [f"XLA, {part}: {counts}" for part, counts in self.counts.items()]
+        return table(f"{self.name}, forms for {self.platform}", self.choices, kept, last)
 
 
 def explain_graph(graph: Graph) -> Explanation:

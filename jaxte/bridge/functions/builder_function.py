@@ -25,8 +25,8 @@ from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
-from jaxte.lang.checks import described
-from jaxte.lang.errors import FeedError
+from jaxte.lang.checks import described, shortened
+from jaxte.lang.errors import FeedError, JaxteError
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 
@@ -81,9 +81,12 @@ class BuilderFunction(Function, Generic[P, R_co]):
             found = self._calls.get(tuple(key))
             if found is not None and found[1] is None:
                 return found[0].run(*arrays)
-        if has_tensor(leaves):
-            return self._build(args, kwargs, leaves)
-        compiled, arrays = self._compiled(args, kwargs)
+        try:
+            if has_tensor(leaves):
+                return self._build(args, kwargs, leaves)
+            compiled, arrays = self._compiled(args, kwargs)
+        except JaxteError as error:
+            raise shortened(error)  # noqa: B904 (it is the same error)
         return compiled.run(*arrays)
 
     @property

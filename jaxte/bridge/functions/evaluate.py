@@ -18,6 +18,7 @@ from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
+from jaxte.show.highlight import Code
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
@@ -85,7 +86,7 @@ class Explained:
 
 @wants_arguments
 def source(x: Any, *args: Any, **kwargs: Any) -> str:
-    """The emitted Python module, exactly as it runs; it imports only jax.
+    """The emitted Python module, exactly as it runs; it imports only jax. A notebook shows the text highlighted.
 
     Args:
         x: a jaxte function (or a builder) with the arguments of a call, of which shapes and dtypes count; what ``te.adjoint``
@@ -95,10 +96,10 @@ def source(x: Any, *args: Any, **kwargs: Any) -> str:
         >>> print(te.source(Y))
     """
     if isinstance(x, Explained):
-        return x.source(*args, **kwargs)
+        return Code(x.source(*args, **kwargs))
     if _is_function(x):
-        return as_function(x).source(*args, **kwargs)
-    return graph_of(x).forward_module.text
+        return Code(as_function(x).source(*args, **kwargs))
+    return Code(graph_of(x).forward_module.text)
 
 
 @wants_arguments
