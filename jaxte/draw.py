@@ -64,8 +64,9 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
         )
     rows, columns, _ = _pattern(jacobian(output, tensor, sparse=True))
     here = np.ravel_multi_index(position, output.shape) if position else 0
-    picture = np.zeros(tensor.shape if tensor.ndim == 2 else (1, *tensor.shape), int)
-    picture.flat[np.asarray(columns)[np.asarray(rows) == here]] = 1
+    read = np.asarray(columns)[np.asarray(rows) == here]
+    shape = tensor.shape if tensor.ndim == 2 else (1, *tensor.shape)
+    picture = np.isin(np.arange(np.prod(shape)), read).astype(int).reshape(shape)
     if ax is None:
         _, ax = plt.subplots()
     ax.imshow(picture, cmap="Blues", vmin=0, vmax=1.5)

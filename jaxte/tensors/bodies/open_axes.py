@@ -15,6 +15,7 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.identity import among
+from jaxte.lang.interning import new_node
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -53,8 +54,9 @@ class _Again(Axis):
     of: OpenAxis
 
     def __new__(cls, of: OpenAxis) -> _Again:
-        made: Any = super().__new__(cls, of.name, ZERO, of.hi, reduction=True)
-        object.__setattr__(made, "of", of)
+        like = Axis(of.name, ZERO, of.hi, reduction=True)
+        fields = {name: getattr(like, name) for name in (*Axis.__slots__, "dtype", "weak")}
+        made: _Again = new_node(cls, {**fields, "of": of})
         return made
 
     def __reduce__(self) -> Any:
