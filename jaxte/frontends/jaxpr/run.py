@@ -9,7 +9,7 @@ import jax
 from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 
-from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.jaxpr.equations.stands import as_they_stand
 from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
@@ -26,7 +26,8 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
     def read(atom: Any) -> Any:
         return atom.val if isinstance(atom, Literal) else env[atom]
 
-    for item in plan.items:
+    for run, wanted in _runs(plan, jaxpr):
+        item = run[0]
         if isinstance(item, Region):
             given = [env[_var(jaxpr, r)] if isinstance(r, Ref) else r for r in item.inputs]
             made = item.code.run(
@@ -34,21 +35,49 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
             )
             listed = [made] if len(item.outputs) == 1 else made
             env |= {_var(jaxpr, r): value for r, value in zip(item.outputs, listed, strict=True)}
-            continue
-        if isinstance(item, Known):
+        elif isinstance(item, Known):
             outputs = jaxpr.eqns[item.index].outvars
             env |= {v: jax.numpy.asarray(value) for v, value in zip(outputs, item.values, strict=True)}
-            continue
-        eqn = jaxpr.eqns[item.index if isinstance(item, Inner) else item]
-        operands = [read(a) for a in eqn.invars]
-        if isinstance(item, Inner) and item.loop is not None:
-            results = run_loop(item.loop, eqn, operands)
         elif isinstance(item, Inner):
-            results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
+            eqn = jaxpr.eqns[item.index]
+            operands = [read(a) for a in eqn.invars]
+            if item.loop is not None:
+                results = run_loop(item.loop, eqn, operands)
+            else:
+                results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
+            env |= dict(zip(eqn.outvars, results, strict=True))
         else:
-            results = as_it_stands(eqn, operands)
-        env |= dict(zip(eqn.outvars, results, strict=True))
+            env |= as_they_stand([jaxpr.eqns[n] for n in run], read, wanted)
     return [_weak(read(a), r.aval) for a, r in zip(jaxpr.outvars, returned, strict=True)]
+
+
+def _runs(plan: Plan, jaxpr: Any) -> list[tuple[list[Any], set[Any]]]:
+    """The items of a plan, equations that stay and follow each other together; each run with the variables that are read after it."""
+    runs: list[list[Any]] = []
+    for item in plan.items:
+        if runs and isinstance(item, int) and isinstance(runs[-1][0], int):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    later = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    found: list[tuple[list[Any], set[Any]]] = []
+    for run in reversed(runs):
+        own = {v for item in run for v in _read_by(item, jaxpr)}
+        found.append(
+            (run, {v for n in run if isinstance(n, int) for v in jaxpr.eqns[n].outvars if v in later})
+        )
+        later |= own
+    return found[::-1]
+
+
+def _read_by(item: Any, jaxpr: Any) -> list[Any]:
+    """The variables that an item of a plan reads."""
+    if isinstance(item, Region):
+        return [_var(jaxpr, r) for r in item.inputs if isinstance(r, Ref)]
+    if isinstance(item, Known):
+        return []
+    eqn = jaxpr.eqns[item if isinstance(item, int) else item.index]
+    return [a for a in eqn.invars if not isinstance(a, Literal)]
 
 
 def _var(jaxpr: Any, ref: Ref) -> Any:

@@ -1,11 +1,13 @@
-"""One equation by itself, or what stands in place of it, with its names and its place in the user's source."""
+"""Equations by themselves, or what stands in place of one, with their names and their places in the user's source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
+from jax.extend import source_info_util
 from jax.extend.core import Literal
 
 _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr
@@ -13,21 +15,43 @@ _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr
 
 def as_it_stands(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The results of one equation by itself."""
-    free = list({id(a): a for a in eqn.invars if not isinstance(a, Literal)}.values())
-    values = {id(a): value for a, value in zip(eqn.invars, operands, strict=True)}
+    with _place(eqn):
+        made = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
+    return list(made) if eqn.primitive.multiple_results else [made]
+
+
+def as_they_stand(eqns: Sequence[Any], read: Callable[[Any], Any], wanted: Container[Any]) -> dict[Any, Any]:
+    """The variables in ``wanted`` that ``eqns`` make, one after the other; ``read`` has those from before.
+
+    All of them are given to JAX at once, which forgets what is not read any more.
+    """
+    free: dict[Any, None] = {}
+    made: dict[Any, None] = {}
+    for eqn in eqns:
+        free |= dict.fromkeys(a for a in eqn.invars if not isinstance(a, Literal) and a not in made)
+        made |= dict.fromkeys(eqn.outvars)
+    outs = [v for v in made if v in wanted]
     alone = _EMPTY.replace(
         constvars=[],
-        invars=free,
-        outvars=list(eqn.outvars),
-        eqns=[eqn],
-        effects=eqn.effects,
+        invars=list(free),
+        outvars=outs,
+        eqns=list(eqns),
+        effects=frozenset().union(*(e.effects for e in eqns)),
         debug_info=_EMPTY.debug_info._replace(arg_names=None, result_paths=None),
     )
-    return jax.core.eval_jaxpr(alone, [], *(values[id(a)] for a in free))
+    return dict(zip(outs, jax.core.eval_jaxpr(alone, [], *map(read, free)), strict=True))
 
 
 def in_place_of(eqn: Any, function: Callable[..., Any], *operands: Any) -> Any:
     """The one result of ``function``, whose equations stand where ``eqn`` stands in the user's source."""
-    closed = jax.make_jaxpr(function)(*operands)
-    eqns = [e.replace(source_info=eqn.source_info, ctx=eqn.ctx) for e in closed.jaxpr.eqns]
-    return jax.core.eval_jaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts, *operands)[0]
+    with _place(eqn):
+        return jax.tree.leaves(function(*operands))[0]
+
+
+@contextmanager
+def _place(eqn: Any) -> Iterator[None]:
+    """Equations that are made within have the place and the context of ``eqn``."""
+    info = eqn.source_info
+    names = source_info_util.current_name_stack() + info.name_stack
+    with source_info_util.user_context(info.traceback, name_stack=names), eqn.ctx.manager:
+        yield
