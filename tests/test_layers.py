@@ -40,7 +40,6 @@ LAYERS = (
     "sets.affine",
     "sets.index_forms",
     "sets.isl_text",
-    "sets.values",
     "sets.tabulate",
     "sets.domain",
     "sets.intervals",

@@ -5,9 +5,11 @@ A sum over two taps of which one is left out at every other position takes three
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
+
+import numpy as np
 
 from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.graphs import components
@@ -15,7 +17,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds
-from jaxte.sets.values import values_at
+from jaxte.sets.tabulate import values_at
 
 _SAMPLES = 64
 _FEW = 4  # hits of a sample that are too few to tell by
@@ -41,7 +43,7 @@ def _share(conditions: tuple[Expr, ...]) -> float:
     forms = [form for own in stated for form in own]
     axes = tuple(dict.fromkeys(axis for c in known for axis in free_axes(c)))
     bounds = axis_bounds(axes)
-    if not forms or len(bounds) < len(axes) or len(axes) > len(_STEPS) or _has_sizes(forms):
+    if not forms or not axes or len(bounds) < len(axes) or len(axes) > len(_STEPS) or _has_sizes(forms):
         return 1.0
     held, points = _held(forms, _sample(axes, _SAMPLES))
     if held < _FEW and points == _SAMPLES:
@@ -54,33 +56,23 @@ def _has_sizes(forms: Sequence[Linear]) -> bool:
     return any(isinstance(node, Var) for form in forms for node in postorder(*form.terms))
 
 
-def _held(forms: Sequence[Linear], points: Sequence[dict[Expr, int]]) -> tuple[int, int]:
-    least = (
-        map(min, *[_values(form, points) for form in forms]) if len(forms) > 1 else _values(forms[0], points)
-    )
-    return sum(value >= 0 for value in least), len(points)
+def _held(forms: Sequence[Linear], points: Mapping[Expr, np.ndarray]) -> tuple[int, int]:
+    """At how many of ``points`` all of ``forms`` are at least 0, and how many there are."""
+    least = np.minimum.reduce([_values(form, points) for form in forms])
+    return int((least >= 0).sum()), len(least)
 
 
-def _sample(axes: Sequence[Axis], count: int) -> list[dict[Expr, int]]:
+def _sample(axes: Sequence[Axis], count: int) -> dict[Expr, np.ndarray]:
     bounds = axis_bounds(axes)
-    size = prod(high - low + 1 for low, high in bounds.values())
-    if size <= count:
-        points: list[dict[Expr, int]] = [{}]
-        for axis in axes:
-            low, high = bounds[axis]
-            points = [{**point, axis: n} for point in points for n in range(low, high + 1)]
-        return points
-    return [
-        {
-            axis: bounds[axis][0] + int((n + 1) * step % 1 * (bounds[axis][1] - bounds[axis][0] + 1))
-            for axis, step in zip(axes, _STEPS, strict=False)
-        }
-        for n in range(count)
-    ]
+    lengths = [high - low + 1 for low, high in bounds.values()]
+    if prod(lengths) <= count:
+        places = np.indices(lengths).reshape(len(lengths), -1)
+    else:
+        steps = np.array(_STEPS[: len(lengths)])[:, None]
+        places = (np.arange(1, count + 1) * steps % 1 * np.array(lengths)[:, None]).astype(int)
+    return {axis: low + own for (axis, (low, _)), own in zip(bounds.items(), places, strict=True)}
 
 
-def _values(form: Linear, points: Sequence[dict[Expr, int]]) -> list[int]:
-    totals = [form.constant] * len(points)
-    for atom, coefficient in form.terms.items():
-        totals = [t + coefficient * v for t, v in zip(totals, values_at(atom, points), strict=True)]
-    return totals
+def _values(form: Linear, points: Mapping[Expr, np.ndarray]) -> np.ndarray:
+    parts = [coefficient * values_at(atom, points) for atom, coefficient in form.terms.items()]
+    return sum(parts, np.full(len(next(iter(points.values()))), form.constant))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import gcd, prod
+from math import prod
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
@@ -18,42 +18,10 @@ from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.index_forms import Term, term_of
 from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
 
 Bounds = Mapping[Expr, tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """``sum of coefficient * atom``, the coefficients without a common divisor; a term and its negative are one."""
-
-    parts: frozenset[tuple[Expr, int]]
-
-    @property
-    def form(self) -> Linear:
-        return _form(self.parts)
-
-    @property
-    def axes(self) -> dict[Axis, None]:
-        return {axis: None for atom in self.form.terms for axis in free_axes(atom)}
-
-
-@lru_cache(maxsize=4096)
-def _form(parts: frozenset[tuple[Expr, int]]) -> Linear:
-    return Linear(dict(parts if len(parts) < 2 else sorted(parts, key=lambda part: _age(part[0]))))
-
-
-def _age(atom: Expr) -> str:
-    """A key that orders atoms in the same way in every process."""
-    return ",".join(axis.name for axis in free_axes(atom)) + str(atom)
-
-
-def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
-    """The term that ``form`` is a multiple of (its constant aside), one of ``known`` if it can be, and the factor."""
-    factor = gcd(*form.terms.values())
-    term = Term(frozenset((atom, c // factor) for atom, c in form.terms.items()))
-    negative = Term(frozenset((atom, -c) for atom, c in term.parts))
-    return (negative, -factor) if negative in known else (term, factor)
 
 
 class Split:

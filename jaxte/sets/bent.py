@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
 
 import numpy as np
 
 from jaxte.lang.expr import Call, Expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, term_of
 from jaxte.sets.intervals import reach
 
 _BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
@@ -84,8 +83,7 @@ def _followed(index: Expr) -> Linear | None:
         return None
     found: Linear | None = None
     for form in _innermost(linear(index)):
-        divisor = gcd(*form.terms.values())
-        own = Linear({a: c // divisor for a, c in form.terms.items()})
+        own = term_of(form)[0].form
         if found is None:
             found = own
         elif _ratio(own, found) is None:

@@ -31,8 +31,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
-from jaxte.sets.tabulate import Open, first_of, quotients
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
 
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")

@@ -1,12 +1,15 @@
-"""Whether expressions have linear forms: what is asked of those that may be no indices."""
+"""What is asked of expressions that may be indices: whether they have linear forms, and of which terms they are multiples."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from math import gcd
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.affine import Linear, linear
 
 
@@ -31,3 +34,27 @@ def difference(comparison: Call) -> Linear | None:
     """What is on the left of a comparison less what is on the right; None where one of them is no integer arithmetic."""
     left, right = map(linear_or_none, comparison.args)
     return None if left is None or right is None else left - right
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``sum of coefficient * atom``, the coefficients without a common divisor: equal where these are, in whatever order."""
+
+    form: Linear = field(compare=False)
+    parts: frozenset[tuple[Expr, int]]
+
+    @property
+    def axes(self) -> dict[Axis, None]:
+        return {axis: None for atom in self.form.terms for axis in free_axes(atom)}
+
+
+def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
+    """The term that ``form`` is a multiple of (its constant aside), one of ``known`` if it or its negative is, and the factor."""
+    factor = gcd(*form.terms.values())
+    term, negative = (term_with({a: c // d for a, c in form.terms.items()}) for d in (factor, -factor))
+    return (negative, -factor) if negative in known else (term, factor)
+
+
+def term_with(coefficients: Mapping[Expr, int]) -> Term:
+    """The term of these ``coefficients``, which are coprime."""
+    return Term(Linear(coefficients), frozenset(coefficients.items()))

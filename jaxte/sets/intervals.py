@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
+import numpy as np
+
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.values import values_at
+from jaxte.sets.tabulate import values_at
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
@@ -239,7 +241,7 @@ def _progression(node: Expr) -> Expr | None:
     count = known(dims[0].hi)
     if count is None or not 2 <= count <= _FEW_POINTS:
         return None
-    values = values_at(node, [{dims[0]: p} for p in range(count)])
+    values = values_at(node, {dims[0]: np.arange(count)}).tolist()
     step = values[1] - values[0]
     if any(values[p + 1] - values[p] != step for p in range(count - 1)):
         return None

@@ -1,4 +1,4 @@
-"""Conditions on positions as arrays of truth values, for axes of known ranges."""
+"""Values of indices and of conditions at positions: at one point, or as arrays, for axes of known ranges."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.lang.expr import Axis, Call, Const, Expr
+from jaxte.lang.expr import Axis, Call, Const, Expr, Var
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
-from jaxte.sets.quasi_affine import quasi_affine
+from jaxte.sets.quasi_affine import index_of, quasi_affine
 
 _MOST_POINTS = 2**20
 _MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
+_WIDE = {"int32", "int64"}  # whose casts change no position
 _OPS: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -45,7 +47,19 @@ _OPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def tabulated(expr: Expr, at: Mapping[Expr, np.ndarray]) -> np.ndarray | None:
+def evaluate_index(expr: Expr, point: Mapping[Expr, int]) -> int:
+    """The value of an index expression at a point."""
+    return int(values_at(expr, point))
+
+
+def values_at(expr: Expr, at: Mapping[Expr, Any]) -> np.ndarray:
+    """The values of an index expression where its axes and sizes take the values ``at``, broadcast."""
+    found = tabulated(index_of(expr), at)
+    assert found is not None, f"`{text(expr)}` is no index of {', '.join(map(text, at))}"
+    return found
+
+
+def tabulated(expr: Expr, at: Mapping[Expr, Any]) -> np.ndarray | None:
     """``expr`` where its axes take the values ``at``, broadcast; None where something else than positions decides.
 
     >>> i = te.reduce_axis((0, 4), "i")
@@ -57,8 +71,10 @@ def tabulated(expr: Expr, at: Mapping[Expr, np.ndarray]) -> np.ndarray | None:
         match node:
             case Const(value):
                 memo[node] = np.asarray(value)
-            case Axis() if node in at:
+            case Axis() | Var() if node in at:
                 memo[node] = at[node]
+            case Call(op, (a,)) if op.name == "cast" and {node.dtype, a.dtype} <= _WIDE:
+                memo[node] = memo[a]
             case Call(op, args) if op.name in _OPS:
                 memo[node] = _OPS[op.name](*(memo[a] for a in args))
             case _:

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.sets.bent import Bend, bend_of
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 N = 9
 i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")

@@ -8,7 +8,7 @@ import pytest
 import jaxte as te
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.solving.mixed_radix import digits_of
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 
 @pytest.mark.parametrize("seed", range(6))

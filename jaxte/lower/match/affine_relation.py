@@ -28,7 +28,7 @@ from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import tidy
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 
 @dataclass(frozen=True, slots=True)

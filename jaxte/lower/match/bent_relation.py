@@ -25,7 +25,7 @@ from jaxte.lower.match.affine_relation import Relation, exact_relation, lowest_t
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 _MOST_SAMPLES = 512
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, term_of
 
 Key = frozenset[tuple[Expr, int]]
 
@@ -63,11 +62,10 @@ def decompose(index: Expr) -> Use | None:
     moving = {a: c for a, c in whole.terms.items() if not isinstance(a, Var)}
     if not moving:
         return None
-    divisor = gcd(*moving.values())
-    terms = Linear({a: c // divisor for a, c in moving.items()})
+    term, factor = term_of(Linear(moving))
     offset = Linear({a: c for a, c in whole.terms.items() if isinstance(a, Var)}, whole.constant)
-    axes = tuple(free_axes(from_linear(terms)))
-    return Use(Form(terms, axes), divisor, offset) if axes else None
+    axes = tuple(free_axes(from_linear(term.form)))
+    return Use(Form(term.form, axes), factor, offset) if axes else None
 
 
 def forms_of(exprs: Sequence[Expr], numbers: bool = False) -> list[Form]:

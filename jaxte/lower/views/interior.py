@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, SELECT
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, known
+from jaxte.sets.tabulate import evaluate_index
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
 _REPEATED = (2, 4)
@@ -99,18 +100,13 @@ def _takes_steps(number: Expr, divisor: int) -> bool:
 
 def _value(form: Linear) -> int | None:
     """``form`` in the middle of its axes."""
-    total = form.constant
-    for atom, factor in form.terms.items():
-        match atom:
-            case Axis() if (extent := known(atom.hi)) is not None:
-                total += factor * (extent // 2)
-            case Call(op, (number, Const(int() as divisor))) if (
-                op is FLOOR_DIVIDE and (middle := _value(linear(number))) is not None
-            ):
-                total += factor * (middle // int(divisor))
-            case _:
-                return None
-    return total
+    index = from_linear(form)
+    extents = {axis: known(axis.hi) for axis in free_axes(index)}
+    if None in extents.values():
+        return None
+    return evaluate_index(
+        index, {axis: extent // 2 for axis, extent in extents.items() if extent is not None}
+    )
 
 
 def _interval(form: Linear) -> Interval | None:

@@ -27,7 +27,7 @@ from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 _DEEPEST = 6  # digits of digits
 _WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most

@@ -17,7 +17,7 @@ from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import dims_of, known, simplify
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 
 _MOST_POSITIONS = 8192  # of which each is tried
 _MOST_DIGITS = 16  # values of a digit

@@ -18,10 +18,10 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, c
 from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.orders.contraction import MOST_AXES
-from jaxte.planning.terms import term_bounds, term_of
+from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.sets.index_forms import is_index, linear_or_none, term_of
 from jaxte.sets.intervals import axis_bounds, interval, same
 
 

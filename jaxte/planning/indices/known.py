@@ -20,9 +20,8 @@ from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.meaning.interpret import interpret
-from jaxte.planning.terms import Term, term_of
 from jaxte.sets.affine import Linear
-from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.index_forms import Term, linear_or_none, term_of
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
 

@@ -16,9 +16,9 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, cast
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.planning.terms import term_bounds, term_of
+from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, term_of
 from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lang.expr import as_expr
 from jaxte.meaning.interpret import interpret
-from jaxte.sets.values import evaluate_index
+from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder
 from tests.lowered import arrays_for, program_of, run

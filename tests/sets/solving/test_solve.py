@@ -15,8 +15,8 @@ from jaxte.sets.solving.solve import (
     solve_linear_equations,
     solve_linear_inequalities,
 )
+from jaxte.sets.tabulate import evaluate_index
 from jaxte.sets.transformation import Domain, DomainTransformation
-from jaxte.sets.values import evaluate_index
 
 coefficients = st.integers(-4, 4)
 
