@@ -1,4 +1,4 @@
-# make demo | examples | test | test-all | bench | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
+# make demo | examples | docs | test | test-all | bench | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
 # make test-all with new random examples: JAXTE_HYPOTHESIS=full make test-all
 PYTHON ?= python3
 VENV   ?= .venv
@@ -18,7 +18,7 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples test test-all lint bench operators platforms clean volume transformations test-libraries test-matrix
+.PHONY: demo examples docs test test-all lint bench operators platforms clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -27,6 +27,11 @@ examples: $(VENV)/.examples
 	$(BIN)/python examples/residual_digits.py
 	$(BIN)/python examples/window_transformer.py
 	$(BIN)/python examples/equinox_layers.py
+
+# the site, strictly, into build/site; the notebooks run while it is built
+docs: $(VENV)/.docs
+	$(BIN)/python docs/write_ops.py
+	$(BIN)/python -m mkdocs build --strict
 
 # what takes less than a second, and a third of each grid (tests/tiers.py)
 test: lint
@@ -89,7 +94,7 @@ clean:
 
 # One stamp for each extra: an install runs again only after pyproject.toml changed.
 # The install is editable, so the code itself needs none.
-$(VENV)/.test $(VENV)/.test-libraries $(VENV)/.examples $(VENV)/.bench: $(VENV)/.%: pyproject.toml $(VENV)/.made
+$(VENV)/.test $(VENV)/.test-libraries $(VENV)/.examples $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: pyproject.toml $(VENV)/.made
 	$(PIP) -e '.[$*]'
 	touch $@
 

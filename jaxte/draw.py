@@ -72,6 +72,8 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
     ax.imshow(picture, cmap="Blues", vmin=0, vmax=1.5)
     ax.set_xticks(np.arange(-0.5, picture.shape[1]), minor=True)
     ax.set_yticks(np.arange(-0.5, picture.shape[0]), minor=True)
+    if tensor.ndim == 1:
+        ax.set_yticks([])
     ax.grid(which="minor", color="gray", linewidth=0.5)
     ax.set_title(
         f"{output.name}[{', '.join(map(str, position))}] reads {picture.sum()} elements of {tensor.name}"

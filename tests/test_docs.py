@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ _FLOAT = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
 
 
 def words(output: str) -> str:
-    return _FLOAT.sub("#", _COUNTS.sub("XLA", output))
+    """What is printed but for numbers, and for the spaces that align them."""
+    return re.sub(r"(?<=\S) +", " ", _FLOAT.sub("#", _COUNTS.sub("XLA", output)))
 
 
 def numbers(output: str) -> list[float]:
@@ -100,6 +102,23 @@ def test_links_lead_to_files() -> None:
 
 _PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:\.(?:py|json)|/))`|python (?:-m )?((?:\w+/)*\w+\.py)")
 _FOLDERS = ("jaxte", "tests", "benchmarks", "examples", "docs")
+
+
+def test_the_page_of_operators_says_what_their_docstrings_say() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "write_ops.py"))
+    assert script["page"]() == (ROOT / "docs" / "ops.md").read_text(encoding="utf-8"), (
+        "python docs/write_ops.py"
+    )
+
+
+def test_the_site_has_every_page() -> None:
+    """And nothing in its navigation that is not there, which `make docs` says only where the site is built."""
+    listed = re.findall(r"([\w/.-]+\.(?:md|ipynb))$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    docs = ROOT / "docs"
+    there = {p.relative_to(docs).as_posix() for p in [*docs.rglob("*.md"), *docs.glob("notebooks/*.ipynb")]}
+    assert set(listed) == {page for page in there if not page.startswith("design/")}
+    for tutorial in (docs / "tutorials").iterdir():
+        assert len(tutorial.read_text().splitlines()) <= 300
 
 
 def test_files_that_pages_name_exist() -> None:

@@ -112,7 +112,8 @@ def test_jaxtyping_in_either_order(outer: bool, checker: Checker | None) -> None
     def builder(x: Any, w: Any) -> Any:
         return te.compute(lambda i: x[i] * w[i])
 
-    builder.__annotations__ = dict.fromkeys(("x", "w"), Float[te.Tensor | jax.Array, "n"])
+    kinds: dict[str, Any] = dict.fromkeys(("x", "w"), Float[te.Tensor | jax.Array, "n"])
+    builder.__annotations__ = kinds
     wrap: Any = functools.partial(jaxtyped, typechecker=checker)
     function: Any = wrap(te.function(builder)) if outer else te.function(wrap(builder))
     assert function(jnp.ones(5), jnp.ones(5)).shape == (5,)

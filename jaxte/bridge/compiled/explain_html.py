@@ -15,6 +15,8 @@ _TINTS = {
     "computed again": "rgba(60,130,230,.2)",
 }
 _HEAD = ("tensor", "form", "why", "estimated", "measured", "flops", "bytes held", "kept")
+_WHY = _HEAD.index("why")
+_WIDE = ' style="white-space:normal;text-align:left;min-width:14em;max-width:30em"'
 
 
 def table(
@@ -54,7 +56,8 @@ def _row(choice: Choice, before: Collection[str], kept: Collection[str]) -> str:
     ]
     kind = _kind(choice, before)
     style = f' style="background:{_TINTS[kind]}" title="{kind}"' if kind else ""
-    return f"<tr{style}>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>"
+    own = [f"<td{_WIDE if n == _WHY else ''}>{escape(c)}</td>" for n, c in enumerate(cells)]
+    return f"<tr{style}>{''.join(own)}</tr>"
 
 
 def _kind(choice: Choice, before: Collection[str]) -> str | None:
