@@ -1,1 +1,1 @@
-"""Normal forms of expressions: products, sums, like terms and what data say, asked by plans, adjoints and forms alike."""
+"""Normal forms of expressions: products, sums, like terms, polynomials, and what equations with data say; asked by plans, adjoints and forms alike."""

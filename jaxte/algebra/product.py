@@ -31,6 +31,9 @@ class Factor:
     guard: bool = False
 
 
+_MINUS_ONE = as_expr(-1)
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """``factors`` multiplied, at the points where the (affine) ``guards`` hold; zero elsewhere."""
@@ -42,6 +45,11 @@ class Product:
     def is_conditional(self) -> bool:
         """Whether it counts at some points only, told by positions or by data."""
         return bool(self.guards) or any(f.guard for f in self.factors)
+
+    def signed(self) -> tuple[int, list[Factor]]:
+        """The sign, and the factors without those that are -1."""
+        rest = [f for f in self.factors if f.expr is not _MINUS_ONE]
+        return (-1) ** (len(self.factors) - len(rest)), rest
 
 
 def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False) -> Product:
@@ -67,7 +75,7 @@ def product_of(body: Expr, conditions: Sequence[Expr] = (), whole: bool = False)
                 stack += [(b, True), (a, False)]
             case Call(op, (a,)) if op is NEGATIVE:
                 stack += [(a, inverse)]
-                found.append(Factor(as_expr(-1)))
+                found.append(Factor(_MINUS_ONE))
             case Call(op, (test, a, b)) if op is SELECT and is_zero(b) and not inverse and not whole:
                 guards += conjuncts(test)
                 stack.append((a, False))

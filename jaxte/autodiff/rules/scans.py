@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.prefixes import Scan
 from jaxte.autodiff.rules.recurrences import Recurrence, solve, with_position
 from jaxte.autodiff.terms.scalar import Contribution, contributions, is_zero, plus, times
-from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import (
     Axis,

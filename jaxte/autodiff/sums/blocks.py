@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.head_sums import contributions_of_reduction
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, free_of_guards, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
@@ -11,7 +12,6 @@ from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
 from jaxte.autodiff.terms.shared import with_shared
-from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.autodiff.terms.simplify import collect
 from jaxte.lang.expr import Axis, Expr, Read, cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute

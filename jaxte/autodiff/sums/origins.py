@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.rules.tangents import push_forward
-from jaxte.autodiff.terms.simplify import collect
 from jaxte.lang.expr import cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from jaxte.algebra.product import product_of
+from jaxte.algebra.simplify import collect
+from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes, typed
 from jaxte.autodiff.terms.scalar import negate, plus
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.autodiff.terms.simplify import collect
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call
 from jaxte.lang.identity import identical
@@ -95,35 +97,19 @@ def _above(adjoint: Compute, below: Expr) -> _Above | None:
     """The terms of ``adjoint`` with the division by ``below`` left out; None where one of them is not divided by it."""
     direct: list[Expr] = []
     sums: list[Read] = []
-    for term, negative in _terms(adjoint.body):
+    for term, sign in signed_terms(adjoint.body, mixed=True, negated=True):
         match term:
             case Call(op, (above, divisor)) if op is DIVIDE and divisor is below:
-                direct.append(negate(above) if negative else above)
+                direct.append(negate(above) if sign < 0 else above)
             case Read(tensor, indices) if isinstance(tensor, Adjoint) and isinstance(tensor.body, Call):
                 body, at = tensor.body, _table(tensor.axes, indices)
                 if body.op is not DIVIDE or substitute(body.args[1], at) is not below:
                     return None
-                above = negate(body.args[0]) if negative else body.args[0]
+                above = negate(body.args[0]) if sign < 0 else body.args[0]
                 sums.append(Read(Adjoint(tensor.name, tensor.axes, above, [tensor]), indices))
             case _:
                 return None
     return _Above(tuple(direct), tuple(sums))
-
-
-def _terms(body: Expr) -> list[tuple[Expr, bool]]:
-    """The summands of ``body``, each with whether it is subtracted."""
-    found: list[tuple[Expr, bool]] = []
-    stack = [(body, False)]
-    while stack:
-        node, negative = stack.pop()
-        match node:
-            case Call(op, (inner,)) if op is NEGATIVE:
-                stack.append((inner, not negative))
-            case Call(op, (first, second)) if op in (ADD, SUBTRACT):
-                stack += [(second, negative != (op is SUBTRACT)), (first, negative)]
-            case _:
-                found.append((node, negative))
-    return found
 
 
 def _shared(flow: _Above, head: Compute, quotient: Compute, reader: Compute) -> Expr | None:
@@ -159,28 +145,14 @@ def _sum_of(tensor: Tensor, product: Compute, quotient: Compute) -> tuple[Adjoin
     read = next((r for r in reads_of(body.exprs[0]) if r.tensor is quotient), None)
     if read is None:
         return None
-    sign, factors = _factors(body.exprs[0])
-    own_sign, own = _factors(substitute(product.body, _table(product.axes, read.indices)))
+    sign, factors = product_of(body.exprs[0], whole=True).signed()
+    element = substitute(product.body, _table(product.axes, read.indices))
+    own_sign, own = product_of(element, whole=True).signed()
     if Counter(factors) != Counter(own):
         return None
     summed = Reduce(body.reducer, (Read(product, read.indices),), body.axes, body.where)
     name = f"sum_{product.name}"
     return Adjoint(name, tensor.axes, summed, [product]), negative != (sign != own_sign)
-
-
-def _factors(expr: Expr) -> tuple[bool, list[int]]:
-    """Whether a product is negated, and its factors, which are told apart by identity."""
-    negative, found, stack = False, list[int](), [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and node.op is NEGATIVE:
-            negative = not negative
-            stack.append(node.args[0])
-        elif isinstance(node, Call) and node.op is MULTIPLY:
-            stack += node.args
-        else:
-            found.append(id(node))
-    return negative, found
 
 
 def _table(axes: Sequence[Axis], indices: Sequence[Expr]) -> dict[Expr, Expr]:

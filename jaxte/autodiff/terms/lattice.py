@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.terms.scalar import guard
-from jaxte.autodiff.terms.simplify import simplify_reads
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, MOD, SELECT

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from jaxte.autodiff.terms.simplify import simplify_reads
+from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
 from jaxte.lang.operators import (

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 
+from jaxte.algebra.common_factors import with_common_factor, with_shared_factor
 from jaxte.algebra.data import Points, solve_data, without_implied
-from jaxte.autodiff.terms.common import with_common_factor, with_shared_factor
+from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import (
     Contribution,
@@ -25,7 +26,6 @@ from jaxte.autodiff.terms.scalar import (
     plus,
     times,
 )
-from jaxte.autodiff.terms.simplify import factors_outside, simplify_reads
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.algebra.sums import Signed
-from jaxte.lang.expr import Call, Expr, Read, Reduce, as_expr, call, conjunction, conjuncts
+from jaxte.lang.expr import Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
-
-_MINUS_ONE = as_expr(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,13 @@ class Term:
 
 def term_of(expr: Expr, sign: int, known: Mapping[Tensor, Term]) -> Term | None:
     """``sign * expr`` as weights times a sum; None where there is none, or are two."""
-    product = product_of(expr, whole=True)
-    sums = [(f, own) for f in product.factors if not f.inverse if (own := sum_of(f.expr, known)) is not None]
+    own_sign, factors = product_of(expr, whole=True).signed()
+    sums = [(f, own) for f in factors if not f.inverse if (own := sum_of(f.expr, known)) is not None]
     if len(sums) != 1:
         return None
     ((factor, inner),) = sums
-    others = [f for f in product.factors if f is not factor]
-    weights = [f for f in others if f.expr is not _MINUS_ONE]
-    sign *= inner.sign * (-1) ** (len(others) - len(weights))
-    return Term(sign, (*inner.weights, *weights), inner.node)
+    weights = [f for f in factors if f is not factor]
+    return Term(sign * own_sign * inner.sign, (*inner.weights, *weights), inner.node)
 
 
 def sum_of(expr: Expr, known: Mapping[Tensor, Term]) -> Term | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from jaxte.autodiff.terms.like_terms import alike, term_of, with_one_number
+from jaxte.algebra.like_terms import alike, term_of, with_one_number
+from jaxte.algebra.product import is_zero
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
@@ -146,7 +147,7 @@ def _in_sum(a: Expr, b: Expr, sign: float) -> Expr | None:
                 return reduce(lambda x, y: call(ADD, x, y), [last, *reversed(later)], first)
         if own is not None:
             return reduce(
-                lambda x, y: call(ADD, x, y), reversed(later), a if _is_zero(own) else call(ADD, a, own)
+                lambda x, y: call(ADD, x, y), reversed(later), a if is_zero(own) else call(ADD, a, own)
             )
         later.append(last)
     return None
@@ -158,10 +159,10 @@ def _signed_choice(a: Expr, b: Expr, op: Op) -> Expr | None:
         return None
     if a.args[0] is not b.args[0] or a.dtype != b.dtype:
         return None
-    if _is_zero(a.args[1]) and _is_zero(b.args[2]):
+    if is_zero(a.args[1]) and is_zero(b.args[2]):
         (s, x), (t, y) = _sign_and_core(b.args[1]), _sign_and_core(a.args[2])
         s = s if op is ADD else -s
-    elif _is_zero(a.args[2]) and _is_zero(b.args[1]):
+    elif is_zero(a.args[2]) and is_zero(b.args[1]):
         (s, x), (t, y) = _sign_and_core(a.args[1]), _sign_and_core(b.args[2])
         t = t if op is ADD else -t
     else:
@@ -190,15 +191,11 @@ def _reads_alike(a: Expr, b: Expr) -> bool:
 
 
 def _total(a: Expr, b: Expr, op: Op) -> Expr:
-    if _is_zero(b):
+    if is_zero(b):
         return a
-    if _is_zero(a):
+    if is_zero(a):
         return b if op is ADD else call(NEGATIVE, b)
     return added(a, b, op)
-
-
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
 
 
 def _sign_and_core(term: Expr) -> tuple[float, Expr]:
