@@ -181,7 +181,7 @@ if TYPE_CHECKING:
 
 Jacobian = jacobian
 DiffBuildingBlock = diff_building_block
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # fmt: off
 __all__ = [
