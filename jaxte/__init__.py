@@ -35,6 +35,7 @@ from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum
 from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
+from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import (
     ArgumentError,
     DefinitionError,
@@ -238,7 +239,7 @@ if not TYPE_CHECKING:  # to which every name that is not above is an error
 
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
-            raise AttributeError(f"module 'jaxte' has no attribute {name!r}")
+            raise no_attribute("jaxte", name, __all__)
         module = importlib.import_module(_LATER[name])
         found = module if _LATER[name] == f"jaxte.{name}" else getattr(module, name)
         globals()[name] = found

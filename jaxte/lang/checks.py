@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -37,6 +38,13 @@ def shortened(error: JaxteError) -> JaxteError:
         if not own.tb_frame.f_code.co_filename.startswith(_OWN):
             result = TracebackType(result, own.tb_frame, own.tb_lasti, own.tb_lineno)
     return error.with_traceback(result)
+
+
+def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """That ``module`` has no ``name``, with the name that was meant where one is near."""
+    near = [] if name.startswith("_") else get_close_matches(name, list(known), n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return AttributeError(f"module '{module}' has no attribute {name!r}{hint}")
 
 
 def wants_arguments(fn: F) -> F:

@@ -5,6 +5,9 @@ On Tensors they build definitions; on JAX or NumPy arrays they run, and are diff
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from jaxte.lang.checks import no_attribute
 from jaxte.ops.arithmetic.attention import attention
 from jaxte.ops.arithmetic.cumulative import cummax, cumprod, cumsum
 from jaxte.ops.arithmetic.einstein import einsum
@@ -275,3 +278,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+if not TYPE_CHECKING:  # to which every name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute("jaxte.ops", name, __all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -97,6 +97,18 @@ class Tensor(Operand[Any, "Tensor"]):
         """From now on the derivative of this tensor is ``override``, unless one stands already."""
         if self.override is None:
             self.override = override
+
+    if not TYPE_CHECKING:  # to which every attribute that is not above is an error
+
+        def __getattr__(self, name: str) -> Any:
+            """Methods of arrays, which definitions are written without."""
+            kind = type(self).__name__
+            if name.startswith("_") or name in ("at", "aval", "item"):
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            raise AttributeError(
+                f"{kind!r} object has no attribute {name!r}: a Tensor is no array; write what one element is, as in te.sum(x[k], over=k) or "
+                f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{name}(x) or the like"
+            )
 
     def __len__(self) -> int:
         if self.shape and isinstance(self.shape[0], int):

@@ -42,6 +42,11 @@ def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             f"are arguments of its te.function, or te.placeholder in a graph; numbers that are known are te.constant. JAX says: {error}"
         ) from error
     except (TypeError, ValueError) as error:
+        if "object is not subscriptable" in str(error):
+            raise DefinitionError(
+                f"what is read with brackets is no Tensor: {error}; numbers, strings and functions among the arguments of a te.function are "
+                "static and stay as they are: give an array, jnp.asarray(3.0), which is read as x[()], or leave out the brackets"
+            ) from error
         if "<class 'jaxte." not in str(error):
             raise
         raise DefinitionError(

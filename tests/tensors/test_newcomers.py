@@ -1,0 +1,61 @@
+"""Programs that go wrong in a newcomer's first hour: each message says how to go on. Texts that are misspelled stand in
+tests/frontends/text/test_messages.py, 85 of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+x = te.placeholder((6,), name="x")
+A = te.placeholder((4, 6), name="A")
+k = te.reduce_axis((0, 6), "k")
+twice = te.function(lambda x: te.compute(lambda i: 2 * x[i]))
+ONES = np.ones(6, "float32")
+
+
+def row(body: Callable[[Any], Any]) -> Any:
+    return te.compute((4,), body)
+
+
+PROGRAMS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: te.sun(x[k], over=k), "did you mean sum"),  # type: ignore[attr-defined]
+    (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
+    (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
+    (lambda: A.T, "a Tensor is no array; write what one element is"),  # type: ignore[attr-defined]
+    (lambda: A @ x, r"te\.ops\.matmul"),
+    (lambda: twice(3), r"static and stay as they are: give an array"),
+    (lambda: twice(ONES, ONES), "too many positional arguments"),
+    (lambda: twice(np.ones(6)), r"float64, but 64-bit types are off .* \.astype"),
+    (lambda: row(lambda i: te.sum(A[i, k])), r"pass over=te\.axis"),
+    (lambda: row(lambda i: te.sum(A[i, k], axis=1)), "axes made by te.reduce_axis"),
+    (lambda: row(lambda i: A[i, k]), r"put the use inside te\.sum"),
+    (lambda: row(lambda i: A[i]), "one index for each axis"),
+    (lambda: row(lambda i: x[i : i + 2]), "not with slices"),
+    (lambda: row(lambda i: x), r"return one element of it, as in x\[i\]"),
+    (lambda: row(lambda i: None), "return the expression of one element"),
+    (lambda: row(lambda i: x[i] if i > 2 else 0), r"use te\.select"),
+    (lambda: row(lambda i: max(x[i], 0)), r"te\.maximum"),
+    (lambda: row(lambda i: jnp.exp(x[i])), r"te\.exp"),
+    (lambda: row(lambda i: x[i / 2]), "an index is an integer"),
+    (lambda: row(lambda i: x[i + 3]), "shrink the range, pad the tensor, or guard the read"),
+    (lambda: te.compute((4, 6), lambda i: x[i]), "one parameter for each axis"),
+    (lambda: te.placeholder(6, "flaot32"), "the dtypes of jaxte are"),
+    (lambda: te.softmax(x, over=k), r"te\.ops\.softmax\(x, axis=0\)"),
+    (lambda: te.function(lambda x: x[0])(ONES), r"make it a Tensor with te\.compute"),
+    (lambda: te.evaluate(row(lambda i: x[i]), {}), "give feeds an array for each input"),
+    (lambda: te.differentiate(twice, [x]), r"te\.grad differentiates functions"),
+]
+
+
+@pytest.mark.parametrize(("program", "said"), PROGRAMS, ids=[said[:20] for _, said in PROGRAMS])
+def test_the_message_says_how_to_go_on(program: Callable[[], Any], said: str) -> None:
+    with pytest.raises((te.JaxteError, AttributeError)) as found:
+        program()
+    assert re.search(f"(?s){said}", str(found.value)), found.value
