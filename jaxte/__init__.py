@@ -170,6 +170,7 @@ from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant
 from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import assume, placeholder, var
+from jaxte.tensors.recurrences.define import recurrence
 from jaxte.tensors.reductions import all, any, argmax, argmin, max, min, prod, reduce_axis, sum
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
@@ -187,7 +188,7 @@ __version__ = "0.2.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "constant", "assume", "var", "compute", "reduce_axis", "axis", "indices", "einsum", "define", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "mean", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",

@@ -15,6 +15,7 @@ from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.derivatives.linearity import VERIFY, verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.derivatives.recurrent import recursions
 from jaxte.lang import dtypes
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
@@ -46,7 +47,11 @@ def accumulate(
 
 
 class _Accumulation:
-    """What is known while the tensors are visited, the last one of the graph first."""
+    """What is known while the tensors are visited, the last one of the graph first.
+
+    Attributes:
+        is_derived: whether all adjoints follow from definitions, none from a function that was given.
+    """
 
     def __init__(
         self,
@@ -56,7 +61,9 @@ class _Accumulation:
         overrides: Mapping[Tensor, Override],
         fdiff: Fdiff | None,
     ) -> None:
+        self.is_derived = not overrides and fdiff is None
         self.order = accumulation_order(outputs, overrides)
+        overrides = {**overrides, **recursions(self.order, overrides, accumulate)}
         self.adjoints: dict[Tensor, Tensor] = {}
         self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
         self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}
@@ -84,11 +91,6 @@ class _Accumulation:
             if tensor in overrides and tensor in self._needed:
                 self._first.setdefault(overrides[tensor], tensor)
         self._from_overrides: dict[tuple[Tensor, Tensor], Tensor] = {}
-
-    @property
-    def is_derived(self) -> bool:
-        """Whether all adjoints follow from definitions, none from a function that was given."""
-        return not self._overrides and self._fdiff is None
 
     def visit(self, tensor: Tensor) -> None:
         if tensor not in self._needed:

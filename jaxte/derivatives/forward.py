@@ -8,8 +8,9 @@ from typing import Any
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.scalar import is_zero
-from jaxte.derivatives.accumulation import accumulation_order, sources_of
+from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
 from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
+from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of
 from jaxte.derivatives.reverse import pull_back
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
@@ -41,6 +42,7 @@ def jvp_graph(
     overrides = overrides_of(outputs, override)
     given = {t: d for t, d in zip(inputs, tangents, strict=True) if d is not None}
     order = accumulation_order(outputs, overrides)
+    overrides |= recursions(order, overrides, accumulate)
     idle = _without_effect(order, outputs, overrides) if fdiff is None else set()
     found: dict[Tensor, Tensor] = {}
     by_override: dict[Override, dict[Tensor, Tensor]] = {}
@@ -79,6 +81,8 @@ def _of_override(
     own: Override, moving: Mapping[Tensor, Tensor], prefix: Sequence[Extent]
 ) -> dict[Tensor, Tensor]:
     """The tangents of tensors whose derivative was given: by its tangent rule, or the transpose of what it does to heads."""
+    if isinstance(own, Recursion):
+        return tangents_of(own, moving, prefix, jvp_graph)
     if own.tangent is not None:
         moves = [
             moving[t] if t in moving else zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype)

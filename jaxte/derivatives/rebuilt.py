@@ -21,6 +21,7 @@ from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
@@ -122,7 +123,13 @@ class Rebuilt:
                 self.overrides[tensor] = own
             return
         batched = any(self.table[t] in self.at for t in reads)
-        new = self._compute(tensor, batched) if isinstance(tensor, Compute) else self._extern(tensor, batched)
+        new: Tensor
+        if isinstance(tensor, Compute):
+            new = self._compute(tensor, batched)
+        elif isinstance(tensor, Recurrent):
+            new = self._recurrent(tensor)
+        else:
+            new = self._extern(tensor, batched)
         self.table[tensor] = new
         if batched:
             self.at[new] = 0
@@ -169,6 +176,31 @@ class Rebuilt:
         lead = () if self.extent is None or not batched else (self.extent,)
         shape = (*lead, *tensor.shape)
         return Extern(tensor.name, shape, tensor.dtype, group.fn, inputs, tensor.position, group)
+
+    def _recurrent(self, tensor: Recurrent) -> Recurrent:
+        """One tensor of a recurrence over what stands for its inputs, all of which have the new axis if one of these has."""
+        group, key = tensor.group, id(tensor.group)
+        if key not in self._groups:
+            many = any(self.table[t] in self.at for t in group.inputs)
+            lead = () if not many or self.extent is None else (self.extent,)
+            states = tuple(State(s.name, (*lead, *s.shape), s.dtype) for s in group.states)
+            table: dict[Tensor, Tensor] = {**self.table, **dict(zip(group.states, states, strict=True))}
+            at: dict[Tensor, int] = {**self.at, **{s: 0 for s in states if many}}
+            again = Rebuilt(table, at, self.extent, self.given)
+            made = again.parts(group.definitions)
+            own = [t if t in again.at or not many else self._repeated(t) for t in made]
+            definitions = tuple(t for t in own if isinstance(t, Compute))
+            places = tuple(p + len(lead) for p in group.places)
+            self._groups[key] = Recurrence(states, definitions, places, group.reverse)
+        found = self._groups[key].tensors[tensor.position]
+        assert isinstance(found, Recurrent)
+        return found
+
+    def _repeated(self, tensor: Tensor) -> Compute:
+        """``tensor`` for each position of the new axis."""
+        assert isinstance(tensor, Compute)
+        lead = new_axis(self.extent, tensor)
+        return tensor.over((lead, *tensor.axes), tensor.body)
 
     def _facts(self, tensor: Tensor) -> tuple[Fact, ...]:
         """What is known of ``tensor`` as it is known of what stands for it: most facts are about the last axis, and stay so.

@@ -41,6 +41,7 @@ from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import difference
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import definitions_in
 from jaxte.tensors.tensor import Compute, Tensor
 
 # What a processor does beside the multiplications: sums, choices, comparisons and changes of type.
@@ -101,9 +102,8 @@ def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | No
     listed = several(tensors, Tensor, "the argument of te.cost", "a Tensor or several")
     extents = _Extents({} if sizes is None else sizes)
     total = Cost()
-    for tensor in topological_order(listed):
-        if isinstance(tensor, Compute):
-            total += _cost_of(tensor, extents)
+    for tensor in definitions_in(topological_order(listed)):
+        total += _cost_of(tensor, extents)
     return total
 
 

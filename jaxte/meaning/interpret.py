@@ -21,13 +21,14 @@ import numpy as np
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import FeedError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, size_value
 from jaxte.meaning.rounding import converted, operated, storage, widened
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 MOST_POINTS = 2_000_000  # evaluated at once
@@ -74,6 +75,9 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
                 values[tensor] = _compute(tensor, values, sizes)
             elif isinstance(tensor, Extern):
                 values[tensor] = _extern(tensor, values, calls)
+            elif isinstance(tensor, Recurrent):
+                if tensor not in values:
+                    values |= _recurrence(tensor.group, values, sizes)
     results = [values[tensor] for tensor in wanted]
     return results[0] if isinstance(tensors, Tensor) else results
 
@@ -85,6 +89,26 @@ def _extern(
         result = tensor.fn(*(values[t] for t in tensor.inputs))
         calls[tensor.group] = result if isinstance(result, (tuple, list)) else (result,)
     return np.asarray(calls[tensor.group][tensor.position])
+
+
+def _recurrence(
+    group: Recurrence, values: Mapping[Tensor, np.ndarray], sizes: Sizes
+) -> dict[Tensor, np.ndarray]:
+    """The tensors of ``group``: position by position, everything that depends on them computed anew from what is known by then."""
+    known = dict(values)
+    for state in group.states:
+        nothing = np.nan if is_inexact(state.dtype) else 0
+        known[state] = np.full([size_value(as_expr(e), sizes) for e in state.shape], nothing, state.dtype)
+    count = size_value(as_expr(group.extent), sizes)
+    placed = dict(zip(group.definitions, zip(group.states, group.places, strict=True), strict=True))
+    for position in reversed(range(count)) if group.reverse else range(count):
+        for _ in group.states:  # those that read each other at one position are known after as many turns
+            for tensor in group.inside:
+                known[tensor] = _compute(tensor, known, sizes)
+            for tensor, (state, place) in placed.items():
+                at = (slice(None),) * place + (position,)
+                known[state][at] = known[tensor][at]
+    return {tensor: known[state] for tensor, state in zip(group.tensors, group.states, strict=True)}
 
 
 def _compute(tensor: Compute, values: Mapping[Tensor, np.ndarray], sizes: Sizes) -> np.ndarray:

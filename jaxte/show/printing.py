@@ -26,8 +26,9 @@ from jaxte.show.tex import Latex
 from jaxte.show.wide import broken
 from jaxte.tensors.bodies.open_axes import OpenAxis
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import Recurrent, State, definition_of
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Compute, Extern, Tensor
+from jaxte.tensors.tensor import Extern, Tensor
 
 ROWS = 40  # definitions shown at most
 
@@ -165,7 +166,8 @@ def axis_ranges(axes: Iterable[Axis], of: Writer) -> str:
 
 
 def _equation(tensor: Tensor, notation: Plain, names: Mapping[Tensor, str] | None, ranges: bool) -> str:
-    if not isinstance(tensor, Compute):
+    own = definition_of(tensor)
+    if own is None:
         of = Writer(notation, names)
         inputs = ", ".join(of.tensor(t) for t in tensor.inputs)
         call = f" = extern({inputs})" if isinstance(tensor, Extern) else ""
@@ -173,10 +175,10 @@ def _equation(tensor: Tensor, notation: Plain, names: Mapping[Tensor, str] | Non
             _html.escape(shape_text(tensor.shape)) if isinstance(notation, Html) else shape_text(tensor.shape)
         )
         return f"{of.tensor(tensor)}: {tensor.dtype}{shape}{call}"
-    of = writer_for(tensor, notation, names)
-    left = notation.element(of.tensor(tensor), [of.axis(a) for a in tensor.axes])
-    equation = f"{left} = {of.text(tensor.body)}"
-    listed = axis_ranges((*tensor.axes, *reduction_axes(tensor.body)), of) if ranges else ""
+    of = writer_for(own, notation, names)
+    left = notation.element(of.tensor(tensor), [of.axis(a) for a in own.axes])
+    equation = f"{left} = {of.text(own.body)}"
+    listed = axis_ranges((*own.axes, *reduction_axes(own.body)), of) if ranges else ""
     return f"{equation}  ({notation.markup(listed)})" if listed else equation
 
 
@@ -199,7 +201,9 @@ def formula(
         'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
     """
     notation = Plain(ascii)
-    read = [t for t in tensor.inputs if t not in (names or {})]
+    own = definition_of(tensor)
+    inputs = tensor.inputs if own is None else own.inputs
+    read = [t for t in inputs if t not in (names or {}) and not isinstance(t, State)]
     listed = {**distinct_names([*read, *({} if tensor in (names or {}) else [tensor])]), **(names or {})}
     return _equation(tensor, notation, _written(listed, notation), ranges)
 
@@ -208,7 +212,7 @@ def definitions(tensors: Tensor | Iterable[Tensor], ascii: bool = False) -> str:
     """The formulas of everything that ``tensors`` need, one a line, inputs first."""
     shown, left = _listed(tensors, needed=True)
     notation = Plain(ascii)
-    inputs = [t for t in topological_order(shown) if not isinstance(t, Compute)]
+    inputs = [t for t in topological_order(shown) if definition_of(t) is None and not isinstance(t, State)]
     names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
     lines = [_equation(t, notation, names, ranges=True) for t in shown]
     return "\n".join([*lines, f"{notation.ellipsis} {left} more"] if left else lines)
@@ -249,25 +253,37 @@ def latex(x: Tensor | Expr | Iterable[Tensor]) -> str:
 
 def _latex_sides(tensor: Tensor, notation: Latex, names: Mapping[Tensor, str]) -> list[str]:
     """The sides of the defining equation; inputs have only one."""
-    if not isinstance(tensor, Compute):
+    own = definition_of(tensor)
+    if own is None:
         of = Writer(notation, names)
         extents = r" \times ".join(of.text(e) if isinstance(e, Expr) else str(e) for e in tensor.shape)
         return [f"{of.tensor(tensor)} \\in \\mathrm{{{tensor.dtype}}}^{{{extents or '1'}}}"]
-    of = writer_for(tensor, notation, names)
-    return [notation.element(of.tensor(tensor), [of.axis(a) for a in tensor.axes]), of.text(tensor.body)]
+    of = writer_for(own, notation, names)
+    return [notation.element(of.tensor(tensor), [of.axis(a) for a in own.axes]), of.text(own.body)]
 
 
 def _listed(tensors: Tensor | Iterable[Tensor], needed: bool) -> tuple[list[Tensor], int]:
     """The tensors to show (with the computed ones that they need), and how many are left out."""
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if needed:
-        computed = [t for t in topological_order(given) if t.inputs]
-        given = computed or given
+        computed = [t for tensor in topological_order(given) if tensor.inputs for t in _together(tensor)]
+        given = list(dict.fromkeys(computed)) or given
     return given[-ROWS:], max(len(given) - ROWS, 0)
 
 
+def _together(tensor: Tensor) -> list[Tensor]:
+    """``tensor``, behind what it is computed of together with itself if it is one of a recurrence."""
+    if not isinstance(tensor, Recurrent):
+        return [tensor]
+    tensors: dict[Tensor, Tensor] = dict(zip(tensor.group.definitions, tensor.group.tensors, strict=True))
+    return [tensors.get(t, t) for t in tensor.group.inside]
+
+
 def _written(names: Mapping[Tensor, str] | None, notation: Notation) -> dict[Tensor, str]:
-    return {tensor: notation.name(label) for tensor, label in (names or {}).items()}
+    found = {tensor: notation.name(label) for tensor, label in (names or {}).items()}
+    for tensor in [t for t in found if isinstance(t, Recurrent)]:
+        found[tensor.group.states[tensor.position]] = found[tensor]
+    return found
 
 
 def displayed(tensors: Tensor | Iterable[Tensor]) -> str:

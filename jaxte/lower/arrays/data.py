@@ -139,6 +139,19 @@ class DynamicSlice(OfArray):
 
 
 @dataclass(frozen=True, eq=False)
+class DynamicIndex(OfArray):
+    """``array`` at one position along ``axis``, which is data; the nearest position inside where it is outside."""
+
+    array: Node
+    position: Node
+    axis: int
+
+    @property
+    def shape(self) -> Shape:
+        return (*self.array.shape[: self.axis], *self.array.shape[self.axis + 1 :])
+
+
+@dataclass(frozen=True, eq=False)
 class DynamicUpdate(LikeArray):
     """``array`` with ``part`` written into it along ``axis``, from ``start`` on, which is data."""
 

@@ -197,6 +197,8 @@ class Carried(Several):
     function: str
     starts: tuple[Node, ...]
     elements: Node
+    reverse: bool = False
+    unroll: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,6 +114,12 @@ def _dynamic_slice(node: data.DynamicSlice, at: Frame) -> Value:
     return array[_block(starts, node.sizes, array.shape)]
 
 
+def _dynamic_index(node: data.DynamicIndex, at: Frame) -> Value:
+    array = at.value(node.array)
+    position = int(np.clip(at.value(node.position), 0, array.shape[node.axis] - 1))
+    return np.take(array, position, node.axis)
+
+
 def _dynamic_update(node: data.DynamicUpdate, at: Frame) -> Value:
     array, part = at.value(node.array).copy(), at.value(node.part)
     starts = [int(at.value(node.start)) if n == node.axis else 0 for n in range(array.ndim)]
@@ -139,5 +145,6 @@ RULES: Rules = {
     data.Sorting: _sorting,
     data.Take: _take,
     data.DynamicSlice: _dynamic_slice,
+    data.DynamicIndex: _dynamic_index,
     data.DynamicUpdate: _dynamic_update,
 }

@@ -102,7 +102,7 @@ def _scanned(node: loops.Scanned, at: Frame) -> Value:
 
 
 def _carried(node: loops.Carried, at: Frame) -> Value:
-    return _run(node.function, node.starts, (node.elements,), at)
+    return _run(node.function, node.starts, (node.elements,), at, node.reverse)
 
 
 def _run(

@@ -11,6 +11,8 @@ from jaxte.lower.printing.writer import Rules, Writer, call
 
 _FROM_THE_FRONT = "wrap_negative_indices=False"  # positions below 0 are out of range
 
+_INSIDE = {"allow_negative_indices": "False"}  # positions below 0 are moved to 0
+
 
 def _dynamic_slice(node: data.DynamicSlice, to: Writer) -> Written:
     source, moving = to.text(node.array), [n for n, s in enumerate(node.starts) if s is not None]
@@ -21,6 +23,11 @@ def _dynamic_slice(node: data.DynamicSlice, to: Writer) -> Written:
         return call("lax.dynamic_slice_in_dim", source, at, length, axis=place)
     starts = tuple_text(_start(to, node, n) for n in range(len(node.starts)))
     return call("lax.dynamic_slice", source, starts, tuple_text(map(str, node.sizes)))
+
+
+def _dynamic_index(node: data.DynamicIndex, to: Writer) -> Written:
+    given = to.text(node.array), to.text(node.position)
+    return call("lax.dynamic_index_in_dim", *given, axis=str(node.axis), keepdims="False", **_INSIDE)
 
 
 def _start(to: Writer, node: data.DynamicSlice, axis: int) -> str:
@@ -102,6 +109,7 @@ def _output(node: data.Output, to: Writer) -> Written:
 
 RULES: Rules = {
     data.DynamicSlice: _dynamic_slice,
+    data.DynamicIndex: _dynamic_index,
     data.DynamicUpdate: _dynamic_update,
     data.Sorting: _sorting,
     data.Take: _take,

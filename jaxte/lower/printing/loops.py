@@ -81,7 +81,8 @@ def _scanned(node: loops.Scanned, to: Writer) -> Written:
 
 
 def _carried(node: loops.Carried, to: Writer) -> Written:
-    return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements))
+    named = {"reverse": "True" if node.reverse else "", "unroll": str(node.unroll) if node.unroll > 1 else ""}
+    return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements), **named)
 
 
 def _sums(node: loops.Sums, to: Writer) -> Written:

@@ -44,6 +44,7 @@ from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
+from jaxte.lower.recurrences.write import recurrence_statements
 from jaxte.lower.rewrites.rewrite import Place, rewritten
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
@@ -63,6 +64,7 @@ from jaxte.sets.affine import from_linear
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import Recurrent, definitions_in
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _RULES = Rules(
@@ -113,7 +115,7 @@ def lower(
         reads,
         tuple(written.statements),
         tuple(idents[r] for r in results),
-        tuple(_formula(t) for t in order if isinstance(t, Compute) and t not in given),
+        tuple(_formula(t) for t in definitions_in(t for t in order if t not in given)),
         tuple(written.choices),
         tuple(lowering.functions),
         tuple(results),
@@ -159,6 +161,15 @@ class _Lowering:
                 statements += found.statements
                 idents |= found.names
                 choices += found.choices if tile_of else _told(found.choices, tensor, policy)
+                continue
+            if isinstance(tensor, Recurrent):
+                if tensor not in idents:
+                    together = [t for t in tensors if isinstance(t, Recurrent) and t.group is tensor.group]
+                    writer = Writer(self.shared, lower_tensor, self.written)
+                    found = recurrence_statements(together, idents, writer)
+                    statements += found.statements
+                    idents |= found.names
+                    choices += found.choices
                 continue
             if isinstance(tensor, Extern):
                 statements += _extern(tensor, idents, names, self.externs, self.functions)
@@ -275,9 +286,9 @@ def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
     found: set[Expr] = set()
     for tensor in order:
         exprs = [e for e in tensor.shape if isinstance(e, Expr)]
-        if isinstance(tensor, Compute) and tensor not in given:
-            exprs.append(tensor.body)
-            exprs += [e for n in postorder(tensor.body) for e in _extents_at(n)]
+        for own in definitions_in([] if tensor in given else [tensor]):
+            exprs.append(own.body)
+            exprs += [e for n in postorder(own.body) for e in _extents_at(n)]
         found |= {n for n in postorder(*exprs) if isinstance(n, Var)}
     return found
 

@@ -163,6 +163,7 @@ NODES: list[Node] = [
     data.Take(X, AT, 1),
     data.DynamicSlice(X, (START, None), (2, 6)),
     data.DynamicSlice(X, (START, START), (2, 3), typed=True),
+    data.DynamicIndex(X, START, 0),
     data.DynamicUpdate(X, PART, START, 0),
 ]
 

@@ -19,6 +19,7 @@ from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.told import sizes_in, told_sizes
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import definitions_in, with_siblings
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 
@@ -44,7 +45,7 @@ def saved_tensors(
     """
     if not policy.save.is_default:
         return _as_asked(inputs, outputs, adjoints, policy, made)
-    forward = topological_order([*inputs, *outputs, *made])
+    forward = with_siblings(topological_order([*inputs, *outputs, *made]))
     read, own = _backward_part(forward, adjoints)
     kept_anyway = {*inputs, *outputs}
     available = set(inputs)
@@ -74,7 +75,7 @@ def _as_asked(
 ) -> list[Tensor]:
     """The residuals as the user chose them."""
     automatic = saved_tensors(inputs, outputs, adjoints, replace(policy, save=AUTO), made)
-    forward = topological_order([*inputs, *outputs, *made])
+    forward = with_siblings(topological_order([*inputs, *outputs, *made]))
     needed, own = _backward_part(forward, adjoints)
     at_hand = {*inputs, *outputs}
     sizes = {t: _size(t) for t in forward}
@@ -154,13 +155,12 @@ def sizes_told(tensors: Sequence[Tensor]) -> set[Var]:
 def _sizes_within(tensor: Tensor) -> list[Var]:
     """The symbolic sizes in the shape and in the body of ``tensor``, in the ranges of its axes and the shapes that it reads too."""
     found = list(sizes_in(tensor.shape))
-    if isinstance(tensor, Compute):
-        for node in postorder(tensor.body):
-            if isinstance(node, Var):
-                found.append(node)
-            axes: Sequence[Axis] = node.axes if isinstance(node, Reduce) else ()
-            found += sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
-            found += sizes_in(node.tensor.shape if isinstance(node, Read) else ())
+    for node in (n for own in definitions_in([tensor]) for n in postorder(own.body)):
+        if isinstance(node, Var):
+            found.append(node)
+        axes: Sequence[Axis] = node.axes if isinstance(node, Reduce) else ()
+        found += sizes_in([bound for axis in axes for bound in (axis.lo, axis.hi)])
+        found += sizes_in(node.tensor.shape if isinstance(node, Read) else ())
     return found
 
 

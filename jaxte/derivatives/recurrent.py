@@ -1,0 +1,207 @@
+"""Derivatives of recurrences: a recurrence of what depends on later positions, and ordinary tensors of everything else.
+
+The definitions of a recurrence read states where they mean themselves. So they are differentiated as any graph whose inputs are states and what
+else is read, for heads that are states too: the total adjoints ``T`` of
+
+    h[t] = F(h[t - 1], x[t]):      T[t] = H[t] + T[t + 1] * dF[t + 1] / dh[t],      dx[t] = T[t] * dF[t] / dx[t]
+
+The first equation is a definition that reads itself, from the other end; the second is an ordinary tensor over all positions: the gradient of
+a weight is one sum over all of them. What the slopes are made of reads the states as they were computed. Tensors that no circle leads back
+to are no part of the new recurrence (:func:`solved`): they are computed before it, or after it.
+
+Forward mode is the same with tangents for heads, and runs from the same end as the recurrence itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from jaxte.autodiff.sums.blocks import zeros
+from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.terms.scalar import is_zero
+from jaxte.derivatives.overrides import Override
+from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import Axis, Read
+from jaxte.lang.graphs import reached
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.shapes import Extent
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+
+Accumulate = Callable[..., tuple[dict[Tensor, Tensor], Any]]
+"""See :func:`jaxte.derivatives.accumulation.accumulate`."""
+
+
+class Recursion(Override):
+    """The derivative of the tensors of one recurrence, together.
+
+    ``outputs`` are those of its tensors that something flows into, or that a tangent is asked of.
+    """
+
+    @property
+    def group(self) -> Recurrence:
+        first = self.outputs[0]
+        assert isinstance(first, Recurrent)
+        return first.group
+
+
+def recursions(
+    order: Sequence[Tensor], known: Mapping[Tensor, Override], accumulate: Accumulate
+) -> dict[Tensor, Override]:
+    """The derivative of every recurrence in ``order``, for those of its tensors whose derivative is not ``known``."""
+    groups: dict[Recurrence, list[Recurrent]] = {}
+    for tensor in order:
+        if isinstance(tensor, Recurrent) and tensor not in known and is_inexact(tensor.dtype):
+            groups.setdefault(tensor.group, []).append(tensor)
+    found: dict[Tensor, Override] = {}
+    for group, outputs in groups.items():
+
+        def adjoints(
+            outs: Sequence[Tensor],
+            inputs: Sequence[Tensor],
+            heads: Sequence[Tensor],
+            group: Recurrence = group,
+        ) -> list[Tensor]:
+            return adjoints_of(group, outs, inputs, heads, accumulate)
+
+        sources = tuple(t for t in group.inputs if is_inexact(t.dtype))
+        own = Recursion(tuple(outputs), sources, adjoints, region=True)
+        found.update((t, own) for t in outputs)
+    return found
+
+
+def adjoints_of(
+    group: Recurrence,
+    outs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    heads: Sequence[Tensor],
+    accumulate: Accumulate,
+) -> list[Tensor]:
+    """The adjoint of each of ``inputs`` for the ``heads`` of some tensors of ``group``."""
+    prefix = heads[0].shape[: heads[0].ndim - outs[0].ndim]
+    given = {out.position: head for out, head in zip(outs, heads, strict=True) if isinstance(out, Recurrent)}
+    given = {n: head for n, head in given.items() if not _is_nothing(head)}
+    moving = _reached_by(group, given)
+    if not moving:
+        return [zeros(f"d{t.name}", (*prefix, *t.shape), t.dtype) for t in inputs]
+    states = [group.states[n] for n in moving]
+    totals = [State(f"d{s.name}", (*prefix, *s.shape), s.dtype) for s in states]
+    apart = _Apart(group)
+    definitions = [apart.definitions[n] for n in moving]
+    leaves = [*states, *(apart.leaves[t] for t in inputs)]
+    flows, _ = accumulate(definitions, totals, leaves, None, None)
+    rows = [(t, flows[leaf]) for t, leaf in zip([*states, *inputs], leaves, strict=True) if leaf in flows]
+    parts = dict(zip([t for t, _ in rows], apart.joined([flow for _, flow in rows]), strict=True))
+    equations: dict[State, Compute] = {}
+    for n, state, total in zip(moving, states, totals, strict=True):
+        own_heads = [given[n]] if n in given else []
+        own_parts = [parts[state]] if state in parts and not _is_nothing(parts[state]) else []
+        if own_heads or own_parts:
+            whole = merge(group.tensors[n], own_heads, own_parts, prefix)
+        else:
+            whole = zeros(total.name, total.shape, total.dtype)
+        equations[total] = _as_compute(whole, total.name)
+    places = {t: len(prefix) + group.places[n] for t, n in zip(totals, moving, strict=True)}
+    found = solved(equations, places, not group.reverse)
+    made = Rebuilt(found).parts([parts[t] for t in inputs if t in parts])
+    by_input = dict(zip([t for t in inputs if t in parts], made, strict=True))
+    return [
+        by_input[t] if t in by_input else zeros(f"d{t.name}", (*prefix, *t.shape), t.dtype) for t in inputs
+    ]
+
+
+def tangents_of(
+    own: Recursion,
+    moving: Mapping[Tensor, Tensor],
+    prefix: Sequence[Extent],
+    jvp_graph: Callable[..., list[Tensor]],
+) -> dict[Tensor, Tensor]:
+    """The tangent of each output of ``own`` from those of what is ``moving``."""
+    group = own.group
+    numbers = [n for n, s in enumerate(group.states) if is_inexact(s.dtype)]
+    states = [group.states[n] for n in numbers]
+    dots = [State(f"{s.name}_dot", (*prefix, *s.shape), s.dtype) for s in states]
+    apart = _Apart(group)
+    definitions = [apart.definitions[n] for n in numbers]
+    leaves = [*states, *(apart.leaves[t] for t in moving)]
+    found = jvp_graph(definitions, leaves, [*dots, *moving.values()], prefix=prefix)
+    bodies = apart.joined(found)
+    equations = {d: _as_compute(b, d.name) for d, b in zip(dots, bodies, strict=True)}
+    places = {d: len(prefix) + group.places[n] for d, n in zip(dots, numbers, strict=True)}
+    tensors = solved(equations, places, group.reverse)
+    return {group.tensors[n]: tensors[d] for n, d in zip(numbers, dots, strict=True)}
+
+
+def _reached_by(group: Recurrence, given: Collection[int]) -> list[int]:
+    """The states that something flows into where it does into those that are ``given``."""
+    states = dict.fromkeys(group.states)
+    reads = {s: _states_below(own, states) for s, own in zip(group.states, group.definitions, strict=True)}
+    found = {group.states[n] for n in given}
+    for n in given:
+        found |= _reached(reads, group.states[n])
+    return [n for n, s in enumerate(group.states) if s in found and is_inexact(s.dtype)]
+
+
+class _Apart:
+    """The definitions of a recurrence as functions of states and of leaves, apart from the graph that they stand in.
+
+    Its inputs may be computed from each other, and nothing must flow on from one to another within.
+
+    Attributes:
+        leaves: what stands for each input.
+        definitions: over these.
+    """
+
+    def __init__(self, group: Recurrence) -> None:
+        self.leaves = {t: t if isinstance(t, Placeholder) else stand_in(t) for t in group.inputs}
+        table: dict[Tensor, Tensor] = {**self.leaves, **{s: s for s in group.states}}
+        self.definitions = Rebuilt(table).parts(group.definitions)
+        pairs = zip((*group.states, *self.definitions), (*group.tensors, *group.tensors), strict=True)
+        self._back: dict[Tensor, Tensor] = {**{new: old for old, new in self.leaves.items()}, **dict(pairs)}
+
+    def joined(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """``tensors``, made of these definitions, in the graph: they read states and definitions as they were computed."""
+        return Rebuilt(self._back).parts(tensors)
+
+
+def solved(
+    equations: Mapping[State, Compute], places: Mapping[State, int], reverse: bool
+) -> dict[Tensor, Tensor]:
+    """The tensors that obey ``equations``: those that lead back to themselves as recurrences, the others as they stand."""
+    reads = {state: _states_below(own, equations) for state, own in equations.items()}
+    below = {state: _reached(reads, state) for state in equations}
+    found: dict[Tensor, Tensor] = {}
+    for state in sorted(equations, key=lambda s: len(below[s] | {s})):  # fewer below: earlier
+        if state in found:
+            continue
+        block = [s for s in equations if s is state or (s in below[state] and state in below[s])]
+        bodies = Rebuilt(found).parts([equations[s] for s in block])
+        if len(block) == 1 and state not in below[state]:
+            found[state] = bodies[0]
+            continue
+        definitions = tuple(b for b in bodies if isinstance(b, Compute))
+        group = Recurrence(tuple(block), definitions, tuple(places[s] for s in block), reverse)
+        found.update(zip(block, group.tensors, strict=True))
+    return found
+
+
+def _states_below(tensor: Tensor, states: Mapping[State, Any]) -> list[State]:
+    return [t for t in topological_order([tensor]) if isinstance(t, State) and t in states]
+
+
+def _reached(reads: Mapping[State, Sequence[State]], start: State) -> set[State]:
+    return set(reached(reads[start], reads.__getitem__))
+
+
+def _is_nothing(tensor: Tensor) -> bool:
+    return isinstance(tensor, Compute) and is_zero(tensor.body)
+
+
+def _as_compute(tensor: Tensor, name: str) -> Compute:
+    """``tensor`` as a definition, a copy where it has none of its own."""
+    if isinstance(tensor, Compute):
+        return tensor
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(tensor.shape))
+    return Compute(name, axes, Read(tensor, axes))

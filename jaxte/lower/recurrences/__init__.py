@@ -1,0 +1,1 @@
+"""Recurrences as ``lax.scan``."""

@@ -1,0 +1,185 @@
+"""A recurrence: a function of one position, lowered as any definitions are, and ``lax.scan`` of it over all positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.expr import Expr, Read, as_expr, cast
+from jaxte.lang.walk import substitute
+from jaxte.lower.arrays.data import DynamicIndex
+from jaxte.lower.arrays.leaves import Arange, Full, Name, Number
+from jaxte.lower.arrays.loops import Carried, Tuple
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Transpose
+from jaxte.lower.arrays.views import View
+from jaxte.lower.body.assignment import Assignment
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
+from jaxte.lower.tiles.tiling import Tiling
+from jaxte.lower.tiles.write import Writer, Written, tensor_name
+from jaxte.sets.intervals import known as number_of
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.steps import Slice, Step, step_of
+from jaxte.tensors.tensor import Compute, Tensor
+
+FORM = "recurrence"
+MOST_UNROLLED = 4  # positions
+
+
+def recurrence_statements(
+    wanted: Sequence[Recurrent], idents: Mapping[Tensor, str], writer: Writer
+) -> Written:
+    """The statements that compute the tensors ``wanted`` of one recurrence.
+
+    Args:
+        wanted: those that something else reads; the others are carried from step to step, and nowhere else.
+        idents: names of the tensors that exist before.
+        writer: writes what a step consists of.
+    """
+    group = wanted[0].group
+    names = writer.shared.names
+    targets: dict[Tensor, str] = {tensor: names.new(tensor.name) for tensor in wanted}
+    scope = next(iter(targets.values()))
+    if number_of(as_expr(group.extent)) == 0:
+        nothing = [tensor_name(targets[t], t) for t in wanted]
+        made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
+        return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
+    text = _Text(group, step_of(group), dict(idents), writer, scope, [], [])
+    name = names.new(f"{scope}_step")
+    lines = text.handed()
+    inner = writer.program(Tiling(tuple(text.step.order), {}, {}), text.known, scope)
+    lines += inner.statements
+    results = [tensor_name(inner.names[r], r) for r in text.step.results]
+    rows = [results[t.position] for t in wanted]
+    row: Node = rows[0] if len(rows) == 1 else Tuple(tuple(rows))
+    function = Function(
+        scope, name, tuple(text.parameters), tuple(lines), Tuple((text.carried_on(results), row))
+    )
+    loop = text.loop(function, list(targets.values()))
+    moved = [s for t in wanted for s in text.in_place(t, targets[t])]
+    return Written([function, loop, *moved], targets, _choices(wanted, text.step, inner.choices))
+
+
+@dataclass
+class _Text:
+    """A recurrence that is being written.
+
+    Attributes:
+        known: names of tensors, outside and in a step.
+        parameters: of the function of a step.
+        carried: what is carried, state by state, the value of the step before first.
+    """
+
+    group: Recurrence
+    step: Step
+    known: dict[Tensor, str]
+    writer: Writer
+    scope: str
+    parameters: list[str]
+    carried: list[tuple[State, int, str]]
+
+    # --- the beginning of a step
+
+    def handed(self) -> list[AnyStatement]:
+        """The statements that name what a step is handed."""
+        names, step = self.writer.shared.names, self.step
+        for state in self.group.states:
+            for lag in range(1, step.depth(state) + 1):
+                placeholder = step.carried.get((state, lag))
+                label = f"{state.name}_before" if placeholder is None else placeholder.name
+                self.carried.append((state, lag, names.new(label)))
+                if placeholder is not None:
+                    self.known[placeholder] = self.carried[-1][2]
+        listed = [own for _, _, own in self.carried]
+        lines: list[AnyStatement] = []
+        if len(listed) == 1:
+            self.parameters += listed
+        else:
+            self.parameters.append(names.new("before"))
+        if len(listed) > 1:
+            lines.append(Statement(self.scope, ", ".join(listed), Name(self.parameters[0])))
+        self.known[step.now] = names.new(step.now.name)
+        self.parameters.append(self.known[step.now])
+        for placeholder, own in step.slices.items():
+            node = self._sliced(own, lines)
+            self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
+            lines.append(Statement(self.scope, self.known[placeholder], node))
+        return lines
+
+    def _sliced(self, own: Slice, lines: list[AnyStatement]) -> Node:
+        node: Node = tensor_name(self.known[own.source], own.source)
+        for axis, position in sorted(own.positions.items(), reverse=True):
+            node = DynamicIndex(node, self._position(position, lines), axis)
+        return node
+
+    def _position(self, position: Expr, lines: list[AnyStatement]) -> Node:
+        """A position of a slice, an expression of the clock."""
+        step = self.step
+        if position is step.clock:
+            return tensor_name(self.known[step.now], step.now)
+        body = cast(substitute(position, {step.clock: Read(step.now, ())}), "int32")
+        own = Compute(f"{step.now.name}_at", (), body)
+        return self._lowered(own, lines)
+
+    def _lowered(self, tensor: Compute, lines: list[AnyStatement]) -> Node:
+        """The value of a tensor without axes; statements that it needs are added to ``lines``."""
+        own = Assignment(self.scope, self.scope, tensor.name, self.known, in_tiles=True)
+        shared = replace(self.writer.shared, written={})
+        *before, last = self.writer.lower(own, shared, tensor).statements
+        lines += before
+        assert isinstance(last, Statement)
+        return last.source
+
+    # --- the end of a step, and the loop
+
+    def carried_on(self, results: Sequence[Name]) -> Node:
+        """What the next step is handed."""
+        by_key = {(state, lag): own for state, lag, own in self.carried}
+        found: list[Node] = []
+        for state, lag, _ in self.carried:
+            number = self.group.numbers[state]
+            own = results[number]
+            found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
+        return found[0] if len(found) == 1 else Tuple(tuple(found))
+
+    def loop(self, function: Function, targets: Sequence[str]) -> Statement:
+        starts = tuple(self._start(state, lag) for state, lag, _ in self.carried)
+        extent = as_expr(self.group.extent)
+        count = number_of(extent)
+        made = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
+        blank = "_" if len(starts) < 2 else f"({', '.join('_' * len(starts))})"
+        unroll = count if count is not None and 1 < count <= MOST_UNROLLED else 1
+        positions = Arange(0, extent, 1, "int32")
+        scan = Carried(function.name, starts, positions, self.group.reverse, unroll)
+        return Statement(self.scope, f"{blank}, {made}", scan)
+
+    def _start(self, state: State, lag: int) -> Node:
+        """The value of ``state`` that many positions before the first; zero where nothing reads it."""
+        place = self.group.place_of(state)
+        before = self.step.before.get(state)
+        shape = tuple(as_expr(e) for n, e in enumerate(state.shape) if n != place)
+        if before is None:
+            return Full(shape, Number(False if state.dtype == "bool" else 0), state.dtype)
+        at = as_expr(lag - 1) if self.group.reverse else as_expr(before.shape[place]) - lag
+        entries: tuple[Entry, ...] = (*(ALL,) * place, at)
+        return View(tensor_name(self.known[before], before), Index(entries))
+
+    def in_place(self, tensor: Recurrent, target: str) -> list[Statement]:
+        """The statement that puts the axis of the recurrence, which comes first, where it stands in ``tensor``."""
+        place = self.group.places[tensor.position]
+        if not place:
+            return []
+        own = tensor_name(target, tensor)
+        shape = own.shape
+        first = Name(target, (shape[place], *shape[:place], *shape[place + 1 :]), own.kind)
+        order = (*range(1, place + 1), 0, *range(place + 1, tensor.ndim))
+        return [Statement(self.scope, target, View(first, Transpose(order)))]
+
+
+def _choices(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
+    """What became of the tensors, and of those that exist in a step only."""
+    shown = " and ".join(t.name for t in wanted)
+    carried = ", ".join(dict.fromkeys(s.name for s, _ in step.carried))
+    form = f"{FORM}: one scan over {step.clock.name}, which carries {carried}"
+    found = [Choice(t.name, form) for t in wanted]
+    return [*found, *(replace(c, form=f"in each step of {shown}: {c.form}", target="") for c in inner)]

@@ -1,0 +1,1 @@
+"""Tensors that read themselves, or each other, at earlier positions along one axis."""

@@ -1,0 +1,334 @@
+"""One position of a recurrence: the same definitions without the axis that it runs along.
+
+A read of a state at an earlier position is one of what the steps before left, a read of it at the same position one of what this step has made, and
+a read of any other tensor at the position one of a slice of it. A tensor on the way, which the definitions read at ``t + 1``, is taken
+at that position: only states are carried from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.text import text
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import Linear, linear, normal
+from jaxte.sets.index_forms import difference, is_index, linear_or_none
+from jaxte.sets.intervals import decide
+from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+
+_SURPLUS = {GREATER_EQUAL: (1, 0), GREATER: (1, 1), LESS_EQUAL: (-1, 0), LESS: (-1, 1)}
+Carried = tuple[State, int]
+"""A state and how many steps ago it was that."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """``source`` at ``positions``, expressions of the clock, along the dimensions that are its keys."""
+
+    source: Tensor
+    positions: dict[int, Expr]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One position.
+
+    Attributes:
+        clock: the position, as an axis.
+        now: the same as data.
+        order: the tensors of one step, each after what it reads.
+        results: what each definition is at the position.
+        carried: what the step is handed of earlier ones.
+        slices: what it is handed of other tensors.
+        before: of states that have values before the first position, the tensor of these, as long as the state looks back.
+    """
+
+    clock: Axis
+    now: Placeholder
+    order: list[Compute]
+    results: list[Compute]
+    carried: dict[Carried, Placeholder]
+    slices: dict[Placeholder, Slice]
+    before: dict[State, Tensor]
+
+    def depth(self, state: State) -> int:
+        """How many steps ``state`` is carried for."""
+        return max((lag for own, lag in self.carried if own is state), default=0)
+
+
+def step_of(group: Recurrence) -> Step:
+    """One step of ``group``.
+
+    Raises:
+        DefinitionError: a definition reads what is not known at its position: itself, a later one, or one that is not a fixed number of steps
+            before. The message names the read.
+    """
+    making = _Making(group)
+    results = [making.at(own, place, 0) for own, place in zip(group.definitions, group.places, strict=True)]
+    return Step(
+        making.clock, making.now, making.order, results, making.carried, making.slices, _before(making)
+    )
+
+
+@dataclass
+class _Making:
+    """A step under way."""
+
+    group: Recurrence
+    order: list[Compute] = field(default_factory=list)
+    carried: dict[Carried, Placeholder] = field(default_factory=dict)
+    slices: dict[Placeholder, Slice] = field(default_factory=dict)
+    starts: dict[State, dict[Tensor | None, None]] = field(default_factory=dict)
+    _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
+    _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
+    _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        first, place = self.group.definitions[0], self.group.places[0]
+        name = first.axes[place].name
+        self.clock = Axis(name, 0, self.group.extent)
+        self.now = Placeholder(name, (), "int32")
+
+    def at(self, tensor: Compute, place: int, offset: Expr | int, shown: str = "") -> Compute:
+        """``tensor`` at the clock plus ``offset`` along the axis at ``place``."""
+        key = tensor, place, as_expr(offset)
+        if key in self._made:
+            return self._made[key]
+        if any(identical(own, key) for own, _ in self._under_way):
+            self._refuse_circle(key, shown)
+        self._under_way.append((key, shown))
+        axes = [a for n, a in enumerate(tensor.axes) if n != place]
+        body = _decided(substitute(tensor.body, {tensor.axes[place]: normal(self.clock + offset)}))
+        self._check_bounds(tensor, body)
+        value = _Reading(self, tensor).value(body)
+        if value.weak or value.dtype != tensor.dtype:
+            value = cast(value, tensor.dtype)
+        self._under_way.pop()
+        made = self._made[key] = Compute(tensor.name, axes, value)
+        self.order.append(made)
+        return made
+
+    def moves(self, index: Expr) -> bool:
+        return among(self.clock, free_axes(index))
+
+    def offset(self, index: Expr) -> Expr | None:
+        """How far ``index`` is from the clock; None where that is not the same at every point."""
+        form = linear_or_none(index)
+        if form is None or form.coefficient(self.clock) != 1:
+            return None
+        rest = normal(index - self.clock)
+        return None if free_axes(rest) else rest
+
+    def slice_of(self, tensor: Tensor, positions: dict[int, Expr]) -> Placeholder:
+        key = (tensor, *positions.items())
+        if key not in self._sliced:
+            shape = tuple(e for n, e in enumerate(tensor.shape) if n not in positions)
+            made = self._sliced[key] = Placeholder(tensor.name, shape, tensor.dtype)
+            self.slices[made] = Slice(tensor, positions)
+        return self._sliced[key]
+
+    def carry(self, state: State, lag: int) -> Placeholder:
+        key = state, lag
+        if key not in self.carried:
+            place = self.group.place_of(state)
+            shape = (*state.shape[:place], *state.shape[place + 1 :])
+            self.carried[key] = Placeholder(f"{state.name}_{_before_word(lag)}", shape, state.dtype)
+        return self.carried[key]
+
+    def _check_bounds(self, tensor: Compute, body: Expr) -> None:
+        for node in postorder(body):
+            if isinstance(node, Reduce) and any(self.moves(e) for a in node.axes for e in (a.lo, a.hi)):
+                raise DefinitionError(
+                    f"{tensor.name}: the range of a sum depends on the position {self.clock.name} of a recurrence; give it a fixed range "
+                    "and the condition as where="
+                )
+
+    def _refuse_circle(self, key: tuple[Tensor, int, Expr], shown: str) -> None:
+        start = next(n for n, (own, _) in enumerate(self._under_way) if identical(own, key))
+        names = [own[0].name for own, _ in self._under_way[start:] if _is_definition(own[0], self.group)]
+        reads = [r for _, r in self._under_way[start + 1 :] if r] + [shown]
+        chain = " -> ".join([*names, names[0]]) if names else key[0].name
+        raise DefinitionError(
+            f"a circle at one position: {chain} (by {', '.join(r for r in reads if r)}); one of these reads has to be of an earlier position, "
+            f"as [{self.clock.name} {'+' if self.group.reverse else '-'} 1]"
+        )
+
+
+def _decided(body: Expr) -> Expr:
+    """``body`` without comparisons of positions that hold at all of them, or at none."""
+
+    def rule(node: Expr) -> Expr:
+        if isinstance(node, Call) and node.op in _SURPLUS and all(is_index(a) for a in node.args):
+            found = decide(node.op, *node.args)
+            return node if found is None else as_expr(found)
+        return node
+
+    return rewrite(body, rule)
+
+
+def _same_condition(a: Expr, b: Expr) -> bool:
+    """Whether two comparisons of positions hold at the same ones."""
+    first, second = _surplus(a), _surplus(b)
+    return first is not None and second is not None and _is_zero(first - second)
+
+
+def _surplus(test: Expr) -> Linear | None:
+    """What is at least 0 where the comparison ``test`` of positions holds."""
+    if not isinstance(test, Call) or test.op not in _SURPLUS:
+        return None
+    found = difference(test)
+    sign, less = _SURPLUS[test.op]
+    return None if found is None else found * sign - linear(as_expr(less))
+
+
+def _is_zero(form: Linear) -> bool:
+    return form.is_constant and form.constant == 0
+
+
+def _is_definition(tensor: Tensor, group: Recurrence) -> bool:
+    return among(tensor, group.definitions)
+
+
+def _before_word(lag: int) -> str:
+    return "before" if lag == 1 else f"before_{lag}"
+
+
+@dataclass
+class _Reading:
+    """The body of one tensor of a step under way."""
+
+    making: _Making
+    tensor: Compute
+
+    def value(self, body: Expr) -> Expr:
+        making = self.making
+        table = self._starts(body)
+        value = rewrite(substitute(body, table), self._node)
+        return substitute(value, {making.clock: Read(making.now, ())})
+
+    def _starts(self, body: Expr) -> dict[Expr, Expr]:
+        """Choices between a state and its values before the first position, as reads of what is carried, which begins with these."""
+        found: dict[Expr, Expr] = {}
+        covered: set[Expr] = set()
+        for node in postorder(body):
+            if isinstance(node, Call) and node.op is SELECT:
+                test, taken, other = node.args
+                start = self._start(test, taken, other)
+                if start is not None and isinstance(taken, Read):
+                    found[node] = taken
+                    covered.add(taken)
+                    self.making.starts.setdefault(taken.tensor, {})[start] = None
+        inside = substitute(body, {n: as_expr(0) for n in found}) if found else body
+        for read in reads_of(inside):
+            if read.tensor in self.making.group.numbers and self._lag(read):
+                self.making.starts.setdefault(read.tensor, {})[None] = None
+        return found
+
+    def _start(self, test: Expr, taken: Expr, other: Expr) -> Tensor | None:
+        """The tensor of the values before the first position, where ``test`` chooses between it and a state."""
+        if not (isinstance(taken, Read) and isinstance(other, Read) and isinstance(taken.tensor, State)):
+            return None
+        state, before = taken.tensor, other.tensor
+        group = self.making.group
+        if isinstance(before, State) or before.ndim != state.ndim or state not in group.numbers:
+            return None
+        place = group.place_of(state)
+        index, other_index = taken.indices[place], other.indices[place]
+        rest = [n for n in range(state.ndim) if n != place]
+        if any(taken.indices[n] is not other.indices[n] for n in rest):
+            return None
+        extent, length = as_expr(state.shape[place]), as_expr(before.shape[place])
+        inside = (index < extent) if group.reverse else (index >= 0)
+        shift = -extent if group.reverse else length
+        form = linear_or_none(other_index)
+        if form is None or linear_or_none(index) is None or not _same_condition(test, inside):
+            return None
+        return before if _is_zero(form - linear(index) - linear(as_expr(shift))) else None
+
+    def _lag(self, read: Read) -> int:
+        """How many steps before this one the read is."""
+        making, group, state = self.making, self.making.group, read.tensor
+        index = read.indices[group.place_of(state)]
+        offset = making.offset(index)
+        form = None if offset is None else linear_or_none(offset)
+        if form is None or not form.is_constant:
+            raise DefinitionError(
+                f"{self.tensor.name} reads {text(read)}: along {making.clock.name} a recurrence reads its tensors a fixed number of positions "
+                f"before, as [{making.clock.name} {'+' if group.reverse else '-'} 1]; what depends on all earlier ones is a state of its own"
+            )
+        lag = form.constant if group.reverse else -form.constant
+        if lag < 0:
+            raise not_known_yet(self.tensor.name, read, making.clock, group.reverse)
+        return int(lag)
+
+    def _node(self, node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        making, group = self.making, self.making.group
+        node = Read(node.tensor, [normal(i) if making.moves(i) and is_index(i) else i for i in node.indices])
+        tensor = node.tensor
+        if tensor in group.numbers:
+            lag = self._lag(node)
+            place = group.place_of(tensor)
+            rest = [i for n, i in enumerate(node.indices) if n != place]
+            if lag:
+                return Read(making.carry(tensor, lag), rest)
+            own = group.definitions[group.numbers[tensor]]
+            return Read(making.at(own, place, 0, text(node)), rest)
+        moving = [n for n, index in enumerate(node.indices) if making.moves(index)]
+        if among(tensor, group.inside):
+            return self._of_inside(node, moving)
+        still = {n: node.indices[n] for n in moving if self._is_of_clock(node.indices[n])}
+        if not still:
+            return node
+        rest = [i for n, i in enumerate(node.indices) if n not in still]
+        return Read(making.slice_of(tensor, still), rest)
+
+    def _of_inside(self, node: Read, moving: Sequence[int]) -> Expr:
+        """A read of a tensor that depends on states itself."""
+        offset = self.making.offset(node.indices[moving[0]]) if len(moving) == 1 else None
+        if offset is None:
+            raise DefinitionError(
+                f"{self.tensor.name} reads {text(node)}, which depends on the recurrence at more than one position; read it at a fixed "
+                f"number of positions before, as [{self.making.clock.name} - 1]"
+            )
+        rest = [i for n, i in enumerate(node.indices) if n != moving[0]]
+        return Read(self.making.at(node.tensor, moving[0], offset, text(node)), rest)
+
+    def _is_of_clock(self, index: Expr) -> bool:
+        """Whether ``index`` is the same at all points of one position."""
+        return set(free_axes(index)) == {self.making.clock} and not reads_of(index)
+
+
+def not_known_yet(name: str, read: Read, clock: Axis, reverse: bool) -> DefinitionError:
+    """The error of a read of a state at a position that comes after its own."""
+    word, end = ("an earlier", "first") if reverse else ("a later", "last")
+    return DefinitionError(
+        f"{name} reads {text(read)}, {word} position along {clock.name}, which is not known yet; if all reads are of "
+        f"{word} ones, begin at the {end} with reverse={not reverse}"
+    )
+
+
+def _before(making: _Making) -> dict[State, Tensor]:
+    """The values before the first position of the states that are read nowhere else there."""
+    found: dict[State, Tensor] = {}
+    for state, starts in making.starts.items():
+        (first, *others) = starts
+        if first is not None and not others:
+            found[state] = first
+    return found
+
+
+def guarded_read(state: State, place: int, read: Read, before: Tensor, reverse: bool) -> Expr:
+    """``read`` of a state, or of ``before`` where it is before the first position."""
+    index, extent = read.indices[place], as_expr(state.shape[place])
+    shift = -extent if reverse else as_expr(before.shape[place])
+    own = [normal(index + shift) if n == place else i for n, i in enumerate(read.indices)]
+    inside = (index < extent) if reverse else (index >= 0)
+    return call(SELECT, inside, read, Read(before, own))

@@ -1,0 +1,179 @@
+"""Definitions of tensors that read themselves: what they mean, how they are shown, what is refused and what the message says."""
+
+import numpy as np
+import pytest
+
+import jaxte as te
+
+X = te.placeholder((6, 4), name="x")
+
+
+def _sum_so_far(**kwargs):
+    return te.recurrence((6, 4), lambda h, t, i: h[t - 1, i] + x(t, i), **kwargs)
+
+
+def x(t, i):
+    return X[t, i]
+
+
+def test_it_reads_itself_at_earlier_positions():
+    value = np.arange(24, dtype="float32").reshape(6, 4)
+    np.testing.assert_array_equal(te.interpret(_sum_so_far(init=1.0), {X: value}), 1 + value.cumsum(0))
+
+
+def test_from_the_other_end():
+    value = np.arange(24, dtype="float32").reshape(6, 4)
+    made = te.recurrence((6, 4), lambda h, t, i: h[t + 1, i] + X[t, i], init=0.0, reverse=True)
+    np.testing.assert_array_equal(te.interpret(made, {X: value}), value[::-1].cumsum(0)[::-1])
+
+
+def test_values_before_the_first_position_are_numbers_functions_or_tensors():
+    zeros = np.zeros((6, 4), "float32")
+    start = te.placeholder((4,), name="start")
+    two = te.placeholder((2, 4), name="two")
+    first = np.arange(4, dtype="float32")
+    assert te.interpret(_sum_so_far(init=start), {X: zeros, start: first})[0].tolist() == [0, 1, 2, 3]
+    assert te.interpret(_sum_so_far(init=lambda i: start[3 - i]), {X: zeros, start: first})[0].tolist() == [
+        3,
+        2,
+        1,
+        0,
+    ]
+    fibonacci = te.recurrence((6, 4), lambda h, t, i: h[t - 1, i] + h[t - 2, i], init=two)
+    ones = np.ones((2, 4), "float32")
+    assert te.interpret(fibonacci, {two: ones})[:, 0].tolist() == [2, 3, 5, 8, 13, 21]
+
+
+def test_a_sum_over_lags_is_written_out():
+    a, k = te.placeholder((2,), name="a"), te.reduce_axis((0, 2), "k")
+    y = te.recurrence((5,), lambda y, t: te.sum(a[k] * y[t - 1 - k], axis=k), init=1.0)
+    assert te.interpret(y, {a: np.ones(2, "float32")}).tolist() == [2, 3, 5, 8, 13]
+
+
+def test_integers_and_what_reads_at_data():
+    index = te.placeholder((6,), "int32", name="index")
+    made = te.recurrence((6,), lambda h, t: (h[t - 1] * 3 + index[index[t]]) % 7, init=1, dtype="int32")
+    data = np.int32([3, 1, 1, 0, 2, 2])
+    state, expected = 1, []
+    for position in data:
+        state = (state * 3 + data[position]) % 7
+        expected.append(state)
+    assert te.interpret(made, {index: data}).tolist() == expected
+    assert te.evaluate(made, {index: data}).tolist() == expected
+
+
+def test_it_is_shown_by_its_definition():
+    made = _sum_so_far(init=0.0)
+    assert (
+        te.formula(made)
+        == "h[t, i] = (h[t - 1, i] if t - 1 >= 0 else h_init[t, i]) + x[t, i]  (t < 6, i < 4)"
+    )
+    assert te.definitions(made).splitlines()[-1] == te.formula(made)
+    assert "h_{t - 1,\\,i}" in te.latex(made)
+    assert te.cost(made).iterations == 28  # four of them values before the first position
+
+
+def test_several_read_each_other():
+    h, c = te.recurrence((6, 4), lambda h, c, t, i: (c[t, i] * 2, h[t - 1, i] + X[t, i]), init=0.0)
+    assert (h.name, c.name) == ("h", "c")
+    values = te.interpret([h, c], {X: np.ones((6, 4), "float32")})
+    assert values[0][:3, 0].tolist() == [2, 6, 14]
+
+
+def _refused(kind, pattern, make):
+    with pytest.raises(kind, match=pattern):
+        make()
+
+
+def test_a_later_position_is_refused():
+    _refused(
+        te.DefinitionError,
+        r"h reads h\[t \+ 1, i\], a later position along t, which is not known yet.*reverse=True",
+        lambda: te.recurrence((6, 4), lambda h, t, i: h[t + 1, i], init=0.0),
+    )
+    _refused(
+        te.DefinitionError,
+        r"an earlier position along t.*reverse=False",
+        lambda: te.recurrence((6, 4), lambda h, t, i: h[t - 1, i], init=0.0, reverse=True),
+    )
+
+
+def test_values_before_the_first_position_have_to_be_given():
+    _refused(
+        te.RangeError,
+        r"h\[t - 1, i\] reads h\[-1\] at t=0.*\n.*\n.*\n.*give te.recurrence\(..., init=...\)",
+        _sum_so_far,
+    )
+    guarded = te.recurrence((6, 4), lambda h, t, i: te.select(t >= 1, h[t - 1, i], 2.0) * 2)
+    assert te.interpret(guarded, {})[:, 0].tolist() == [4, 8, 16, 32, 64, 128]
+
+
+def test_circles_are_refused():
+    _refused(
+        te.DefinitionError,
+        r"a circle at one position: h -> h \(by h\[t, i\]\)",
+        lambda: te.recurrence((6, 4), lambda h, t, i: h[t, i] + 1, init=0.0),
+    )
+    _refused(
+        te.DefinitionError,
+        r"a circle at one position: h -> c -> h \(by c\[t, i\], h\[t, i\]\)",
+        lambda: te.recurrence((6, 4), lambda h, c, t, i: (c[t, i], h[t, i] + c[t - 1, i]), init=0.0),
+    )
+
+
+def test_positions_that_are_no_fixed_number_before_are_refused():
+    k = te.reduce_axis((0, 6), "k")
+    _refused(
+        te.DefinitionError,
+        "a fixed number of positions before",
+        lambda: te.recurrence((6, 4), lambda h, t, i: te.sum(h[k, i], axis=k, where=k < t), init=0.0),
+    )
+    _refused(
+        te.DefinitionError,
+        "a fixed number of positions before",
+        lambda: te.recurrence((6, 4), lambda h, t, i: te.select(t > 0, h[t // 2, i], 0.0), init=0.0),
+    )
+
+
+def test_a_recurrence_within_a_step_is_refused():
+    def cell(h, t, i):
+        rows = te.recurrence((6,), lambda r, m: r[m - 1] + te.select(m >= 1, h[m - 1, 0], 0.0), init=0.0)
+        return rows[t] + X[t, i]
+
+    _refused(
+        te.DefinitionError,
+        "r, a recurrence, depends on h within the recurrence of h",
+        lambda: te.recurrence((6, 4), cell),
+    )
+
+
+def test_wrong_shapes_and_counts_are_refused():
+    wrong = te.placeholder((3,), name="wrong")
+    _refused(te.ShapeError, r"init of h has shape \(3,\); give \(4,\)", lambda: _sum_so_far(init=wrong))
+    short = te.placeholder((1, 4), name="short")
+    _refused(
+        te.ShapeError,
+        "it holds the 2 values that h looks back at",
+        lambda: te.recurrence((6, 4), lambda h, t, i: h[t - 2, i], init=short),
+    )
+    _refused(
+        te.DefinitionError,
+        r"takes 2 arguments \(t, i\) for 2 axes",
+        lambda: te.recurrence((6, 4), lambda t, i: 1.0),
+    )
+    _refused(
+        te.DefinitionError,
+        "returns 1 expressions for 2 tensors",
+        lambda: te.recurrence((6, 4), lambda h, c, t, i: h[t - 1, i], init=0.0),
+    )
+    _refused(
+        te.ArgumentError,
+        "init has 3 entries for 2 tensors",
+        lambda: te.recurrence((6,), lambda h, c, t: (1.0, 2.0), init=(0, 0, 0)),
+    )
+    _refused(te.ArgumentError, "axis=2", lambda: _sum_so_far(init=0.0, axis=2))
+    _refused(
+        te.ShapeError,
+        "5 positions along axis 0|6 and 5",
+        lambda: te.recurrence([(6,), (5,)], [lambda a, b, t: 1.0, lambda a, b, t: 2.0]),
+    )
