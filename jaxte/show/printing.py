@@ -212,7 +212,7 @@ def definitions(tensors: Tensor | Iterable[Tensor], ascii: bool = False) -> str:
     """The formulas of everything that ``tensors`` need, one a line, inputs first."""
     shown, left = _listed(tensors, needed=True)
     notation = Plain(ascii)
-    inputs = [t for t in topological_order(shown) if definition_of(t) is None and not isinstance(t, State)]
+    inputs = _undefined(shown)
     names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
     lines = [_equation(t, notation, names, ranges=True) for t in shown]
     return "\n".join([*lines, f"{notation.ellipsis} {left} more"] if left else lines)
@@ -271,6 +271,11 @@ def _listed(tensors: Tensor | Iterable[Tensor], needed: bool) -> tuple[list[Tens
     return given[-ROWS:], max(len(given) - ROWS, 0)
 
 
+def _undefined(shown: Iterable[Tensor]) -> list[Tensor]:
+    """What ``shown`` are computed from that has no definition; states are those of tensors that have one."""
+    return [t for t in topological_order(shown) if definition_of(t) is None and not isinstance(t, State)]
+
+
 def _together(tensor: Tensor) -> list[Tensor]:
     """``tensor``, behind what it is computed of together with itself if it is one of a recurrence."""
     if not isinstance(tensor, Recurrent):
@@ -293,7 +298,7 @@ def displayed(tensors: Tensor | Iterable[Tensor]) -> str:
     """
     shown, left = _listed(tensors, needed=True)
     notation = Latex()
-    inputs = [t for t in topological_order(shown) if not isinstance(t, Compute)]
+    inputs = _undefined(shown)
     names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
     lines = []
     for tensor in shown:
