@@ -25,6 +25,7 @@ def main(words: Sequence[str]) -> int:
     compare.add_argument(
         "arrays", nargs="+", help="f32[64,64]: an array of random numbers of this dtype and shape"
     )
+    compare.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
     given = parser.parse_args(words)
     module, _, name = given.function.partition(":")
     if not name:
@@ -33,7 +34,7 @@ def main(words: Sequence[str]) -> int:
     if not callable(function):
         parser.error(f"{module} has no function {name}")
     rng = np.random.default_rng(0)
-    print(against_jax(function, [_array(a, rng, parser) for a in given.arrays]))
+    print(against_jax(function, [_array(a, rng, parser) for a in given.arrays], given.order))
     return 0
 
 

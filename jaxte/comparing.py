@@ -17,7 +17,7 @@ from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.errors import ArgumentError
+from jaxte.lang.errors import ArgumentError, JaxteError
 
 _ROUNDS = 7  # of calls, each side once in each
 
@@ -29,6 +29,7 @@ class Side:
     Attributes:
         name: "jax.grad" or "jaxte".
         value, gradient: the largest error beside the same in float64, in units of rounding of the largest element.
+        higher: the same of the derivatives of order 2 and above, as far as they were asked for.
         seconds, spread: the median of the calls, and the distance between their quartiles.
         compile_seconds: tracing, deriving and compiling.
         flops, accessed, temporaries: XLA's counts of operations, and of bytes.
@@ -43,6 +44,7 @@ class Side:
     flops: float
     accessed: float
     temporaries: int
+    higher: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Comparison:
             self.name,
             "value",
             "gradient",
+            *(f"order {n + 2}" for n in range(len(self.sides[0].higher))),
             "time",
             "spread",
             "compile",
@@ -74,10 +77,32 @@ class Comparison:
         found = [head]
         for side in self.sides:
             found.append(
-                [side.name, f"{side.value:.1f} ulp", f"{side.gradient:.1f} ulp", f"{side.seconds * 1e3:.3g} ms", f"{side.spread * 1e3:.2g} ms",
+                [side.name, f"{side.value:.1f} ulp", f"{side.gradient:.1f} ulp", *(f"{e:.1f} ulp" for e in side.higher), f"{side.seconds * 1e3:.3g} ms", f"{side.spread * 1e3:.2g} ms",
                  f"{side.compile_seconds:.2f} s", f"{side.flops / 1e6:,.1f}", f"{side.accessed / 1e6:,.1f}", f"{side.temporaries / 1e6:,.1f}"]
             )  # fmt: skip
         return found
+
+    def chart(self, ax: Any = None) -> Any:
+        """What jaxte takes of what ``jax.grad`` takes, as bars: below 1 is less. Axes of matplotlib (the extra ``draw``).
+
+        Example:
+            >>> te.compare(loss, x).chart().figure.savefig("compared.png")
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise JaxteError("chart() needs matplotlib: pip install 'jaxte[draw]'") from error
+        plain, own = self.sides
+        names = ("seconds", "compile_seconds", "flops", "accessed", "temporaries")
+        shares = [getattr(own, n) / getattr(plain, n) if getattr(plain, n) else 1.0 for n in names]
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 2.4))
+        bars = ax.barh(["time", "compiling", "operations", "bytes accessed", "temporaries"], shares)
+        ax.bar_label(bars, [f"{share:.2g}" for share in shares], padding=3)
+        ax.axvline(1.0, color="gray", linestyle="--")
+        ax.invert_yaxis()
+        ax.set_title(f"{self.name}: jaxte / jax.grad")
+        return ax
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -97,8 +122,10 @@ class Comparison:
         return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
-def against_jax(f: Callable[..., Any], args: Sequence[Any]) -> Comparison:
+def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> Comparison:
     """Values and gradients of the sum of ``f``'s outputs by ``jax.grad`` and by jaxte, beside both in float64.
+
+    A derivative of a higher ``order`` is the gradient of the one before along a fixed direction.
 
     The calls of the two are interleaved, so that both meet the same load of the machine.
     """
@@ -107,12 +134,19 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any]) -> Comparison:
             f"te.compare: {f.__name__} is a jaxte function, of which jax.grad takes the derived adjoints, too; give a reference of "
             "plain JAX as the second argument"
         )
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise ArgumentError(
+            f"te.compare: order is {order!r}; give 1 for gradients, 2 for second derivatives too, or more"
+        )
     places = [n for n, a in enumerate(args) if _is_floating(a)]
     if not places:
         raise ArgumentError(
             "te.compare: none of the arguments is an array of floating point numbers, to which a gradient is taken"
         )
-    programs = {"jax.grad": _with_gradient(f, places, False), "jaxte": _with_gradient(f, places, True)}
+    programs = {
+        name: _with_gradients(f, places, derived, order)
+        for name, derived in (("jax.grad", False), ("jaxte", True))
+    }
     compiled: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     for name, program in programs.items():
@@ -133,9 +167,12 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any]) -> Comparison:
     return Comparison(getattr(f, "__name__", "function"), sides)  # type: ignore[arg-type]
 
 
-def _with_gradient(f: Callable[..., Any], places: Sequence[int], derived: bool) -> Callable[..., Any]:
-    """The outputs of ``f``, and the gradients of their sum; ``derived`` by jaxte."""
+def _with_gradients(
+    f: Callable[..., Any], places: Sequence[int], derived: bool, order: int
+) -> Callable[..., Any]:
+    """The outputs of ``f``, and the gradients of their sum up to an order; ``derived`` by jaxte."""
     function = adjoint(f) if derived else f
+    numbers = tuple(range(len(places)))
 
     def run(*args: Any) -> Any:
         def total(*some: Any) -> tuple[Any, Any]:
@@ -145,11 +182,26 @@ def _with_gradient(f: Callable[..., Any], places: Sequence[int], derived: bool) 
             outputs = function(*given)
             return sum(jnp.sum(jnp.real(o)) for o in tree_leaves(outputs) if _is_floating(o)), outputs
 
-        numbers = tuple(range(len(places)))
-        gradients, outputs = jax.grad(total, numbers, has_aux=True)(*(args[n] for n in places))
-        return outputs, gradients
+        moving = [args[n] for n in places]
+        gradients, outputs = jax.grad(total, numbers, has_aux=True)(*moving)
+        found, level = [gradients], lambda *some: total(*some)[0]
+        for _ in range(order - 1):
+            level = _along(jax.grad(level, numbers))
+            found.append(jax.grad(level, numbers)(*moving))
+        return outputs, *found
 
     return run
+
+
+def _along(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """The slope in a fixed direction, from a function that returns gradients."""
+
+    def slope(*some: Any) -> Any:
+        return sum(
+            jnp.sum(jnp.real(g) * jnp.cos(jnp.arange(g.size)).reshape(g.shape)) for g in gradient(*some)
+        )
+
+    return slope
 
 
 def _side(
@@ -162,6 +214,7 @@ def _side(
     return Side(
         name, errors[0], errors[1], statistics.median(times), third - first, compile_seconds,
         counts.get("flops", 0.0), counts.get("bytes accessed", 0.0), getattr(memory, "temp_size_in_bytes", 0),
+        tuple(errors[2:]),
     )  # fmt: skip
 
 

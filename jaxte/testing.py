@@ -204,7 +204,7 @@ def compare(
     seed: int = 0,
 ) -> Report: ...
 @overload
-def compare(fn: Callable[..., Any], reference: Any, *args: Any) -> Comparison: ...
+def compare(fn: Callable[..., Any], reference: Any, *args: Any, order: int = 1) -> Comparison: ...
 @wants_arguments
 def compare(
     fn: Any,
@@ -213,6 +213,7 @@ def compare(
     rtol: float | None = None,
     raises: bool = True,
     seed: int = 0,
+    order: int = 1,
 ) -> Any:
     """Values and gradients of a jaxte function beside those of a JAX function; ``te.compare(f, *arrays)``, a JAX function beside itself.
 
@@ -228,6 +229,7 @@ def compare(
         rtol: greatest norm of a difference over the norm of the reference; by default 1e-5 for float32.
         raises: whether a disagreement is an AssertionError.
         seed: of the random numbers.
+        order: without a reference, the highest order of the derivatives that are compared.
 
     Returns:
         A :class:`Report`; without a reference a :class:`Comparison`.
@@ -236,7 +238,7 @@ def compare(
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
     """
     if is_array(reference) and callable(fn):
-        return against_jax(fn, (reference, *args))
+        return against_jax(fn, (reference, *args), order)
     function = as_function(fn)
     if not callable(reference):
         raise ArgumentError(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 import pytest
 
 import jaxte as te
 from jaxte.__main__ import main
 from jaxte.comparing import Comparison
+
+matplotlib.use("Agg")
 
 
 def energy(u: np.ndarray) -> jnp.ndarray:
@@ -27,6 +30,18 @@ def test_a_function_beside_itself(rng: np.random.Generator) -> None:
     lines = str(found).splitlines()
     assert len(lines) == 3 and lines[0].split()[0] == "energy" and "ulp" in lines[1]
     assert found._repr_html_().count("<tr>") == 3
+    shown = found.chart()
+    assert len(shown.patches) == 5 and "jaxte / jax.grad" in shown.get_title()
+
+
+def test_higher_orders(rng: np.random.Generator) -> None:
+    found = te.compare(
+        lambda u: jnp.sum(jnp.roll(u, 1) ** 2 * u), rng.normal(size=9).astype("float32"), order=3
+    )
+    assert all(len(side.higher) == 2 and max(side.higher) < 8 for side in found.sides)
+    assert "order 2" in str(found) and "order 3" in str(found)
+    with pytest.raises(te.ArgumentError, match="order is 0; give 1 for gradients"):
+        te.compare(energy, np.ones((2, 2), "float32"), order=0)
 
 
 def test_what_cannot_be_compared() -> None:
