@@ -6,8 +6,9 @@ parentheses add, and functions are written around what they are taken of.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from jaxte.frontends.text.convert import Converter, parsed
@@ -101,17 +102,18 @@ class _Reader:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def sum(self) -> Node:
-        """Terms, added or subtracted."""
+    def sum(self, term: Callable[[_Reader], Node] | None = None) -> Node:
+        """Terms, added or subtracted: products, where they are no other ``term``."""
+        own = term or _Reader.product
         first = self.here
         if self.peek() == "-":
             self.take()
-            left: Node = Operation(first, "negative", (self.product(),))
+            left: Node = Operation(first, "negative", (own(self),))
         else:
-            left = self.product()
+            left = own(self)
         while self.peek() in ("+", "-"):
             word = "add" if self.take().text == "+" else "subtract"
-            right = self.product()
+            right = own(self)
             left = Operation(left.span.to(right.span), word, (left, right))
         return left
 
@@ -137,9 +139,22 @@ class _Reader:
                 f"{name.text} is no function{nearest(name.text, FUNCTIONS) or '; between an axis and arithmetic in parentheses stands a space'}"
             )
         self.take("(")
-        value = self.sum()
+        values = [self.sum()] if _arity(name.text) == 1 else self.arguments()
         close = self.take(")")
-        return Operation(name.span.to(close.span), name.text, (value,))
+        return Operation(name.span.to(close.span), name.text, tuple(values))
+
+    def arguments(self) -> list[Node]:
+        """What stands between the commas of a function of several scalars: operands, sums of them, and whole numbers."""
+        found: list[Node] = []
+        while not found or self.peek() == ",":
+            if found:
+                self.take(",")
+            if self.peek().isdigit() and self.peek(1) in (",", ")"):
+                number = self.take()
+                found.append(Number(number.span, int(number.text)))
+            else:
+                found.append(self.sum(_Reader.factor))
+        return found
 
     def reduction(self) -> Node:
         name = self.take()
@@ -219,6 +234,12 @@ class _Reader:
         factors = self.items()
         self.take(")")
         return factors[0] if len(factors) == 1 else Composed(span, tuple(factors))
+
+
+def _arity(function: str) -> int:
+    """How many scalars a function takes at least."""
+    parameters = inspect.signature(FUNCTIONS[function]).parameters.values()
+    return len([p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
 
 
 def _arithmetic(source: Source, span: Span) -> Node:

@@ -168,3 +168,10 @@ def test_random_patterns(seed: int) -> None:
         strict=True,
     ):
         close(own, expected)
+
+
+def test_functions_of_several_scalars() -> None:
+    a, b = np.float32([[1, 5], [-3, 2]]), np.float32([2, 4])
+    np.testing.assert_array_equal(te.einsum("maximum(i j, j) -> i j", a, b), np.maximum(a, b))
+    np.testing.assert_array_equal(te.einsum("maximum(i j, 0), j -> i", a, b), np.maximum(a, 0) @ b)
+    np.testing.assert_array_equal(te.einsum("clip(i j - j, 0, 2) -> i j", a, b), np.clip(a - b, 0, 2))
