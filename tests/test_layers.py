@@ -207,7 +207,7 @@ _OF_JAX = {line for line in LAYERS if line.startswith("bridge")} | {
 # library -> the lines of LAYERS that may import it
 RESTRICTED = {
     "islpy": {"sets.domain"},
-    "matplotlib": {"draw"},
+    "matplotlib": {"comparing", "draw"},
     "jax": _OF_JAX,
     "jaxlib": _OF_JAX,
 }
