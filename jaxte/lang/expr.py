@@ -75,15 +75,21 @@ class TensorLike(Protocol):
 
 
 class Var(Expr):
-    """A symbolic size, an integer of at least ``least`` known when the code runs; the same name and least value are the same size."""
+    """A symbolic size, an integer of at least ``least`` known when the code runs; equal arguments make the same size.
 
-    __slots__ = ("least", "name")
+    Attributes:
+        given: conditions that hold of it and of other sizes, each of which stands there as ``Var(name)``, itself included.
+    """
+
+    __slots__ = ("given", "least", "name")
     __match_args__ = ("name",)
     name: str
     least: int
+    given: tuple[Expr, ...]
 
-    def __new__(cls, name: str, least: int = 1) -> Var:
-        return intern(cls, (name, least), {"name": name, "least": least, "dtype": "int32", "weak": True})
+    def __new__(cls, name: str, least: int = 1, given: tuple[Expr, ...] = ()) -> Var:
+        fields = {"name": name, "least": least, "given": given, "dtype": "int32", "weak": True}
+        return intern(cls, (name, least, given), fields)
 
     def __reduce__(self) -> Any:
         return Var, (self.name, self.least)

@@ -17,7 +17,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import fold
 from jaxte.meaning.told import sizes_in, told_sizes
 from jaxte.sets.affine import from_linear
-from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.shapes import Shape, shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 Sizes = dict[Var, int]
@@ -139,3 +139,16 @@ def size_value(extent: Expr | int, sizes: Mapping[Var, int]) -> int:
         raise FeedError(f"`{text(node)}` is a {kind}, but an extent is made of integers and sizes only")
 
     return extent if isinstance(extent, int) else fold(extent, rule)
+
+
+def result_shape(label: str, shape: Shape, sizes: Mapping[Var, int]) -> tuple[int, ...]:
+    """The extents of a result; one below 0 is an error, which says for which sizes."""
+    found = tuple(size_value(extent, sizes) for extent in shape)
+    for extent, actual in zip(shape, found, strict=True):
+        if actual < 0:
+            known = ", ".join(f"{v.name} = {sizes[v]}" for v in sizes_in([extent]))
+            raise FeedError(
+                f"{label} has an axis of `{text(as_expr(extent))}` elements, which is {actual} with {known}; feed larger arrays, and state "
+                "the least size where it is made: te.var(..., at_least=...)"
+            )
+    return found

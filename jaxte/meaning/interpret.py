@@ -25,7 +25,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
-from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, size_value
+from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, result_shape, size_value
 from jaxte.meaning.rounding import converted, operated, storage, widened
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent
@@ -66,6 +66,8 @@ def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> A
     order = topological_order(wanted)
     arrays = check_feeds(order, feeds)
     sizes = bind_sizes(arrays)
+    for tensor in wanted:
+        result_shape(tensor.name, tensor.shape, sizes)
     values = {tensor: np.asarray(array) for tensor, array in arrays.items()}
     check_facts(values)
     calls: dict[object, Sequence[Any]] = {}

@@ -28,7 +28,7 @@ from jaxte.lang.expr import (
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, OR
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
 from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
@@ -71,7 +71,7 @@ def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) 
 class IntegerSet:
     """The integer points of ``variables`` within ``ranges`` at which every condition holds.
 
-    Conditions (or parts of them) that depend on data constrain nothing. Sizes are parameters, each at least what it is by definition.
+    Conditions (or parts of them) that depend on data constrain nothing. Sizes are parameters, of which holds what they are given with.
 
     Args:
         variables: axes (or sizes) that the points give values to.
@@ -87,6 +87,7 @@ class IntegerSet:
     ) -> None:
         self.variables = tuple(variables)
         self._bounds = _range_conditions(self.variables, ranges or {})
+        self._bounds += stated([*self.variables, *_sizes_of([*self._bounds, *conditions], self.variables)])
         self._sizes = _sizes_of([*self._bounds, *conditions], self.variables)
         self._known: isl.Set | None = _asked(lambda: self._read([*self._bounds, *conditions]), None)
 
@@ -228,6 +229,13 @@ class IntegerSet:
         for node, name in sorted(names.items(), key=lambda item: -len(item[1])):
             written = written.replace(name, text(node))
         return written
+
+
+def stated(sizes: Sequence[Expr]) -> list[Expr]:
+    """What is given of the sizes among ``sizes``, said of them."""
+    known = {Var(s.name): s for s in sizes if isinstance(s, Var)}
+    conditions = dict.fromkeys(c for size in known.values() for c in size.given)
+    return [substitute(c, known) for c in conditions]
 
 
 def _plain(name: str) -> bool:

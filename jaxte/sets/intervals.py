@@ -17,6 +17,7 @@ from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.quasi_affine import is_of_sizes
 from jaxte.sets.tabulate import values_at
 
 Bounds = Mapping[Expr, tuple[int, int]]
@@ -133,8 +134,13 @@ def nonnegative(form: Linear) -> bool:
         if low is None:
             return _asked(from_linear(form))
         least += coefficient * low
-        exact = exact and isinstance(atom, Var)
+        exact = exact and isinstance(atom, Var) and not atom.given
     return least >= 0 or (not exact and _asked(from_linear(form)))
+
+
+def may_be_negative(size: Expr) -> bool:
+    """Whether what is made of sizes alone is below 0 for some of them."""
+    return not isinstance(size, Const) and is_of_sizes(size) and not nonnegative(linear(size))
 
 
 def least_size(size: Expr) -> int | None:

@@ -1,10 +1,11 @@
-"""Definitions over sizes that are symbols: values and gradients at the sizes 1, 2, 3 and 7, called directly and exported, beside plain JAX and
-the interpreter.
+"""Definitions over sizes that are symbols: values and gradients at the sizes 1, 2, 3, 7 and 11, called directly and exported, beside plain JAX
+and the interpreter. Each is run at one size, which its name chooses; ``JAXTE_HYPOTHESIS=full`` runs all of them.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import jaxte as te
 
-SIZES = (1, 2, 3, 7)
+SIZES = (1, 2, 3, 7, 11)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,20 @@ def variance(x: Any) -> Any:
     return te.compute((n,), lambda i: (x[i] - mean[()]) ** 2 / (n * n), "y")
 
 
+def both_neighbours(x: Any) -> Any:
+    n, k = x.shape[0], over(x.shape[0])
+    return te.compute((), lambda: te.sum(x[(k - 1) % n] * x[(k + 1) % n], axis=k), "y")
+
+
+def adaptive_pool(x: Any) -> Any:
+    n, k = x.shape[0], over(x.shape[0])
+
+    def element(i: Any) -> Any:
+        return te.sum(x[k], axis=k, where=te.logical_and(k >= i * n // 7, 7 * k < (i + 1) * n))
+
+    return te.compute((7,), element, "y")
+
+
 def suffixes(x: Any) -> Any:
     k = over(x.shape[0])
     return te.compute(x.shape, lambda i: te.prod(x[k], axis=k, where=k >= i), "y")
@@ -127,6 +143,11 @@ CASES = {
     ),
     "an adaptive choice": Case(lambda x: te.compute((7,), lambda i: x[i * x.shape[0] // 7] ** 2, "y"), lambda x: x[jnp.arange(7) * len(x) // 7] ** 2),
     "a short range": Case(quarters, lambda x: jnp.sum(x[: 4 * (len(x) // 4 - 1) : 4] ** 2), least=8),
+    "both neighbours": Case(both_neighbours, lambda x: jnp.sum(jnp.roll(x, 1) * jnp.roll(x, -1))),
+    "every other, around": Case(element_wise(lambda n: n, lambda x, n, i: te.sin(x[2 * i % n])), lambda x: jnp.sin(x[2 * jnp.arange(len(x)) % len(x)])),
+    "a choice of positions": Case(element_wise(lambda n: n, lambda x, n, i: te.sin(x[te.select(i == 0, n - 1, i - 1)])), lambda x: jnp.sin(jnp.roll(x, 1))),
+    "an adaptive pool": Case(adaptive_pool, lambda x: jnp.stack([jnp.sum(x[i * len(x) // 7 : -(-(i + 1) * len(x) // 7)]) for i in range(7)])),
+    "a range of less than nothing": Case(quarters, lambda x: jnp.sum(x[: max(0, 4 * (len(x) // 4 - 1)) : 4] ** 2)),
     "an element": Case(element_wise(lambda n: n, lambda x, n, i: x[i] * x[1]), lambda x: x * x[1], least=2),
     "flat": Case(flat, lambda x: jnp.sin(x).reshape(-1), lambda n: ((n, n),)),
 }  # fmt: skip
@@ -141,10 +162,18 @@ def arrays(case: Case, n: int) -> list[Any]:
     return [jnp.asarray(rng.normal(size=shape) + 0.1, "float32") for shape in case.shapes(n)]
 
 
-def check(case: Case, both: Callable[..., Any], args: list[Any]) -> None:
-    plain = jax.jit(jax.value_and_grad(loss(case.plain), tuple(range(len(args)))))
-    for own, expected in zip(jax.tree.leaves(both(*args)), jax.tree.leaves(plain(*args)), strict=True):
+def check(case: Case, both: Callable[..., Any], args: list[Any]) -> float:
+    """Compares value and gradients; returns the value."""
+    plain = jax.jit(jax.value_and_grad(loss(case.plain), tuple(range(len(args)))))(*args)
+    found = both(*args)
+    for own, expected in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-5)
+    return float(found[0])
+
+
+def chosen(name: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """One of ``sizes``, by the name, or all of them."""
+    return sizes if settings.default.max_examples > 1000 else (sizes[zlib.crc32(name.encode()) % len(sizes)],)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -153,13 +182,11 @@ def test_called_with_sizes(name: str) -> None:
     n = te.var("n", at_least=case.least)
     inputs = [te.placeholder(shape, name=f"x{i}") for i, shape in enumerate(case.shapes(n))]
     f = te.function(inputs, case.build(*inputs))
-    both = jax.value_and_grad(loss(f), tuple(range(len(inputs))))
-    for size in SIZES if case.least < 4 else (case.least, 11):
-        if size >= case.least:
-            args = arrays(case, size)
-            meant = te.interpret(f.outputs, dict(zip(inputs, args, strict=True)))
-            np.testing.assert_allclose(f(*args), meant, rtol=1e-5, atol=1e-5)
-            check(case, both, args)
+    both = jax.jit(jax.value_and_grad(loss(f), tuple(range(len(inputs)))))
+    for size in chosen(name, tuple(s for s in SIZES if s >= case.least)):
+        args = arrays(case, size)
+        meant = te.interpret(f.outputs, dict(zip(inputs, args, strict=True)))
+        np.testing.assert_allclose(check(case, both, args), np.sum(np.sin(meant)), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -170,17 +197,13 @@ def test_exported(name: str) -> None:
     both = jax.value_and_grad(loss(te.function(case.build)), tuple(range(len(case.shapes(1)))))
     specs = [jax.ShapeDtypeStruct(shape, "float32") for shape in case.shapes(n)]
     exported = jax.export.export(jax.jit(both))(*specs)
-    for size in {least, 11}:
+    for size in chosen(f"{name}, exported", (least, 11)):
         check(case, exported.call, arrays(case, size))
 
 
 # what JAX has to know of the size beyond what the definition asks for, since a slice of no element stands in the code
 ASKED = {
-    "all but the last, turned": 2,  # the element n - 2
-    "every other from the end": 2,  # the element n - n // 2 * 2 + 1
-    "around the middle": 2,  # slices that meet at n // 2
-    "windows around": 3,  # windows over more than the circle
-    "suffix products": 2,  # the product without the last element
+    "a range of less than nothing": 4,  # the range to n // 4 - 1
 }
 
 
@@ -219,3 +242,23 @@ def test_bounds_of_data_are_refused() -> None:
     n = te.placeholder((), "int32", "count")
     with pytest.raises(te.ShapeError, match="affine in axes and sizes"):
         te.reduce_axis((0, n[()]), "k")
+
+
+def test_results_of_less_than_no_elements() -> None:
+    n = te.var("n")
+    x = te.placeholder((n,), name="x")
+    y = te.compute((n - 5,), lambda i: x[i] + x[i + 5], "y")
+    message = r"y has an axis of `n - 5` elements, which is -3 with n = 2; feed larger arrays, and state the least size where it is made"
+    with pytest.raises(te.FeedError, match=message):
+        te.interpret(y, {x: np.ones(2, "float32")})
+    with pytest.raises(te.FeedError, match=message):
+        te.function([x], y)(jnp.ones(2))
+
+
+def test_ends_of_slices_are_not_counted_from_the_end() -> None:
+    n = te.var("n")
+    x = te.placeholder((n,), name="x")
+    k = over(n - 5)
+    f = te.function([x], te.compute((), lambda: te.sum(x[k], axis=k), "y"))
+    assert f(jnp.ones(3)) == 0  # x[:-2] has an element
+    assert f(jnp.ones(7)) == 2

@@ -31,7 +31,7 @@ from jaxte.bridge.primitive.program import TANGENT, Program
 from jaxte.bridge.primitive.sizes import extents_of, own_size
 from jaxte.lang.errors import ShapeError
 from jaxte.lower.cost.platforms import OTHER, PLATFORMS
-from jaxte.meaning.feeds import bind_sizes, size_value
+from jaxte.meaning.feeds import bind_sizes, result_shape
 
 _COMPARISON = re.compile(r"comparison '(.*)' (\S+) '(.*)' is inconclusive")
 
@@ -111,9 +111,10 @@ def _of_symbolic(program: Program, avals: Sequence[Any]) -> list[Any]:
         if asked is None:
             raise
         shapes = ", ".join(f"{t.name}: {s.shape}" for t, s in zip(program.inputs, structs, strict=True))
+        wanted = f"{asked[1]} {'>=' if asked[2] == '<' else asked[2]} {asked[3]}"
         raise ShapeError(
-            f"{program.label} is traced for symbolic sizes ({shapes}), of which it has to be known that {asked[1]} {asked[2]} {asked[3]}; say so "
-            f'where they are made: jax.export.symbolic_shape(..., constraints=["{asked[1]} {asked[2]} {asked[3]}"])'
+            f"{program.label} is traced for symbolic sizes ({shapes}), of which it has to be known that {wanted}; say so "
+            f'where they are made: jax.export.symbolic_shape(..., constraints=["{wanted}"])'
         ) from error
     return [jax.core.ShapedArray(s.shape, s.dtype) for s in found]
 
@@ -122,7 +123,7 @@ def _shapes(program: Program, avals: Sequence[Any]) -> list[tuple[int, ...]]:
     shapes = [r.shape for r in program.results]
     fixed = all(isinstance(e, int) for shape in shapes for e in shape)
     sizes = {} if fixed else bind_sizes(dict(zip(program.inputs, avals, strict=True)))
-    return [tuple(size_value(e, sizes) for e in shape) for shape in shapes]
+    return [result_shape(program.label, shape, sizes) for shape in shapes]
 
 
 def _places(arrays: Sequence[Any]) -> Places | None:

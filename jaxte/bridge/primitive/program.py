@@ -16,6 +16,7 @@ import jax
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
+from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
 from jaxte.bridge.primitive.told import told
 from jaxte.derivatives.accumulation import accumulation_order
 from jaxte.derivatives.overrides import Override, by_fdiff, check_overrides
@@ -115,7 +116,14 @@ class Program:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, by the emitted code."""
+        return self._in_one_form(*arrays) if is_symbolic(arrays) else self._emitted(*arrays)
+
+    def _emitted(self, *arrays: Any) -> list[Any]:
         return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
+
+    def _in_one_form(self, *arrays: Any) -> list[Any]:
+        shapes = ([t.shape for t in self.inputs], [r.shape for r in self.results])
+        return in_one_form(self._emitted, *shapes)(*arrays)
 
     def apart(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """``arrays``, behind a barrier where what is computed again from them must not become what the forward pass computed.

@@ -23,6 +23,7 @@ from jaxte.lower.arrays.steps import (
     Transpose,
 )
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
+from jaxte.sets.intervals import may_be_negative
 
 _MODES = {"zeros": "constant", "edge": "edge"}
 
@@ -59,13 +60,19 @@ def _entry(entry: Entry, extent: int, at: Frame) -> slice | int:
                 raise ArrayError(f"the only element of {extent}")
             return 0
         case Range(start, stop, step):
-            first, last = (None if e is None else at.size(e) for e in (start, stop))
-            return slice(first, last, step)
+            return slice(_end(start, at), _end(stop, at), step)
     assert isinstance(entry, Expr)
     position = at.size(entry)
     if not -extent <= position < extent:
         raise ArrayError(f"position {position} of a dimension of {extent}")
     return position
+
+
+def _end(end: Expr | None, at: Frame) -> int | None:
+    """An end of a slice; sizes that leave nothing do not count it from the end of the array."""
+    if end is None:
+        return None
+    return max(at.size(end), 0) if may_be_negative(end) else at.size(end)
 
 
 def _widths(widths: Sequence[tuple[Expr, Expr]], at: Frame) -> list[tuple[int, int]]:

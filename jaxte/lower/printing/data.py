@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxte.lang.expr import Expr
 from jaxte.lang.scalars.rows import CALL
-from jaxte.lower.arrays import data
+from jaxte.lower.arrays import data, leaves
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
 from jaxte.lower.printing.writer import Rules, Writer, call
@@ -34,11 +34,16 @@ def _start(to: Writer, node: data.DynamicSlice, axis: int) -> str:
     start = node.starts[axis]
     if start is None:
         return "jnp.int32(0)" if node.typed else "0"
-    return to.text(start)
+    return _position(to, start)
+
+
+def _position(to: Writer, node: Node) -> str:
+    """A position; one made of sizes is an array, since JAX takes no symbolic size as a position."""
+    return call("jnp.asarray", to.text(node))[0] if isinstance(node, leaves.Size) else to.text(node)
 
 
 def _dynamic_update(node: data.DynamicUpdate, to: Writer) -> Written:
-    given = map(to.text, (node.array, node.part, node.start))
+    given = to.text(node.array), to.text(node.part), _position(to, node.start)
     return call("lax.dynamic_update_slice_in_dim", *given, axis=str(node.axis))
 
 
@@ -47,7 +52,7 @@ def _sorting(node: data.Sorting, to: Writer) -> Written:
 
 
 def _take(node: data.Take, to: Writer) -> Written:
-    return call("jnp.take", to.text(node.array), to.text(node.positions), axis=str(node.axis))
+    return call("jnp.take", to.text(node.array), _position(to, node.positions), axis=str(node.axis))
 
 
 def _gather(node: data.Gather, to: Writer) -> Written:
@@ -73,14 +78,14 @@ def _positions(to: Writer, node: data.Gather | data.Scatter, unsure: bool) -> st
         given.pop()
     extents = node.array.shape
     return ", ".join(
-        ":" if p is None else _narrowed(to, p, extents[n]) if unsure else to.text(p)
+        ":" if p is None else _narrowed(to, p, extents[n]) if unsure else _position(to, p)
         for n, p in enumerate(given)
     )
 
 
 def _narrowed(to: Writer, position: Node, extent: Expr) -> str:
     """A position of 64 bits held at the ends: JAX takes its lower 32 bits, which may be those of an element."""
-    own, end = to.text(position), to.text(extent)
+    own, end = _position(to, position), to.text(extent)
     match position.kind[0]:
         case "int64":
             return call("jnp.clip", own, "-1", end)[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from jaxte.lang.dtypes import is_integer
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise, leaves
 from jaxte.lower.printing.numbers import Written, dtype_text, number_text
 from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.written_sizes import is_multiple
 
 _KEPT = {"barrier": "lax.optimization_barrier", "apart": "_apart", "constant": "lax.stop_gradient"}
 
@@ -46,12 +48,19 @@ def _rows(numbers: leaves.Numbers) -> str:
 
 
 def _arange(node: leaves.Arange, to: Writer) -> Written:
+    dtype = node.own_dtype and dtype_text(node.own_dtype)
+    (count,) = node.shape
+    if node.step > 1 and is_multiple(node.stop, node.step) and is_integer(node.kind[0]):
+        every = TABLE["multiply"].code.write(
+            call("jnp.arange", to.text(count), dtype=dtype), (str(node.step), CALL)
+        )
+        return every if not node.start else TABLE["add"].code.write(every, number_text(node.start))
     bounds = [to.text(node.stop)]
     if node.start or node.step != 1:
         bounds.insert(0, str(node.start))
     if node.step != 1:
         bounds.append(str(node.step))
-    return call("jnp.arange", *bounds, dtype=node.own_dtype and dtype_text(node.own_dtype))
+    return call("jnp.arange", *bounds, dtype=dtype)
 
 
 def _apply(node: elementwise.Apply, to: Writer) -> Written:

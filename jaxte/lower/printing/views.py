@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.expr import Expr
+from jaxte.lang.expr import Const, Expr
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import views
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import (
     ALL,
     Entry,
@@ -23,13 +24,17 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.printing.numbers import Written, tuple_text
 from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.sets.affine import linear
+from jaxte.sets.intervals import constant, may_be_negative, nonnegative
+
+_BACKWARDS = Range(step=-1)
 
 
 def _view(node: views.View, to: Writer) -> Written:
     own, step = node.array, node.step
     match step:
         case Index(entries):
-            return f"{to.atom(own)}[{_entries(to, entries)}]", CALL
+            return _index(to, own, entries)
         case Pad(widths, mode):
             shown = "" if mode == "zeros" else f'"{mode}"'
             return call("jnp.pad", to.text(own), _widths(to, widths), mode=shown)
@@ -52,6 +57,27 @@ def _view(node: views.View, to: Writer) -> Written:
     raise AssertionError(step)
 
 
+def _index(to: Writer, array: Node, entries: Sequence[Entry]) -> Written:
+    """Slices and positions; what may be turned around though it is empty is flipped: JAX slices no symbolic extent backwards that may be 0."""
+    within = iter(array.shape)
+    extents = [None if isinstance(entry, New) else next(within) for entry in entries]
+    turned = [
+        isinstance(entry, Range) and entry == _BACKWARDS and extent is not None and _may_be_empty(extent)
+        for entry, extent in zip(entries, extents, strict=True)
+    ]
+    if not any(turned):
+        return f"{to.atom(array)}[{_entries(to, entries)}]", CALL
+    rest = [ALL if flipped else entry for flipped, entry in zip(turned, entries, strict=True)]
+    left = [flipped for flipped, entry in zip(turned, rest, strict=True) if isinstance(entry, (Range, New))]
+    axes = tuple(n for n, flipped in enumerate(left) if flipped)
+    inner = f"{to.atom(array)}[{_entries(to, rest)}]" if any(e is not ALL for e in rest) else to.text(array)
+    return call("jnp.flip", inner, axis=str(axes[0] if len(axes) == 1 else axes))
+
+
+def _may_be_empty(extent: Expr) -> bool:
+    return not isinstance(extent, Const) and not nonnegative(linear(extent) - constant(1))
+
+
 def _entries(to: Writer, entries: Sequence[Entry]) -> str:
     """What stands between brackets; whole dimensions at the end are left out where no new one is among them."""
     shown = list(entries)
@@ -68,11 +94,15 @@ def _entry(to: Writer, entry: Entry) -> str:
         case Only():
             return "0"
         case Range(start, stop, step):
-            first = "" if start is None else to.text(start)
-            last = "" if stop is None else to.text(stop)
+            first, last = ("" if end is None else _end(to, end) for end in (start, stop))
             return f"{first}:{last}{'' if step == 1 else f':{step}'}"
     assert isinstance(entry, Expr)
     return to.text(entry)
+
+
+def _end(to: Writer, end: Expr) -> str:
+    """An end of a slice; sizes that leave nothing would count it from the end of the array."""
+    return f"max({to.text(end)}, 0)" if may_be_negative(end) else to.text(end)
 
 
 def _widths(to: Writer, widths: Sequence[tuple[Expr, Expr]]) -> str:

@@ -57,7 +57,7 @@ class Writer:
         return tuple_text([self.text(e) for e in extents])
 
     def size(self, extent: Expr) -> Written:
-        extent = extent if self._variables else written_size(extent)
+        extent = written_size(extent)
         memo: dict[Expr, Written] = {}
         for node in postorder(extent):
             match node:

@@ -2,14 +2,15 @@
 
 ``jax.export`` compares symbolic sizes as it computed them: ``n // 2`` and ``(n - n % 2) // 2`` are two sizes to it, ``(n + 1) // 2 - 1`` and
 ``(n - 1) // 2`` too. So each size is written as a sum of sizes and of their quotients, no remainders, and in a quotient by ``c`` with a
-number from 0 to ``c - 1``: slices with strides, whose extents JAX computes by itself, have that form.
+number from 0 to ``c - 1``. Of two halves only one is a quotient, ``(n + 1) // 2`` is ``n - n // 2``, so that the extents of even and odd
+elements add up.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from jaxte.lang.expr import Call, Const, Expr, as_expr, call
+from jaxte.lang.expr import Call, Const, Expr, Var, as_expr, call
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.sets.affine import Linear, linear
 
@@ -18,6 +19,20 @@ from jaxte.sets.affine import Linear, linear
 def written_size(size: Expr) -> Expr:
     """``size`` as it is written."""
     return size if not size.children else _sum(_form(linear(size)))
+
+
+def is_multiple(size: Expr, divisor: int) -> bool:
+    """Whether every size in ``size`` stands there ``divisor`` times, or some multiple of it.
+
+    JAX may know such a size by another name: ``2 * n`` where it is told that it is even. Then it does not know that its half is ``n``, but for
+    what is written as ``n``.
+    """
+    terms = linear(size).terms
+    return (
+        bool(terms)
+        and any(isinstance(a, Var) for a in terms)
+        and all(c % divisor == 0 for c in terms.values())
+    )
 
 
 def _form(form: Linear) -> Linear:
@@ -43,6 +58,9 @@ def _quotient(form: Linear, divisor: int) -> Linear:
     rest = form - whole * divisor
     if not rest.terms:
         return whole
+    if divisor == 2 and rest.constant:
+        lower = rest - Linear({}, 1)
+        return whole + lower - _quotient(lower, 2)
     return whole + Linear({call(FLOOR_DIVIDE, _sum(rest), as_expr(divisor)): 1})
 
 

@@ -22,6 +22,7 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
+from jaxte.lower.printing.written_sizes import is_multiple
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
 
@@ -65,6 +66,9 @@ def fetch(extent: Expr, start: Linear, stride: int, count: Expr) -> tuple[Step, 
 
 def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple[Step, ...]:
     """``T[start : last + 1 : stride]``, all of it in range; nothing where that is the whole of T in order."""
+    span = last + constant(stride) - start
+    if stride > 1 and (not nonnegative(last + constant(1) - start) or _is_shifted(span, stride)):
+        return _strided(extent, start, span, stride)
     if stride > 0:
         # A stop within one stride of the end takes the same elements as no stop; one below 0 would be counted from the end.
         near_end = at_most(extent, last + constant(stride))
@@ -85,10 +89,38 @@ def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple
     return (Index((Range(begin, stop, stride),)),)
 
 
+def _strided(extent: Expr, start: Linear, span: Linear, stride: int) -> tuple[Step, ...]:
+    """Every ``stride``-th of ``span`` elements from ``start`` on, which may be none, by slices that ``jax.export`` knows the extents of.
+
+    Their ends are within the tensor and not before their begin, whatever the sizes are: with the elements that are left out after the last
+    one, or before the first one too, or else with zeros after the end.
+    """
+    if at_most(start + span, extent) and not _is_shifted(span, stride):
+        return (Index((Range(from_linear(start), from_linear(start + span), stride),)),)
+    for more in range(1, stride):
+        begin = start - constant(more)
+        if nonnegative(begin) and at_most(begin + span, extent):
+            rows = Range(from_linear(begin), from_linear(begin + span))
+            count = from_linear(
+                Linear({a: c // stride for a, c in span.terms.items()}, span.constant // stride)
+            )
+            return (Index((rows,)), Reshape((count, as_expr(stride))), Index((ALL, as_expr(more))))
+    pad = Pad(((ZERO, as_expr(stride - 1)),))
+    return (pad, Index((Range(from_linear(start), from_linear(start + span), stride),)))
+
+
+def _is_shifted(span: Linear, stride: int) -> bool:
+    """Whether a slice would have an extent that ``jax.export`` writes otherwise: a half of ``n - 2`` elements, of an even ``n``."""
+    return bool(span.constant) and is_multiple(from_linear(span), stride)
+
+
 def _counts_otherwise(extent: Expr, start: Linear, last: Linear, stride: int) -> bool:
     """Whether jax.export would write the extent of a slice up to the end in another form than ``lower.printing.written_sizes``."""
     counted = linear(extent) - start + constant(stride - 1)
-    return bool(counted.terms) and stride > 1 and not 0 <= counted.constant < stride and nonnegative(last)
+    if not counted.terms or stride == 1 or not nonnegative(last):
+        return False
+    divided = all(c % stride == 0 for c in counted.terms.values())
+    return divided or not 0 <= counted.constant < (stride if stride > 2 else 1)
 
 
 def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step, ...]:

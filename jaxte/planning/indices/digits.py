@@ -175,7 +175,7 @@ def _divisions(node: Reduce, axis: Axis) -> Iterator[Call]:
     """The quotients and remainders of indices of ``axis`` by numbers."""
     for n in _nodes(node):
         if isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) and isinstance(n.args[1], Const):
-            if axis in free_axes(n.args[0]) and not reads_of(n):
+            if axis in free_axes(n.args[0]) and not reads_of(n) and linear_or_none(n.args[0]) is not None:
                 yield n
 
 

@@ -40,6 +40,13 @@ def without_divisions(name: str, body: Expr, positions: Positions) -> Expr:
 
 
 def _read(name: str, read: Read, positions: Positions) -> Expr:
+    choice = next((n for index in read.indices for n in postorder(index) if _is_open_choice(n)), None)
+    if choice is not None:
+        test, *values = choice.children
+        branches = (substitute(read, {choice: value}) for value in values)
+        return call(
+            SELECT, test, *(_read(name, b, positions) if isinstance(b, Read) else b for b in branches)
+        )
     if not any(_is_open(n) for index in read.indices for n in postorder(index)):
         return read
     divisions = dict.fromkeys(d for index in read.indices for d in postorder(index) if _divides_by_size(d))
@@ -78,6 +85,16 @@ def _is_open(node: Expr) -> bool:
         sizes = [a for a in node.args if not free_axes(a) and any(isinstance(n, Var) for n in postorder(a))]
         return len(sizes) == 1 and bool(free_axes(node)) and not reads_of(node)
     return _divides_by_size(node)
+
+
+def _is_open_choice(node: Expr) -> bool:
+    """Whether ``node`` chooses between positions of axes whose extents are symbols, which no table lists."""
+    if not (isinstance(node, Call) and node.op is SELECT) or reads_of(node):
+        return False
+    return any(
+        isinstance(n, Var) or (isinstance(n, Axis) and not isinstance(n.extent, Const))
+        for n in postorder(node)
+    )
 
 
 def _divides_by_size(node: Expr) -> bool:
