@@ -110,14 +110,14 @@ def _given(name: str, stated: list[ast.Compare]) -> tuple[Expr, ...]:
         return divisor * Var(_called(other, divisor))
 
     relations = [condition for relation in stated if (condition := _condition(relation, bare)) is not None]
-    reached = {n for n in postorder(bare(name)) if isinstance(n, Var)}
+    reached = _sizes(bare(name))
     connected: list[Expr] = []
     while True:
         new = [r for r in relations if r not in connected and _sizes(r) & reached]
         if not new:
             return tuple(r for r in relations if r in connected)
         connected += new
-        reached |= set().union(*map(_sizes, new))
+        reached.update(size for condition in new for size in _sizes(condition))
 
 
 def _sizes(expr: Expr) -> set[Expr]:

@@ -45,12 +45,11 @@ def extents_of(
 ) -> list[tuple[Any, ...]]:
     """The dimensions of ``results`` where those of ``inputs`` are the dimensions of ``arrays``."""
     sizes = _sizes(inputs, arrays)
-    pairs = [
-        (e, d) for shape, a in zip(inputs, arrays, strict=True) for e, d in zip(shape, a.shape, strict=True)
-    ]
-    known = {e: d for e, d in pairs if isinstance(e, Expr)}
+    extents = [as_expr(e) for shape in inputs for e in shape]
+    known = dict(zip(extents, (d for a in arrays for d in a.shape), strict=True))
     return [
-        tuple(known[e] if e in known else _dimension(as_expr(e), sizes) for e in shape) for shape in results
+        tuple(known[e] if e in known else _dimension(e, sizes) for e in map(as_expr, shape))
+        for shape in results
     ]
 
 
