@@ -29,9 +29,12 @@ from tqdm import tqdm
 
 from tests.agreement import Pullback, at_random, check
 from tests.choices import Seeded
-from tests.frontends.random_functions import RandomFunction, check_raised
+from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
+from tests.frontends.random_rules import RandomRules, check_rules
 from tests.points import excess
 from tests.random_definitions import Definition, definition
+from tests.random_hessians import check_hessian
+from tests.random_integers import reading_at_integers
 from tests.test_random_forms import check_forms
 
 SECONDS = 90  # of the processor's time: more is a defect too
@@ -45,6 +48,7 @@ STAGES: tuple[dict[str, Any], ...] = (
 )
 NOTES = {
     "vjp": "beside jax.vjp, too",
+    "kink": "have no second derivative by differences, whose steps disagree",
     "apart": "agree operation by operation only, not as one program: equal elements of an extremum",
     "infinite": "have an infinity for a NaN or the other way, where a factor has left a sum",
     "spoiled": "have a NaN of the value in an adjoint at elements that a condition leaves out",
@@ -90,8 +94,21 @@ def law(definition: Definition, seed: int = 0, order: int = 1) -> Details:
     return {"largest": round(growth, 3)}
 
 
-def raised(f: RandomFunction, seed: int, order: int = 1) -> Details:
-    return check_raised(f, order)
+def raised(f: RandomFunction, seed: int, order: int = 1, everything: bool = True) -> Details:
+    return check_raised(f, order, everything)
+
+
+def raised_forward(f: RandomFunction, seed: int) -> Details:
+    return check_forward(f, everything=seed % 2 == 0)
+
+
+def rules(f: RandomRules, seed: int) -> Details:
+    return {"raised": check_rules(f, everything=seed % 2 == 0)}
+
+
+def at_integers(definition: Definition, seed: int) -> Details:
+    """First derivatives of two thirds, second ones of the others."""
+    return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
 
 
 KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dict[str, Any]]] = {
@@ -103,6 +120,13 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "law-twice": (partial(law, order=2), lambda seed: drawn("second", seed)),
     "raised": (raised, RandomFunction),
     "raised-twice": (partial(raised, order=2), partial(RandomFunction, steps=4)),
+    "raised-default": (partial(raised, everything=False), RandomFunction),
+    "raised-forward": (raised_forward, partial(RandomFunction, steps=4)),
+    "empty": (raised, without_elements),
+    "rules": (rules, RandomRules),
+    "hessian": (check_hessian, {"stages": (1, 2)}),
+    "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
+    "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""
 
@@ -197,7 +221,7 @@ def summary(lines: Sequence[Details]) -> str:
     texts.append(f"{len(grown)} with adjoints of more than five times the points: {grown[::-1][:20]}")
     largest = sorted((line["largest"], line["seed"]) for line in lines if "largest" in line)[::-1][:5]
     texts += [f"largest adjoints, of the bound: {largest}"] if largest else []
-    slow = sorted((line.get("seconds", 0), line["seed"]) for line in lines)[::-1][:5]
+    slow = sorted((line.get("seconds", 0), line["seed"]) for line in lines)[::-1][:10]
     texts.append(f"{sum(line.get('seconds', 0) for line in lines):.0f} s, the longest {slow}")
     failed = [line for line in lines if "error" in line]
     texts.append(f"{len(failed)} failed")
@@ -232,8 +256,7 @@ def main() -> None:
             print(again, flush=True)
             print(KINDS[options.kind][0](again, options.replay))
         return
-    if options.kind.startswith("raised"):
-        _compile_quickly()
+    _compile_quickly()
     options.file.parent.mkdir(parents=True, exist_ok=True)
     run = Run(options.kind, options.file, commit(), int(time.time()))
     run.all(range(options.start, options.start + options.count), options.workers, options.again)

@@ -17,6 +17,7 @@ from jaxte.derivatives.linearity import VERIFY, verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import recursions
 from jaxte.lang import dtypes
+from jaxte.lang.budget import bounded
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
@@ -37,8 +38,9 @@ def accumulate(
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``."""
     check_fdiff(fdiff)
     walk = _Accumulation(outputs, heads, wanted, overrides_of(outputs, override), fdiff)
-    for tensor in walk.visits:
-        walk.visit(tensor)
+    with bounded(len(walk.visits)):
+        for tensor in walk.visits:
+            walk.visit(tensor)
     found = walk.adjoints | walk.vanished
     if VERIFY and walk.is_derived:
         verify_linear(found.values(), heads, walk.order)

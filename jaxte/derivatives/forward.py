@@ -14,6 +14,7 @@ from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of
 from jaxte.derivatives.reverse import pull_back
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
+from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
@@ -46,21 +47,22 @@ def jvp_graph(
     idle = _without_effect(order, outputs, overrides) if fdiff is None else set()
     found: dict[Tensor, Tensor] = {}
     by_override: dict[Override, dict[Tensor, Tensor]] = {}
-    for tensor in order:
-        if not dtypes.is_inexact(tensor.dtype) or (tensor in idle and tensor not in given):
-            continue
-        moving = {t: found[t] for t in sources_of(tensor, overrides) if t in found}
-        own, rule = given.get(tensor), overrides.get(tensor)
-        if rule is not None and moving and rule not in by_override:
-            by_override[rule] = _of_override(rule, moving, prefix)
-        derived: Tensor | None = None
-        if moving:
-            derived = (
-                by_override[rule][tensor] if rule is not None else _tangent(tensor, moving, fdiff, prefix)
-            )
-        total = own if derived is None else derived if own is None else _sum(tensor, own, derived)
-        if total is not None:
-            found[tensor] = total
+    with bounded(len(order)):
+        for tensor in order:
+            if not dtypes.is_inexact(tensor.dtype) or (tensor in idle and tensor not in given):
+                continue
+            moving = {t: found[t] for t in sources_of(tensor, overrides) if t in found}
+            own, rule = given.get(tensor), overrides.get(tensor)
+            if rule is not None and moving and rule not in by_override:
+                by_override[rule] = _of_override(rule, moving, prefix)
+            derived: Tensor | None = None
+            if moving:
+                derived = (
+                    by_override[rule][tensor] if rule is not None else _tangent(tensor, moving, fdiff, prefix)
+                )
+            total = own if derived is None else derived if own is None else _sum(tensor, own, derived)
+            if total is not None:
+                found[tensor] = total
     return [found[t] if t in found else zeros(f"{t.name}_dot", (*prefix, *t.shape), t.dtype) for t in outputs]
 
 

@@ -1,15 +1,37 @@
 """Work that is counted: how much a question of derivation may take before it is left open, and the plain form is written.
 
 What is counted are steps of our own (nodes visited, operations of isl), never time: the same definition gives the same text on every machine. A question
-has a budget of its own, whatever was asked before, so that answers may be remembered.
+has a budget of its own, and the questions of one derivation share another. An answer that is remembered takes from it what it took when it was
+found, so that it does not matter what was asked before.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from threading import Lock
+from typing import ParamSpec, TypeVar
+
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 OPERATIONS = 400_000  # of isl, for one question: a fifth of a second
+FEW_OPERATIONS = (
+    20_000  # with which nearly every question is answered; the others are asked again with twice as many
+)
 UNANSWERED = 2  # questions that isl may leave open while one set of equations is solved
 DIGIT_AXES = 8  # axes that a sum may be taken apart into while it is looked at
+
+# A step is a node visited, some ten microseconds.
+OPERATIONS_OF_A_STEP = 20
+QUESTION = 20  # steps that one with few operations counts for
+DERIVATION = 150_000  # steps that the questions of one derivation may take
+EACH = 2_000  # and as many more for each tensor
+_ANY = 10**12  # outside of a derivation
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Exhausted(Exception):
@@ -17,7 +39,7 @@ class Exhausted(Exception):
 
 
 class Budget:
-    """What is left of the work that one question may take.
+    """What is left of the work that one question, or all questions of a derivation, may take.
 
     Args:
         limit: how much that is.
@@ -30,7 +52,9 @@ class Budget:
     """
 
     def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.left = limit
+        self.short = False  # whether a question was left open that had been answered with more
 
     def spend(self, amount: int) -> None:
         """Takes ``amount`` off.
@@ -41,3 +65,94 @@ class Budget:
         self.left -= amount
         if self.left < 0:
             raise Exhausted
+
+    @property
+    def spent(self) -> int:
+        """How much of the limit is gone."""
+        return self.limit - max(0, self.left)
+
+
+_derivation: ContextVar[Budget | None] = ContextVar("derivation", default=None)
+
+
+@contextmanager
+def bounded(tensors: int) -> Iterator[Budget]:
+    """Within it, all questions together may take what ``tensors`` tensors are worth.
+
+    A derivation that another one starts has a budget of its own: what it finds may be kept, whoever asked for it first.
+    """
+    budget = Budget(DERIVATION + EACH * tensors)
+    token = _derivation.set(budget)
+    try:
+        yield budget
+    finally:
+        _derivation.reset(token)
+
+
+@contextmanager
+def unbounded() -> Iterator[None]:
+    """Within it, each question has its own budget alone: its answer decides whether a definition is one, not how it is derived."""
+    token = _derivation.set(None)
+    try:
+        yield
+    finally:
+        _derivation.reset(token)
+
+
+def charge(steps: int) -> None:
+    """Counts ``steps`` for the derivation that is under way, if one is."""
+    budget = _derivation.get()
+    if budget is not None:
+        budget.left -= steps
+
+
+def allowed(steps: int) -> int:
+    """How many of ``steps`` a question may take, by what is left of the derivation."""
+    budget = _derivation.get()
+    return steps if budget is None else min(steps, max(0, budget.left))
+
+
+def ran_short(steps: int) -> None:
+    """Counts the ``steps`` after which a question was left open, fewer than it may take by itself: what comes of it is not remembered."""
+    budget = _derivation.get()
+    if budget is not None:
+        budget.short = True
+    charge(steps)
+
+
+def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """``lru_cache(most)`` for a function that asks questions: each answer counts for what it took to find, whoever found it.
+
+    An answer that the derivation under way could not have paid for is looked for again, with what is left.
+    """
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        known: OrderedDict[Hashable, tuple[_T, int]] = OrderedDict()
+        lock = Lock()
+
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            assert not kwargs, "remembered functions take their arguments by position"
+            own = _derivation.get()
+            with lock:
+                found = known.get(args)
+            if found is not None and (own is None or found[1] <= own.left):
+                charge(found[1])
+                return found[0]
+            counted = Budget(_ANY) if own is None else own
+            before, token = counted.left, _derivation.set(counted)
+            try:
+                answer = function(*args)
+            finally:
+                _derivation.reset(token)
+            if not counted.short:
+                with lock:
+                    known[args] = answer, before - counted.left
+                    if len(known) > most:
+                        known.popitem(last=False)
+            return answer
+
+        call.cache_clear = known.clear  # type: ignore[attr-defined]
+        return call
+
+    return decorate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from jaxte.lang.budget import bounded
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
@@ -169,6 +170,11 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     order = topological_order(outputs)
     if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
         return tuple(outputs)
+    with bounded(len(order)):
+        return _planned_in_order(order, outputs)
+
+
+def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     new: dict[Tensor, Compute] = {}
     copies: dict[object, Extended] = {}
     windows = window_bodies(order, outputs)

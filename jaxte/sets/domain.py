@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import islpy as isl
 
-from jaxte.lang.budget import OPERATIONS
+from jaxte.lang.budget import (
+    FEW_OPERATIONS,
+    OPERATIONS,
+    OPERATIONS_OF_A_STEP,
+    QUESTION,
+    allowed,
+    charge,
+    ran_short,
+    unbounded,
+)
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import (
     FALSE,
@@ -53,17 +62,39 @@ def left_open() -> int:
 
 
 def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) -> _Answer:
-    """The answer to ``question``, or ``otherwise``, what is always safe, where isl takes more operations than one question may, or a ``share`` of them."""
-    context = _context()
+    """The answer to ``question``, or ``otherwise``, what is always safe, where isl takes more operations than one question may, or a ``share`` of them.
+
+    Nearly every question takes few operations, and counts for that; the others count for all that they may take.
+    """
+    context, most, limit = _context(), max(1, OPERATIONS // share), FEW_OPERATIONS
+    while True:
+        limit = min(limit, most)
+        steps = QUESTION if limit <= FEW_OPERATIONS else limit // OPERATIONS_OF_A_STEP
+        given = allowed(steps)
+        if given < steps:
+            ran_short(given)
+            break
+        charge(steps)
+        answered, answer = _within(context, limit, question)
+        if answered:
+            return answer
+        if limit == most:
+            break
+        limit *= 2
+    _local.open += 1
+    return otherwise
+
+
+def _within(context: isl.Context, limit: int, question: Callable[[], _Answer]) -> tuple[bool, Any]:
+    """Whether isl answers ``question`` with ``limit`` operations, and the answer."""
     context.reset_operations()
-    context.set_max_operations(max(1, OPERATIONS // share))
+    context.set_max_operations(limit)
     try:
-        return question()
+        return True, question()
     except isl.Error as error:
         if not any(word in str(error) for word in _SPENT):
             raise
-        _local.open += 1
-        return otherwise
+        return False, None
     finally:
         context.set_max_operations(0)
 
@@ -328,7 +359,8 @@ def find_violation(
         IndexExpressionError: there are too many of them, or sizes are symbols.
     """
     for outside in (index >= extent, index < ZERO):
-        point = _first(variables, [*conditions, outside])
+        with unbounded():
+            point = _first(variables, [*conditions, outside])
         if point is not None:
             return point, evaluate_index(index, point)
     return None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang import budget
 from jaxte.lang.budget import SOLVING, Budget, Exhausted
 from jaxte.sets import domain
 from jaxte.sets.solving import smallest_box
@@ -142,3 +143,64 @@ def test_what_is_left_open_is_refused_and_says_how_to_go_on(nothing_answered):
     with pytest.raises(te.IndexExpressionError, match=r"more work to decide.*te.minimum"):
         te.compute((2**25,), lambda i: x[_digits_of(i)])
     te.compute((2**25,), lambda i: x[te.minimum(_digits_of(i), 62)])
+
+
+def _hard(count):
+    """A sum of reads each of which takes more to solve than the others leave."""
+
+    def build(x):
+        at = lambda i, s: (((i // 3) % 37 + (i // (5 + s)) % 17) // 2 % 23 + i // 11 % 13) % 64  # noqa: E731
+        return te.compute(
+            (40,), lambda i: sum((x[at(i, s)] * x[i + s] for s in range(count)), start=x[0]), "y"
+        )
+
+    return build
+
+
+def _derived(build):
+    fn = te.function(build)
+    return te.source(fn, jax.ShapeDtypeStruct((64,), "float64"))
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """Budgets that a definition of four reads spends."""
+    monkeypatch.setattr(budget, "DERIVATION", 4_000)
+    monkeypatch.setattr(budget, "EACH", 100)
+    monkeypatch.setattr(smallest_box, "SOLVING", 3_000)
+    _solved.cache_clear()
+    yield
+    _solved.cache_clear()
+
+
+def test_a_derivation_has_a_budget(little, monkeypatch, rng):
+    """All questions together take no more than it, and what is left open comes out right."""
+    made = []
+
+    class Counted(Budget):
+        def __init__(self, limit):
+            super().__init__(limit)
+            made.append(self)
+
+    monkeypatch.setattr(budget, "Budget", Counted)
+    with jax.enable_x64(True):
+        fn, x = te.function(_hard(4)), rng.normal(size=64)
+        own = jax.grad(lambda x: jnp.sum(jnp.sin(fn(x))))(x)
+        X = te.placeholder((64,), "float64", "X")
+        y = te.interpret(_hard(4)(X), {X: x})
+        step = rng.normal(size=64) * 1e-6
+        ends = [np.sin(te.interpret(_hard(4)(X), {X: x + e * step})).sum() for e in (1, -1)]
+        np.testing.assert_allclose(fn(x), y, rtol=1e-12)
+    np.testing.assert_allclose(own @ step, (ends[0] - ends[1]) / 2, rtol=1e-5)
+    assert any(b.short for b in made)
+    assert all(b.limit - b.left <= b.limit + SOLVING for b in made)
+
+
+def test_the_budget_of_a_derivation_does_not_depend_on_what_was_asked_before(little):
+    """An answer that is remembered takes what it took to find."""
+    first = _derived(_hard(4))
+    assert _derived(_hard(4)) == first
+    _solved.cache_clear()
+    fewer = _derived(_hard(3))
+    assert _derived(_hard(4)) == first
+    assert _derived(_hard(3)) == fewer

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from jaxte.lang.budget import remembered
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, substitute
@@ -43,7 +43,7 @@ class _TooMany(Exception):
     """There are more terms than a short condition has."""
 
 
-@lru_cache(maxsize=64)  # asked for by each tensor that a head flows into, and where such tensors are compared
+@remembered(64)  # asked for by each tensor that a head flows into, and where such tensors are compared
 def support(head: Compute) -> Expr | None:
     """A condition on the axes of ``head`` outside of which its elements are zero; None where there is none that is short."""
     try:

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import gcd, inf
 
+from jaxte.lang.budget import remembered
 from jaxte.lang.expr import Axis, Call, Expr, Var, as_expr
 from jaxte.lang.identity import identical
 from jaxte.lang.text import text
@@ -90,7 +91,7 @@ def on_stand_ins(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr])
     return tuple(table.values()), x_index, k_index, (x.lo, x.hi, k.lo, k.hi), same_guards
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _relate(
     axes: tuple[Axis, Axis],
     x_index: Expr,

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice
 from math import lcm
 
+from jaxte.lang.budget import remembered
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.walk import postorder
 from jaxte.lower.code.spec import Refusal
@@ -56,7 +56,7 @@ def _related(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr]) -> 
     return _relate(*reads)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _relate(
     axes: tuple[Axis, ...],
     x_index: Expr,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
+from jaxte.lang.budget import remembered
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Var, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import NOT
@@ -53,7 +53,7 @@ def relate_window(t: Axis, z: Axis, x: Form, guards: Sequence[Expr]) -> WindowRe
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _relate(
     t: Axis, z: Axis, index: Expr, lo: Expr | None, hi: Expr | None, guards: tuple[Expr, ...]
 ) -> WindowRelation | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from jaxte.autodiff.terms.held import Held
+from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.walk import postorder
@@ -89,12 +90,23 @@ def lower(
         LoweringError: a result needs a placeholder, or a size, that no parameter gives.
     """
     policy = policy or Policy()
+    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    # without what lies behind given tensors
+    order = topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
+    with bounded(len(order)):
+        program = _lowered(name, params, results, order, policy)
+    if policy.debug:
+        verify_program(program)
+    return program
+
+
+def _lowered(
+    name: str, params: Sequence[Tensor], results: Sequence[Tensor], order: Sequence[Tensor], policy: Policy
+) -> Program:
     names = Names()
     own = names.new(name)
-    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    given = frozenset(params)
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
-    # without what lies behind given tensors
-    order = topological_order(results, lambda tensor: () if tensor in idents else tensor.inputs)
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
     planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
@@ -109,7 +121,7 @@ def lower(
     ) in written.statements:  # a size that no input has is an error here, not where the text is asked for
         lines_of(statement, lowering.shared.printer)
     idents |= written.names
-    program = Program(
+    return Program(
         own,
         tuple((idents[p], p) for p in params),
         reads,
@@ -121,9 +133,6 @@ def lower(
         tuple(results),
         lowering.shared.printer,
     )
-    if policy.debug:
-        verify_program(program)
-    return program
 
 
 class _Lowering:

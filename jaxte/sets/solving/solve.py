@@ -7,9 +7,10 @@ A transformation is a bijection between the integer points of two domains. Zero 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
+from jaxte.lang.budget import remembered
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.expr import ONE, Axis, Expr, as_expr
 from jaxte.lang.graphs import components
@@ -181,7 +182,7 @@ def _stand_in(name: str, bounds: Range) -> Axis:
     return Axis(name, *bounds)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _solved(variables: tuple[Expr, ...], conditions: tuple[Expr, ...]) -> DomainTransformation | None:
     return smallest_box(Domain(variables, conditions))
 
