@@ -73,17 +73,27 @@ def _smooth(definition: Definition, feeds: Any, loss: Any, v: Any, w: Any) -> tu
     """Second differences of the interpreter along ``v`` and ``w``, and whether two steps give the same."""
     variables = definition.variables
 
-    def at(a: float, b: float) -> float:
+    def value(a: float, b: float) -> np.ndarray:
         own = dict(feeds)
         for t, dv, dw in zip(variables, v, w, strict=True):
             own[t] = feeds[t] + a * np.asarray(dv) + b * np.asarray(dw)
-        return float(loss(interpreted(definition.output, own), np))
+        return interpreted(definition.output, own)
+
+    def at(a: float, b: float) -> float:
+        return float(loss(value(a, b), np))
 
     def by(step: float) -> float:
         corners = at(step, step) - at(step, -step) - at(-step, step) + at(-step, -step)
         return corners / (4 * step * step)
 
+    def bent(step: float) -> float:
+        """How far slopes on both sides differ: as much at a fourth of the step where there is a kink."""
+        sides = [(1, 0), (0, 1), (1, 1), (1, -1)]
+        values = [np.sum(np.abs(value(a * step, b * step) + value(-a * step, -b * step) - 2 * value(0, 0))) for a, b in sides]  # fmt: skip
+        return float(max(values)) / step
+
     with np.errstate(all="ignore"):
         coarse, fine = by(STEP), by(STEP / 4)
+        straight = bent(STEP / 4) <= 0.5 * bent(STEP) + 1e-7
     scale = max(1.0, abs(coarse), abs(fine))
-    return fine, bool(np.isfinite(coarse + fine) and abs(coarse - fine) < 5e-4 * scale)
+    return fine, bool(np.isfinite(coarse + fine) and abs(coarse - fine) < 5e-4 * scale and straight)

@@ -132,7 +132,7 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
 
         @wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-            assert not kwargs, "remembered functions take their arguments by position"
+            assert not kwargs  # the key of an answer are its arguments, by position
             own = _derivation.get()
             with lock:
                 found = known.get(args)
@@ -142,7 +142,7 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             counted = Budget(_ANY) if own is None else own
             before, token = counted.left, _derivation.set(counted)
             try:
-                answer = function(*args)
+                answer = function(*args, **kwargs)
             finally:
                 _derivation.reset(token)
             if not counted.short:

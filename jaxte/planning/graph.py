@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
-from jaxte.lang.operators import SELECT
+from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.meaning.points import points
 from jaxte.planning.conditions.bent_choices import with_bent_reads
@@ -139,8 +139,16 @@ def _sum_planned(tensor: Compute, node: Reduce, guards: Sequence[Expr]) -> Expr:
 
 
 def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
-    """``value`` where ``condition`` holds, and what ``node`` is of no points elsewhere."""
-    return value if condition is TRUE else call(SELECT, condition, value, node.reducer.identity[0])
+    """``value`` where ``condition`` holds, and what ``node`` is of no points elsewhere.
+
+    A sum is differentiated wherever it stands; other reductions are where they are all of a body, so that their condition goes inside.
+    """
+    if condition is TRUE:
+        return value
+    if isinstance(value, Reduce) and value.reducer is node.reducer and value.reducer.name != "sum":
+        where = call(AND, condition, value.where)
+        return Reduce(value.reducer, value.exprs, value.axes, where, value.position)
+    return call(SELECT, condition, value, node.reducer.identity[0])
 
 
 def with_body(tensor: Compute, body: Expr) -> Compute:

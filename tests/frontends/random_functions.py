@@ -82,7 +82,13 @@ def check_raised(f: RandomFunction, order: int = 1, everything: bool = True) -> 
         )  # JAX asks a callable object for its text, which is a jaxpr here, at each of its own calls
 
     function = te.adjoint(plain, everything=everything)
-    found, expected = (_gradients(g, order, args) for g in (function, plain))
+    try:
+        expected = _gradients(plain, order, args)
+    except (ValueError, TypeError, ZeroDivisionError):
+        if all(map(math.prod, f.shapes)):
+            raise
+        return {"empty": True}  # JAX refuses to pad, or to divide by extents, where there are no elements
+    found = _gradients(function, order, args)
     if np.any(np.isfinite(found) & ~np.isfinite(expected)):
         # a maximum that XLA computes once more, with another last bit, is equal to none of its elements: 0 / 0 in JAX's derivative
         expected = _gradients(plain, order, args, whole=False)

@@ -93,7 +93,7 @@ def on_stand_ins(axes: Sequence[Axis], x: Form, k: Form, guards: Sequence[Expr])
 
 @remembered(1024)
 def _relate(
-    axes: tuple[Axis, Axis],
+    axes: tuple[Axis, ...],
     x_index: Expr,
     k_index: Expr,
     ends: Sequence[Expr | None],

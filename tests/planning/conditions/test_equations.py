@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -100,3 +101,24 @@ def test_a_sum_of_a_function_of_positions() -> None:
     (found,) = te.evaluate([tensor], {})
     np.testing.assert_array_equal(found, [0, 0, 1, 1, 1, 1, 1, 1])
     assert not isinstance(body_of(tensor), Reduce)
+
+
+@pytest.mark.parametrize("name", ["prod", "max"])
+def test_what_was_solved_is_differentiated(name: str, x64: None, rng: np.random.Generator) -> None:
+    """The condition under which there are points stays within a reduction that has a derivative only as a whole body."""
+
+    def build(x: te.Tensor) -> te.Tensor:
+        k, m = te.reduce_axis((0, 4), "k"), te.reduce_axis((0, 4), "m")
+        at = lambda i: te.minimum(2 * k + m, 3) + i  # noqa: E731
+        return te.compute((5,), lambda i: getattr(te, name)(x[at(i)], axis=(k, m), where=2 * i - 3 * k == -1))
+
+    x, X, head = (
+        rng.normal(size=8),
+        te.placeholder((8,), "float64", "X"),
+        te.placeholder((5,), "float64", "H"),
+    )
+    value, back = jax.vjp(te.function(build), x)
+    np.testing.assert_allclose(value, te.interpret(build(X), {X: x}), rtol=1e-12)
+    h = np.asarray([0, 2.0, 0, 0, 3.0])  # where there are points
+    expected = te.interpret(te.differentiate(build(X), [X], head)[0], {X: x, head: h})
+    np.testing.assert_allclose(back(h)[0], expected, rtol=1e-12)
