@@ -319,26 +319,30 @@ def _positions(name: str, axes: Sequence[Axis], index: Expr) -> Expr:
 
 
 def guards_of(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
-    """The conditions common to every place where each of ``nodes`` stands."""
-    found: dict[Expr, list[Expr]] = {}
-    stack: list[tuple[Expr, tuple[Expr, ...]]] = [(body, ())]
-    seen = set()
-    while stack:
-        node, conditions = stack.pop()
-        if (node, conditions) in seen:
+    """The conditions common to every place where each of ``nodes`` stands.
+
+    Each node is visited once, after all that it stands in: there are many more paths to it than nodes.
+    """
+    guards: dict[Expr, dict[Expr, None]] = {body: {}}
+
+    def pass_on(child: Expr, conditions: dict[Expr, None]) -> None:
+        known = guards.get(child)
+        guards[child] = conditions if known is None else {c: None for c in known if c in conditions}
+
+    for node in reversed(postorder(body)):
+        conditions = guards.get(node)
+        if conditions is None:
             continue
-        seen.add((node, conditions))
-        if node in nodes:
-            known = found.get(node)
-            found[node] = list(conditions) if known is None else [c for c in known if among(c, conditions)]
         match node:
             case Call(op, (test, taken, other)) if op is SELECT:
-                stack.append((test, conditions))
-                stack.append((taken, (*conditions, *conjuncts(test))))
-                stack.append((other, (*conditions, call(NOT, test))))
+                pass_on(test, conditions)
+                pass_on(other, conditions | {call(NOT, test): None})
+                pass_on(taken, conditions | dict.fromkeys(conjuncts(test)))
             case Reduce(_, exprs, _, where):
-                stack.append((where, conditions))
-                stack.extend((e, (*conditions, *conjuncts(where))) for e in exprs)
+                pass_on(where, conditions)
+                for expr in exprs:
+                    pass_on(expr, conditions | dict.fromkeys(conjuncts(where)))
             case _:
-                stack.extend((child, conditions) for child in node.children)
-    return found
+                for child in node.children:
+                    pass_on(child, conditions)
+    return {node: list(own) for node, own in guards.items() if node in nodes}

@@ -11,6 +11,7 @@ from jaxte.lang.budget import SOLVING, Budget, Exhausted
 from jaxte.sets import domain
 from jaxte.sets.solving import smallest_box
 from jaxte.sets.solving.solve import _solved
+from jaxte.tensors.compute import guards_of
 
 
 def convolution(x, w):
@@ -159,7 +160,7 @@ def _hard(count):
 
 def _derived(build):
     fn = te.function(build)
-    return te.source(fn, jax.ShapeDtypeStruct((64,), "float64"))
+    return te.source(fn, jax.ShapeDtypeStruct((64,), "float32"))
 
 
 @pytest.fixture
@@ -204,3 +205,14 @@ def test_the_budget_of_a_derivation_does_not_depend_on_what_was_asked_before(lit
     fewer = _derived(_hard(1))
     assert _derived(_hard(2)) == first
     assert _derived(_hard(1)) == fewer
+
+
+def test_conditions_of_many_paths() -> None:
+    """Where choices stand within each other, twice each, there are 2**80 paths to what they choose between."""
+    x = te.placeholder((8,), name="x")
+    i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")
+    total = te.sum(x[k], axis=k)
+    body = te.select(i > 2, total, 1.0)
+    for n in range(80):
+        body = te.select(i % (n + 2) == 0, body * 2.0, te.sin(body))
+    assert [repr(c) for c in guards_of((i,), body, {total})[total]] == ["i > 2"]
