@@ -1,14 +1,16 @@
-"""No form falls by more than its work between two sizes: counts of functions and their gradients at sizes that are doubled twice."""
+"""No form falls by more than its work between two sizes: counts of functions and their gradients at sizes that are doubled."""
 
 import jax
 import jax.numpy as jnp
 import pytest
 
 import jaxte as te
+from tests.doubled_functions import FUNCTIONS
 
 SIZES = (512, 1024, 2048)
 MOST = 2.5  # times the operations for each of the definition that one size may take beside the one before
 FEWEST = 8  # rows in a tile
+SMALL = (64, 128, 256, 512)
 
 
 def attention_by_distance(q, k, v, bias):
@@ -65,3 +67,22 @@ def test_counts_at_doubled_sizes(build) -> None:
         share = sum(v.flops for v in verdicts) / max(1, sum(v.asked for v in verdicts))
         assert before is None or share <= MOST * max(1.0, before), told.forms
         before = share
+
+
+@pytest.mark.filterwarnings("ignore::jaxte.PerformanceWarning")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_three_doublings(name: str) -> None:
+    """Operations for each of the definition, bytes held for each point that counts, and reads and additions at positions that are data."""
+    build, shapes = FUNCTIONS[name]
+    before: tuple[float, float] | None = None
+    for n in SMALL:
+        told = te.explain(te.function(build), *[jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes(n)])
+        verdicts = told.verdicts.values()
+        work = sum(v.flops for v in verdicts) / max(1, sum(v.asked for v in verdicts))
+        held = max((v.held / (v.needed + 4 * v.counting) for v in verdicts), default=0.0)
+        assert not told.scatters, told.forms
+        assert all(tiles.size >= FEWEST for tiles in told.tiles.values()), told.forms
+        if before is not None:
+            assert work <= MOST * max(1.0, before[0]), told.forms
+            assert held <= MOST * max(1.0, before[1]), told.forms
+        before = work, held

@@ -158,11 +158,6 @@ def _hard(count):
     return build
 
 
-def _derived(build):
-    fn = te.function(build)
-    return te.source(fn, jax.ShapeDtypeStruct((64,), "float32"))
-
-
 @pytest.fixture
 def little(monkeypatch):
     """Budgets that a definition of two reads spends."""
@@ -197,14 +192,28 @@ def test_a_derivation_has_a_budget(little, monkeypatch, rng):
     assert all(b.limit - b.left <= b.limit + SOLVING for b in made)
 
 
-def test_the_budget_of_a_derivation_does_not_depend_on_what_was_asked_before(little):
-    """An answer that is remembered takes what it took to find."""
-    first = _derived(_hard(2))
-    assert _derived(_hard(2)) == first
-    _solved.cache_clear()
-    fewer = _derived(_hard(1))
-    assert _derived(_hard(2)) == first
-    assert _derived(_hard(1)) == fewer
+def test_what_is_remembered_counts_for_what_it_took(monkeypatch) -> None:
+    """So a derivation has the same left whatever was asked before, and what it could not pay for is looked for again."""
+    monkeypatch.setattr(budget, "DERIVATION", 100)
+    asked = []
+
+    @budget.remembered(8)
+    def answer(steps: int) -> bool:
+        asked.append(steps)
+        given = budget.allowed(steps)
+        if given < steps:
+            budget.ran_short(given)
+            return False
+        budget.charge(steps)
+        return True
+
+    for _ in range(2):
+        with budget.bounded(0) as own:
+            assert [answer(60), answer(30), answer(20)] == [True, True, False]
+            assert own.left == 0 and own.short
+        with budget.bounded(0) as own:
+            assert [answer(20), answer(30), answer(60)] == [True, True, False]
+    assert asked == [60, 30, 20, 20, 60, 20, 60]
 
 
 def test_conditions_of_many_paths() -> None:
