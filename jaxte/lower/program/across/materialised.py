@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from functools import cache, partial
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
@@ -49,6 +50,9 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
             continue
         found.update(t for t in reader.inputs if isinstance(t, Shared))
         padded, shifted, summed = paddings(reader.body), shifted_axes(reader.body), _summed(reader.body)
+        mixed = cache(
+            partial(mixed_axes, reader.body)
+        )  # for a body that reads many tensors, once for all of them
         for tensor, reads in by_tensor(reader.body).items():
             if not isinstance(tensor, Compute):
                 continue
@@ -58,7 +62,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
                 continue
             if summed.issuperset(reads):
                 continue
-            if not _is_each_once(reads, mixed_axes(reader.body)) or has_loops(tensor.body):
+            if not _is_each_once(reads, mixed()) or has_loops(tensor.body):
                 found.add(tensor)
     return _not_cheap(order, found, rows)
 
