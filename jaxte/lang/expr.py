@@ -1,7 +1,7 @@
 """The nodes that definitions are made of: sizes, axes, reads and reductions, beside constants and operations.
 
 Index expressions are ordinary nodes whose leaves are axes, sizes and integers; ``jaxte.sets.affine`` reads them, ``jaxte.lang.walk`` has
-the walks over nodes, and ``jaxte.lang.arithmetic`` makes those of operations.
+the walks over nodes, and ``jaxte.lang.nodes.arithmetic`` makes those of operations.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jaxte.lang.arithmetic import (
+from jaxte.lang.dtypes import SHORT_INTEGERS
+from jaxte.lang.nodes.arithmetic import (
     FALSE,
     ONE,
     TRUE,
@@ -26,10 +27,9 @@ from jaxte.lang.arithmetic import (
     narrowed,
     show_with,
 )
-from jaxte.lang.dependence import free_in
-from jaxte.lang.dtypes import SHORT_INTEGERS
-from jaxte.lang.interning import Scalar, intern, new_node
-from jaxte.lang.logic import conjunction, conjuncts
+from jaxte.lang.nodes.dependence import free_in
+from jaxte.lang.nodes.interning import Scalar, intern, new_node
+from jaxte.lang.nodes.logic import conjunction, conjuncts
 from jaxte.lang.operators import SUBTRACT
 
 __all__ = [

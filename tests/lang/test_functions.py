@@ -22,7 +22,7 @@ from jaxte.autodiff.terms.scalar import contributions
 from jaxte.lang import dtypes
 from jaxte.lang import functions as te
 from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError
-from jaxte.lang.expr import Call, Const, Expr, Symbol
+from jaxte.lang.expr import Call, Const, Expr, Symbol, apply
 from jaxte.lang.functions import TABLE
 from jaxte.lang.identity import among
 from jaxte.lang.scalars.rows import CALL, OPS, SIGN
@@ -134,13 +134,13 @@ def test_real_values_and_derivatives(name: str, dtype: str) -> None:
     op = TABLE[name].op
     points = usual(name, grid(POINTS, op.arity, dtype))
     expected, vjp = jax.vjp(in_jax(name), *map(jnp.asarray, points))
-    assert_close(at(lambda *xs: te.apply(op, *xs), *points), expected, dtype, points)
+    assert_close(at(lambda *xs: apply(op, *xs), *points), expected, dtype, points)
     if expected.dtype == bool:
         return
     head = np.ones(len(points[0]), dtype)
     for n, adjoint in enumerate(vjp(jnp.asarray(head))):
-        by_vjp = at(lambda g, *xs, n=n: adjoints(te.apply(op, *xs), g)[n], head, *points)
-        by_partial = at(lambda *xs, n=n: partials(te.apply(op, *xs))[n], *points)
+        by_vjp = at(lambda g, *xs, n=n: adjoints(apply(op, *xs), g)[n], head, *points)
+        by_partial = at(lambda *xs, n=n: partials(apply(op, *xs))[n], *points)
         assert_close(by_vjp, adjoint, dtype, points)
         assert_close(by_partial, adjoint, dtype, points)
 
@@ -152,13 +152,13 @@ def test_complex_values_and_adjoints(name: str, dtype: str, rng: np.random.Gener
     op = TABLE[name].op
     points = grid(COMPLEX_POINTS, op.arity, dtype)
     expected, vjp = jax.vjp(in_jax(name), *map(jnp.asarray, points))
-    assert_close(at(lambda *xs: te.apply(op, *xs), *points), expected, dtype, points)
+    assert_close(at(lambda *xs: apply(op, *xs), *points), expected, dtype, points)
     if expected.dtype == bool:
         return
     head = rng.normal(size=(2, len(points[0])))
     head = (head[0] if expected.dtype.kind == "f" else head[0] + 1j * head[1]).astype(expected.dtype)
     for n, adjoint in enumerate(vjp(jnp.asarray(head))):
-        found = at(lambda g, *xs, n=n: adjoints(te.apply(op, *xs), g)[n], head, *points)
+        found = at(lambda g, *xs, n=n: adjoints(apply(op, *xs), g)[n], head, *points)
         assert_close(found.astype(dtype), adjoint, dtype, points)
 
 
@@ -174,11 +174,11 @@ def test_half_precision_stays_half_precision(name: str, dtype: str, rng: np.rand
     points = [rng.uniform(0.1, 0.9, 20).astype(jnp.dtype(dtype)) for _ in range(op.arity)]
     points = [p + 1 for p in points] if name == "acosh" else points
     expected, vjp = jax.vjp(in_jax(name), *map(jnp.asarray, points))
-    assert_close(at(lambda *xs: te.apply(op, *xs), *points), expected, dtype, points)
+    assert_close(at(lambda *xs: apply(op, *xs), *points), expected, dtype, points)
     if expected.dtype != bool:
         head = np.ones(20, dtype)
         for n, adjoint in enumerate(vjp(jnp.asarray(head))):
-            found = at(lambda g, *xs, n=n: adjoints(te.apply(op, *xs), g)[n], head, *points)
+            found = at(lambda g, *xs, n=n: adjoints(apply(op, *xs), g)[n], head, *points)
             assert_close(found, adjoint, dtype, points)
 
 
@@ -198,7 +198,7 @@ def test_second_and_third_derivatives(name: str, rng: np.random.Generator) -> No
         derive = jax.grad(derive)
 
         def body(x: Expr, *others: Expr, order: int = order) -> Expr | None:
-            y = te.apply(op, x, *others)
+            y = apply(op, x, *others)
             for _ in range(order):
                 y = gradient(y, x)
             return y
@@ -223,7 +223,7 @@ def test_dtype_of_the_result(name: str) -> None:
         except (TypeError, ValueError):
             continue  # JAX does not define it
         accepted += 1
-        node = te.apply(op, *(Symbol("x", k) for k in kinds))
+        node = apply(op, *(Symbol("x", k) for k in kinds))
         if not node.weak:
             assert node.dtype == str(expected.dtype), kinds
         assert node.weak == (expected.weak_type and node.dtype != "bool"), kinds
@@ -236,7 +236,7 @@ def test_bits(name: str, dtype: str) -> None:
     op, info = TABLE[name].op, np.iinfo(dtype)
     points = grid([0, 1, 2, 7, 31, 33, 100, int(info.max), int(info.min)], op.arity, dtype)
     expected = in_jax(name)(*map(jnp.asarray, points))
-    np.testing.assert_array_equal(at(lambda *xs: te.apply(op, *xs), *points), expected)
+    np.testing.assert_array_equal(at(lambda *xs: apply(op, *xs), *points), expected)
 
 
 def test_bits_of_floats_are_refused() -> None:

@@ -15,7 +15,7 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.identity import among
-from jaxte.lang.interning import new_node
+from jaxte.lang.nodes.interning import new_node
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.dependence import NOTHING, free_in
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
-from jaxte.lang.interning import Scalar, intern, nodes
+from jaxte.lang.nodes.dependence import NOTHING, free_in
+from jaxte.lang.nodes.interning import Scalar, intern, nodes
 from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (
     AND,

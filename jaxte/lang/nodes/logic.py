@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.arithmetic import TRUE, Call, Expr, call
 from jaxte.lang.graphs import leaves
+from jaxte.lang.nodes.arithmetic import TRUE, Call, Expr, call
 from jaxte.lang.operators import AND
 
 
