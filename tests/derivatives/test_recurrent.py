@@ -170,6 +170,28 @@ def test_sizes_may_be_symbols():
         np.testing.assert_allclose(a, b, rtol=1e-11)
 
 
+def test_reads_between_states_look_back_under_their_own_conditions():
+    """They look back further than the initial values, and leave out what is before these."""
+
+    def build(x):
+        def cell(h, t):
+            far = te.compute((5,), lambda s: te.select(s >= 2, h[s - 2] * x[s], 0.5), "far")
+            return h[t - 1] * 0.5 + far[t]
+
+        return te.recurrence((5,), cell, init=3.0, dtype="float64")
+
+    def reference(x):
+        found = [3.0]
+        for t in range(5):
+            found.append(found[-1] * 0.5 + (found[t - 1] * x[t] if t >= 2 else 0.5))
+        return jnp.stack(found[1:])
+
+    x = np.linspace(-1, 1, 5)
+    own, other = jax.jit(lambda x: (_pulled(te.function(build), [x]), _pulled(reference, [x])))(x)
+    for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
 def test_states_of_other_shapes_and_what_nothing_flows_into():
     """A filter whose covariance has an axis more; of one result alone the other state's adjoint is nothing."""
 

@@ -158,7 +158,8 @@ class _Text:
         place = self.group.place_of(state)
         before = self.step.before.get(state)
         shape = tuple(as_expr(e) for n, e in enumerate(state.shape) if n != place)
-        if before is None:
+        length = None if before is None else number_of(as_expr(before.shape[place]))
+        if before is None or (length is not None and lag > length):  # no read asks for it
             return Full(shape, Number(False if state.dtype == "bool" else 0), state.dtype)
         at = as_expr(lag - 1) if self.group.reverse else as_expr(before.shape[place]) - lag
         entries: tuple[Entry, ...] = (*(ALL,) * place, at)

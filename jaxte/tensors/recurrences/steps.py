@@ -71,9 +71,7 @@ def step_of(group: Recurrence) -> Step:
     """
     making = _Making(group)
     results = [making.at(own, place, 0) for own, place in zip(group.definitions, group.places, strict=True)]
-    return Step(
-        making.clock, making.now, making.order, results, making.carried, making.slices, _before(making)
-    )
+    return Step(making.clock, making.now, making.order, results, making.carried, making.slices, making.starts)
 
 
 @dataclass
@@ -84,7 +82,7 @@ class _Making:
     order: list[Compute] = field(default_factory=list)
     carried: dict[Carried, Placeholder] = field(default_factory=dict)
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
-    starts: dict[State, dict[Tensor | None, None]] = field(default_factory=dict)
+    starts: dict[State, Tensor] = field(default_factory=dict)
     _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
     _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
@@ -213,21 +211,19 @@ class _Reading:
         return substitute(value, {making.clock: Read(making.now, ())})
 
     def _starts(self, body: Expr) -> dict[Expr, Expr]:
-        """Choices between a state and its values before the first position, as reads of what is carried, which begins with these."""
+        """Choices between a state and its values before the first position, as reads of what is carried, which begins with these.
+
+        Other reads of the state stand under a condition that leaves these positions out, so that it may begin with anything for them.
+        """
         found: dict[Expr, Expr] = {}
-        covered: set[Expr] = set()
         for node in postorder(body):
             if isinstance(node, Call) and node.op is SELECT:
                 test, taken, other = node.args
                 start = self._start(test, taken, other)
-                if start is not None and isinstance(taken, Read):
+                if start is None or not isinstance(taken, Read):
+                    continue
+                if self.making.starts.setdefault(taken.tensor, start) is start:
                     found[node] = taken
-                    covered.add(taken)
-                    self.making.starts.setdefault(taken.tensor, {})[start] = None
-        inside = substitute(body, {n: as_expr(0) for n in found}) if found else body
-        for read in reads_of(inside):
-            if read.tensor in self.making.group.numbers and self._lag(read):
-                self.making.starts.setdefault(read.tensor, {})[None] = None
         return found
 
     def _start(self, test: Expr, taken: Expr, other: Expr) -> Tensor | None:
@@ -313,16 +309,6 @@ def not_known_yet(name: str, read: Read, clock: Axis, reverse: bool) -> Definiti
         f"{name} reads {text(read)}, {word} position along {clock.name}, which is not known yet; if all reads are of "
         f"{word} ones, begin at the {end} with reverse={not reverse}"
     )
-
-
-def _before(making: _Making) -> dict[State, Tensor]:
-    """The values before the first position of the states that are read nowhere else there."""
-    found: dict[State, Tensor] = {}
-    for state, starts in making.starts.items():
-        (first, *others) = starts
-        if first is not None and not others:
-            found[state] = first
-    return found
 
 
 def guarded_read(state: State, place: int, read: Read, before: Tensor, reverse: bool) -> Expr:
