@@ -1,0 +1,35 @@
+"""One program of each kind that ``make volume`` draws beside definitions and JAX functions: by the thousand, ``--kind hessian``, ``bits``, ``nested``, ``empty``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement import at_random, check
+from tests.choices import Seeded
+from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
+from tests.random_definitions import definition
+from tests.random_hessians import check_hessian
+from tests.random_integers import reading_at_integers
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+@pytest.mark.parametrize("seed", [5, 9])
+def test_second_derivatives_in_both_orders(seed: int) -> None:
+    """At a perfect fit, and where elements are equal."""
+    check_hessian(definition(Seeded(f"hessian {seed}"), stages=(1, 1)), seed)
+
+
+@pytest.mark.parametrize("bits", [True, False])
+def test_reads_at_nested_integers(bits: bool) -> None:
+    p = at_random(reading_at_integers(Seeded(f"integers {bits}"), bits))
+    assert p is not None
+    check(p, residuals=False, optimised=False, by_jax=False)
+
+
+def test_arrays_without_elements() -> None:
+    check_raised(without_elements(3))
+
+
+def test_forward_mode_of_what_is_raised() -> None:
+    check_forward(RandomFunction(2, steps=3), everything=True)
