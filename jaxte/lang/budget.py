@@ -56,6 +56,11 @@ class Budget:
         self.left = limit
         self.short = False  # whether a question was left open that had been answered with more
 
+    def count(self, amount: int, short: bool = False) -> None:
+        """Takes ``amount`` off, more than there is too; ``short``: after which a question was left open."""
+        self.left -= amount
+        self.short = self.short or short
+
     def spend(self, amount: int) -> None:
         """Takes ``amount`` off.
 
@@ -103,7 +108,7 @@ def charge(steps: int) -> None:
     """Counts ``steps`` for the derivation that is under way, if one is."""
     budget = _derivation.get()
     if budget is not None:
-        budget.left -= steps
+        budget.count(steps)
 
 
 def allowed(steps: int) -> int:
@@ -116,8 +121,7 @@ def ran_short(steps: int) -> None:
     """Counts the ``steps`` after which a question was left open, fewer than it may take by itself: what comes of it is not remembered."""
     budget = _derivation.get()
     if budget is not None:
-        budget.short = True
-    charge(steps)
+        budget.count(steps, short=True)
 
 
 def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
