@@ -20,6 +20,7 @@ ALLOWED = {
     "bridge/primitive/primitive.py ad.primitive_transposes": "JAX's tables of rules",
     "bridge/primitive/primitive.py batching.primitive_batchers": "JAX's tables of rules",
     "lang/nodes/interning.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
+    "lang/budget.py call.cache_clear": "what functools.lru_cache gives a function, too",
     "sets/transformation.py object.__setattr__": "the constructor of a frozen dataclass that checks its fields",
     "tensors/tensor.py setattr": "a tensor that is unpickled sets its own slots",
     "show/printing.py setattr": "notebooks ask Tensor, which is defined below",
