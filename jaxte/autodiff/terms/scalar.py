@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from jaxte.algebra.simplify import added
@@ -42,7 +43,7 @@ _FOLDS: dict[str, Callable[..., Any]] = {
     "negative": operator.neg,
 }
 _WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
-_DEEPEST_GUARD = 12  # guards nested deeper than this are multiplied as they are, to keep the work linear
+_DEEPEST_GUARD = 12  # guards nested deeper than this become one, to keep the work linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,30 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
         if (multiple := multiple_of_guard(g)) is not None:
             factor, inner = multiple
             return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
+    elif _excludes(g):
+        return _choice(_where_there(g), rule(g), None)
     return rule(g)
+
+
+def _where_there(g: Expr) -> Expr:
+    """The condition under which some leaf of nested guards and sums is taken: elsewhere ``g`` is nothing, and nothing is multiplied by a slope.
+
+    It is a comparison of ``g`` with 1 for each leaf, since the same in ANDs and ORs is lowered in time that doubles with each guard.
+    """
+    there: dict[Expr, Expr] = {}
+    for node in postorder(g):
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT and dtypes.is_inexact(node.dtype):
+                there[node] = call(SELECT, test, there[taken], there[other])
+            case Call(op, (left, right)) if op is ADD:
+                there[node] = plus(there[left], there[right])
+            case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(
+                is_zero(there[a]) or _is_select(there[a]) for a in args
+            ):
+                there[node] = reduce(times, (there[a] for a in args))
+            case _:
+                there[node] = Const(0.0 if is_zero(node) else 1.0)
+    return call(GREATER, there[g], Const(0.0))
 
 
 def _excludes(g: Expr) -> bool:
