@@ -31,6 +31,7 @@ from jaxte.derivatives.one_liners import (
 )
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.derivatives.verify import Verification, verify_override
+from jaxte.frontends.everywhere import everywhere
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum
@@ -210,7 +211,7 @@ __all__ = [
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running
-    "function", "evaluate", "interpret", "source", "explain", "cost", "Cost", "grad", "value_and_grad", "vjp", "adjoint",
+    "function", "evaluate", "interpret", "source", "explain", "cost", "Cost", "grad", "value_and_grad", "vjp", "adjoint", "everywhere",
     # printing
     "definitions", "formula", "latex", "html",
     # checking and operators

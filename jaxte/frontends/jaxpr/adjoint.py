@@ -24,6 +24,7 @@ from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
+from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -126,7 +127,8 @@ class Raised(Explained):
             return [results[n] for n in own]
 
         arrays = [leaves[n] for n in places]
-        closed = jax.make_jaxpr(flat)(*arrays)
+        with as_it_is():
+            closed = jax.make_jaxpr(flat)(*arrays)
         out, own, rest = shape
         if has_tensor(rest):
             raise _builder(self.__name__, "it returns Tensors")
@@ -170,10 +172,14 @@ class Raised(Explained):
         found = self._tuned.find(own) or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
-                planner = Planner(self.choice, safe=self.safe, alike=self._alike)
+                planner = Planner(self.choice, safe=self.safe, alike=self._alike, raising=self._like)
                 found = planner.plan(traced.closed, wanted)
             self._plans.keep(own, found, wanted)
         return found
+
+    def _like(self, f: Callable[..., Any]) -> Raised:
+        """Another function, raised as this one is."""
+        return Raised(f, self.choice is Choice.EVERYTHING, self.safe, self.platform)
 
     def __repr__(self) -> str:
         return f"<te.adjoint {self.__name__}>"

@@ -8,11 +8,13 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
+from jax.extend.linear_util import wrap_init
 
-from jaxte.frontends.jaxpr.equations.stands import as_they_stand
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands, as_they_stand
 from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
+from jaxte.frontends.jaxpr.taken import Raising, taken_by
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
@@ -43,6 +45,8 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
             operands = [read(a) for a in eqn.invars]
             if item.loop is not None:
                 results = run_loop(item.loop, eqn, operands)
+            elif item.raising is not None:
+                results = as_it_stands(_with_rule_raised(eqn, item.raising), operands)
             else:
                 results = _CONSTRUCTS[eqn.primitive.name](eqn, item.plans, operands)
             env |= dict(zip(eqn.outvars, results, strict=True))
@@ -127,6 +131,32 @@ def _remat(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any
     return list(again(*operands))
 
 
+def _shard_map(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    (body,) = bodies_of(eqn)
+    p = eqn.params
+    divided = jax.shard_map(
+        lambda *xs: evaluate(plans[0], body, xs),
+        mesh=p["mesh"],
+        in_specs=tuple(p["in_specs"]),
+        out_specs=list(p["out_specs"]),
+        axis_names=p["newly_manual_axes"],
+        check_vma=p["check_vma"],
+    )
+    return list(divided(*operands))
+
+
+def _with_rule_raised(eqn: Any, raising: Raising) -> Any:
+    """A call with a rule of ``jax.custom_vjp``, whose backward pass raises what it differentiates."""
+    backward = eqn.params["bwd"]
+
+    def raised(*args: Any) -> Any:
+        with taken_by(raising):
+            return backward.call_wrapped(*args)
+
+    wrapped = wrap_init(raised, debug_info=backward.debug_info)
+    return eqn.replace(params={**eqn.params, "bwd": wrapped})
+
+
 def _call(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
     (body,) = bodies_of(eqn)
 
@@ -140,6 +170,7 @@ def _call(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]
 _CONSTRUCTS = {
     "scan": _scan,
     "cond": _cond,
+    "shard_map": _shard_map,
     **dict.fromkeys(("remat", "remat2", "checkpoint"), _remat),
     **dict.fromkeys(("jit", "pjit", "closed_call", "core_call"), _call),
 }

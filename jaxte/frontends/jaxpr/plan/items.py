@@ -10,6 +10,7 @@ from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
+from jaxte.frontends.jaxpr.taken import Raising
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,14 @@ class Inner:
     Attributes:
         number: of the jaxpr that it stands in.
         loop: how a ``scan`` of which nothing is raised is computed with products of all steps together.
+        raising: of a ``jax.custom_vjp``: raises the functions that its backward rule differentiates.
     """
 
     number: int
     index: int
     plans: tuple[Plan, ...] = ()
     loop: Loop | None = None
+    raising: Raising | None = None
 
 
 @dataclass(frozen=True, eq=False)

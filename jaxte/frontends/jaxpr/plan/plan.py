@@ -25,6 +25,7 @@ from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.plan.still import still
+from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -36,8 +37,10 @@ BODIES = {
     "remat": "jaxpr",
     "remat2": "jaxpr",
     "checkpoint": "jaxpr",
+    "shard_map": "jaxpr",
     **GROUPS,
 }
+WITH_RULE = "custom_vjp_call"
 
 
 class Planner:
@@ -48,6 +51,7 @@ class Planner:
         left: places of equations that stay as they are, whatever is chosen.
         safe: whether what is not chosen is not differentiated either.
         alike: code of other plans of the same function, which serves where regions are equal.
+        raising: raises functions that a rule of ``jax.custom_vjp`` differentiates itself; None where these stay as they are.
     """
 
     def __init__(
@@ -56,32 +60,39 @@ class Planner:
         left: Set[Place] = frozenset(),
         safe: bool = True,
         alike: Alike | None = None,
+        raising: Raising | None = None,
     ) -> None:
         self.choice = choice
         self.safe = safe
         self.left = frozenset(left)
+        self._raising = raising
         self._made: dict[tuple[int, Wanted], tuple[Any, Plan]] = {}
         self._seen = 0
         self._alike = Alike() if alike is None else alike
 
-    def plan(self, closed: Any, wanted: Wanted = None) -> Plan:
-        """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for."""
+    def plan(self, closed: Any, wanted: Wanted = None, divided: bool = False) -> Plan:
+        """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
+
+        What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there.
+        """
         found = self._made.get((id(closed), wanted))
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted)
+                found = closed, self._plan(closed, number, wanted, divided)
             self._made[id(closed), wanted] = found
         return found[1]
 
-    def _plan(self, closed: Any, number: int, wanted: Wanted) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed)
+    def _plan(self, closed: Any, number: int, wanted: Wanted, divided: bool) -> Plan:
+        instead, closed, slots, found = self._rewritten(closed, divided)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, self.choice, left)
         moves = moving(jaxpr, wanted)
         inner = {
-            e.index: made for e in listed if e.index not in left and (made := self._bodies(e, number, moves))
+            e.index: made
+            for e in listed
+            if e.index not in left and (made := self._bodies(e, number, moves, divided))
         }
         if all(e.fate not in GAINING for e in listed):
             return Plan([inner.get(e.index, e.index) for e in listed], _kept(listed, ()), instead=instead)
@@ -104,13 +115,14 @@ class Planner:
         return Plan(items, _kept(listed, regions), instead=instead)
 
     def _rewritten(
-        self, closed: Any
+        self, closed: Any, divided: bool
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
         instead = None
         slots, found = _steps_of(closed)
         with_symbols = any(step.has_symbols for _, steps in found for step in steps)
-        wanted = {guarded: self.safe, narrowed: self.choice is not Choice.NOTHING and not with_symbols}
+        narrows = self.choice is not Choice.NOTHING and not with_symbols
+        wanted = {guarded: self.safe and not divided, narrowed: narrows and not divided}
         for rewrite in (rewrite for rewrite, is_wanted in wanted.items() if is_wanted):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
             if other is not None:
@@ -118,18 +130,36 @@ class Planner:
                 slots, found = _steps_of(closed)
         return instead, closed, slots, found
 
-    def _bodies(self, entry: Equation, number: int, moves: set[Any] | None) -> Inner | None:
+    def _bodies(self, entry: Equation, number: int, moves: set[Any] | None, divided: bool) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
-        if entry.fate is not Fate.KEPT or entry.eqn.effects or entry.eqn.primitive.name not in BODIES:
+        if entry.eqn.effects or entry.fate is Fate.KNOWN:
+            return None
+        if entry.eqn.primitive.name == WITH_RULE and self._raising is not None:
+            inside = self._gains(entry.eqn.params["call_jaxpr"])
+            return Inner(number, entry.index, raising=self._raising) if inside else None
+        if entry.fate is not Fate.KEPT or entry.eqn.primitive.name not in BODIES:
             return None
         bodies = bodies_of(entry.eqn)
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
-        plans = tuple(self.plan(body, own) for body, own in zip(bodies, wanted, strict=True))
+        divided = divided or entry.eqn.primitive.name == "shard_map"
+        plans = tuple(self.plan(body, own, divided) for body, own in zip(bodies, wanted, strict=True))
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         loop = loop_of(entry.eqn) if products and not _has_symbols(entry.eqn) else None
         if loop is not None:
             return Inner(number, entry.index, loop=loop)
         return Inner(number, entry.index, plans) if any(p.is_changed for p in plans) else None
+
+    def _gains(self, closed: Any) -> bool:
+        """Whether anything in a jaxpr, bodies of loops included, would be raised; nothing is lowered to find out."""
+        if cut(equations(_steps_of(closed)[1], self.choice), self.choice):
+            return True
+        return any(self._gains(body) for eqn in closed.jaxpr.eqns for body in _closed(eqn))
+
+
+def _closed(eqn: Any) -> list[Any]:
+    """The closed jaxprs among the parameters of an equation."""
+    flat = (v for p in eqn.params.values() for v in (p if isinstance(p, (tuple, list)) else (p,)))
+    return [v for v in flat if isinstance(v, ClosedJaxpr)]
 
 
 def _steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
