@@ -144,7 +144,7 @@ def report(name: str, plan: Plan) -> RaisedReport:
 
 
 def _kept(plan: Plan) -> Iterator[Equation]:
-    inner = {item.index: item for item in plan.items if isinstance(item, Inner)}
+    inner = {item.index: item for item in plan.items if isinstance(item, Inner) and item.raising is None}
     for entry in plan.kept:
         if entry.index not in inner:
             yield entry

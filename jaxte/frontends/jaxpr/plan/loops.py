@@ -18,10 +18,12 @@ from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, may_open
 from jaxte.lang.dtypes import is_float
+from jaxte.lower.cost.platforms import Rates
 
 _SHORTEST = 8  # steps
 _SMALLEST = 256  # elements of a matrix
 _MOST_BYTES = 1 << 28  # kept for all steps
+_MARGIN = 1.4  # by which keeping rows has to be faster by estimate: 16 rows a step of 64 numbers took 1.2 to 1.6 times as long
 _PRODUCT = "dot_general"
 
 
@@ -69,19 +71,19 @@ class Loop:
     fixed: frozenset[int]
 
 
-def loop_of(eqn: Any) -> Loop | None:
-    """How a ``scan`` is computed with its products of all steps together; None where it has none that gain."""
+def loop_of(eqn: Any, rates: Rates) -> Loop | None:
+    """How a ``scan`` is computed with its products of all steps together; None where it has none that gain at these ``rates``."""
     p = eqn.params
     if eqn.primitive.name != "scan" or p["length"] < _SHORTEST or eqn.effects:
         return None
     if not any(s.primitive.name == _PRODUCT for s in _all(p["jaxpr"].jaxpr.eqns)):
         return None
-    return _Split(_flat(p["jaxpr"]), p["num_consts"], p["num_carry"], p["length"]).loop()
+    return _Split(_flat(p["jaxpr"]), p["num_consts"], p["num_carry"], p["length"], rates).loop()
 
 
 class _Split:
-    def __init__(self, body: Any, consts: int, carried: int, length: int) -> None:
-        self.body, self.length = body, length
+    def __init__(self, body: Any, consts: int, carried: int, length: int, rates: Rates) -> None:
+        self.body, self.length, self.rates = body, length, rates
         jaxpr = body.jaxpr
         self.eqns: list[Any] = list(jaxpr.eqns)
         self.consts = [*jaxpr.constvars, *jaxpr.invars[:consts]]
@@ -100,7 +102,12 @@ class _Split:
         ahead = self._ahead()
         made = {v for e in ahead for v in e.outvars}
         sites = self._sites(made)
-        if not ahead and not sites:
+        recurrent = any(
+            e.primitive.name == _PRODUCT and sorted(map(self._level, e.invars)) == [0, 2] for e in self.eqns
+        )
+        if not sites and (
+            recurrent or not ahead
+        ):  # of a recurrence whose rows are many, products ahead gain nothing either
             return None
         own = {id(e): e for s in sites for e in (*s.products, *s.sums)}
         weights = dict.fromkeys(w for s in sites for w in (*map(self._weight, s.products), *s.added))
@@ -208,8 +215,17 @@ class _Split:
         (out,) = eqn.outvars
         if not is_float(str(out.aval.dtype)) or any(not _is_sized(v) for v in (rows, weight, out)):
             return False
-        held = self.length * (_size(rows) + _size(out)) * out.aval.dtype.itemsize
-        return _size(weight) >= max(_SMALLEST, _size(rows)) and held <= _MOST_BYTES
+        held = (_size(rows) + _size(out)) * out.aval.dtype.itemsize
+        if self.length * held > _MOST_BYTES or _size(weight) < max(_SMALLEST, _size(rows)):
+            return False
+        return level == 1 or self._saves(_size(weight) * out.aval.dtype.itemsize, held)
+
+    def _saves(self, weight: int, rows: int) -> bool:
+        """Whether adding to the gradient of a matrix in each step takes longer than keeping the rows of a step, both in bytes.
+
+        The gradient is read, what the step gives is written and the sum as well; rows and what flows back to them are written and read.
+        """
+        return 3 * weight / self.rates.stream > _MARGIN * 4 * rows / self.rates.spill
 
     def _weight(self, eqn: Any) -> Any:
         return next(a for a in eqn.invars if self._level(a) == 0)

@@ -9,6 +9,7 @@ from typing import Any
 from jax.extend.core import ClosedJaxpr, Literal, Var
 from jax.tree_util import tree_structure
 
+from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
@@ -144,7 +145,8 @@ class Planner:
         divided = divided or entry.eqn.primitive.name == "shard_map"
         plans = tuple(self.plan(body, own, divided) for body, own in zip(bodies, wanted, strict=True))
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
-        loop = loop_of(entry.eqn) if products and not _has_symbols(entry.eqn) else None
+        rates = NO_OPTIONS.policy().rates
+        loop = loop_of(entry.eqn, rates) if products and not _has_symbols(entry.eqn) else None
         if loop is not None:
             return Inner(number, entry.index, loop=loop)
         return Inner(number, entry.index, plans) if any(p.is_changed for p in plans) else None
