@@ -24,6 +24,16 @@ from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
 Bounds = Mapping[Expr, tuple[int, int]]
 
 
+@lru_cache(maxsize=4096)
+def _in_order(parts: tuple[tuple[Expr, int], ...]) -> Linear:
+    """The form of ``parts`` by the names of their axes, after the first of which a coordinate is named, however they are spelled."""
+    return Linear(dict(parts if len(parts) < 2 else sorted(parts, key=lambda part: _names(part[0]))))
+
+
+def _names(atom: Expr) -> str:
+    return ",".join(axis.name for axis in free_axes(atom)) + str(atom)
+
+
 class Split:
     """How expressions depend on the axes beside ``inner`` ones.
 
@@ -36,7 +46,7 @@ class Split:
         self.terms: dict[Term, None] = {}
         for part in self._parts(exprs):
             if part.terms:
-                term, _ = term_of(part, self.terms)
+                term, _ = term_of(_in_order(tuple(part.terms.items())), self.terms)
                 self.terms[term] = None
 
     def _parts(self, roots: Sequence[Expr]) -> Iterator[Linear]:
