@@ -158,7 +158,9 @@ def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
     for factor in job.factors:
         for form in _positions(factor, scope):
             divisions = (_division(node, job) for node in postorder(form) if len(dims_of(form)) > 1)
-            if (found := next(filter(None, divisions), None)) is not None:
+            # an axis of a sum within a factor is none of the dimensions here
+            own = (found for found in divisions if found is not None and among(found[0], scope.order))
+            if (found := next(own, None)) is not None:
                 return found
     return None
 
