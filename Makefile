@@ -1,4 +1,4 @@
-# make demo | examples | docs | test | test-all | bench | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
+# make demo | examples | docs | test | test-all | bench | exact | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
 # make test-all with new random examples: JAXTE_HYPOTHESIS=full make test-all
 PYTHON ?= python3
 VENV   ?= .venv
@@ -8,6 +8,8 @@ SUITE ?=
 # random programs of `make volume`, and its options, as in VOLUME='--kind second --workers 2'
 COUNT ?= 1000
 VOLUME ?=
+# options of `make exact`
+EXACT ?=
 # platforms of `make platforms`, and its options, as in COMPILED='--group corpus'
 PLATFORMS ?= gpu tpu
 COMPILED ?=
@@ -18,7 +20,7 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples docs test test-all lint bench operators platforms clean volume transformations test-libraries test-matrix
+.PHONY: demo examples docs test test-all lint bench exact operators platforms clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -52,6 +54,11 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/raising.py
 	$(BIN)/python benchmarks/suite.py $(SUITE)
 	$(BIN)/python benchmarks/suite.py --corpus $(SUITE)
+
+# how far values and gradients are from float64, beside plain JAX: renews docs/exactness.md and the column "exact" of the other pages;
+# EXACT=--missing, EXACT="--group sums", EXACT="conv2d prod"
+exact: $(VENV)/.bench
+	$(BIN)/python benchmarks/exact $(EXACT)
 
 # ONLY=--slow: the rows that missed their goal; ONLY="prod conv1d": some operators
 operators: $(VENV)/.bench

@@ -24,6 +24,7 @@ from typing import Any
 import jax
 
 import jaxte as te
+from exact.figures import with_column
 from raised import EXAMPLES, Example
 from timing import markdown
 
@@ -240,7 +241,7 @@ def main() -> None:
     if options.write:
         page = PAGE.read_text()
         before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}")
+        PAGE.write_text(with_column(f"{before}{BEGIN}\n{written}\n{END}{after}", "raised"))
 
 
 if __name__ == "__main__":

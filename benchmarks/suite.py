@@ -26,6 +26,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from exact.figures import with_column
 from harness import chart
 from harness.case import CORPUS, SUITE, names
 from harness.processes import run, run_case
@@ -96,7 +97,8 @@ def write_document(text: str, folder: Path, document: Path) -> None:
     page = document.read_text(encoding="utf-8")
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    document.write_text(f"{head}{BEGIN}\n{text}{END}{tail}", encoding="utf-8")
+    group = CORPUS if document == CORPUS_DOCUMENT else "suite"
+    document.write_text(with_column(f"{head}{BEGIN}\n{text}{END}{tail}", group), encoding="utf-8")
     for suffix in (".json", ".png"):
         shutil.copyfile(folder / f"suite{suffix}", document.with_suffix(suffix))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
 from jaxte.lang.operators import MAXIMUM, NEGATIVE
@@ -38,13 +39,20 @@ _LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise m
 Piece = tuple[str, int]
 
 
-def text(expr: Expr) -> str:
-    """``expr`` as one line of text, cut where it is very long."""
+def text(expr: Expr, called: Mapping[Any, str] | None = None) -> str:
+    """``expr`` as one line of text, cut where it is very long.
+
+    Args:
+        called: what tensors are called in place of their labels.
+    """
     nodes = postorder(expr) if expr.children else [expr]
     names = _axis_names(nodes)
     memo: dict[Expr, Piece] = {}
     for node in nodes:
-        written, strength = _piece(node, lambda child: memo[child], names)
+        if isinstance(node, Read) and called and node.tensor in called:
+            written, strength = _element(called[node.tensor], node, lambda child: memo[child])
+        else:
+            written, strength = _piece(node, lambda child: memo[child], names)
         memo[node] = (written if len(written) <= _LONGEST else written[:_LONGEST] + " …", strength)
     return memo[expr][0]
 
@@ -74,8 +82,8 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
             return name, _ATOM
         case Symbol():
             return node.name, _ATOM
-        case Read(tensor, indices):
-            return f"{tensor.name}[{', '.join(of(i)[0] for i in indices)}]", _ATOM
+        case Read(tensor, _):
+            return _element(tensor.name, node, of)
         case Call(op, (a, Call(inner, (b,)))) if op is MAXIMUM and inner is NEGATIVE and a is b and node.weak:
             return f"abs({of(a)[0]})", _ATOM  # as it was written: an index has no other maximum of itself
         case Call(op, args):
@@ -83,6 +91,10 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
         case Reduce():
             return _reduce_piece(node, of, names)
     raise AssertionError(type(node))
+
+
+def _element(name: str, read: Read, of: Callable[[Expr], Piece]) -> Piece:
+    return f"{name}[{', '.join(of(i)[0] for i in read.indices)}]", _ATOM
 
 
 def _call_piece(name: str, args: Sequence[Piece]) -> Piece:

@@ -20,33 +20,36 @@ Within = Callable[[int], Program]
 
 
 def told(label: str, program: Program, within: Within | None = None) -> Program:
-    """``program``, after a :class:`te.PerformanceWarning` for each tensor of it that is dense or large.
+    """``program`` with advice that was tried, after a :class:`te.PerformanceWarning` for each tensor of it that is dense or large.
 
     The warning is of the line of the user that asked for the program, and of the tensors that the user named.
 
     Args:
         within: gives the same program within a budget of bytes; by it a budget is tried before it is advised.
     """
-    for choice in program.choices:
+    choices = [_checked(choice, within) for choice in program.choices]
+    for choice in choices:
         verdict = choice.verdict
         if verdict is not None and (verdict.is_dense or verdict.is_large) and verdict not in _told:
             _told.add(verdict)
             warnings.warn(
-                f"{label}: {choice.part_of or choice.tensor} ({choice.form}) is {_checked(choice, verdict, within)}. te.explain shows what "
+                f"{label}: {choice.part_of or choice.tensor} ({choice.form}) is {verdict}. te.explain shows what "
                 'else was considered; warnings.filterwarnings("ignore", category=te.PerformanceWarning) turns this off',
                 PerformanceWarning,
                 stacklevel=_level_of_user(),
             )
-    return program
+    changed = any(new is not old for new, old in zip(choices, program.choices, strict=True))
+    return replace(program, choices=tuple(choices)) if changed else program
 
 
-def _checked(choice: Choice, verdict: Verdict, within: Within | None) -> Verdict:
-    """``verdict`` with the budget that was found to help in place of one in general, and without advice where none does."""
-    if verdict.remedy != IN_TILES:
-        return verdict
+def _checked(choice: Choice, within: Within | None) -> Choice:
+    """``choice`` with the budget that was found to help in place of one in general, and without advice where none does."""
+    verdict = choice.verdict
+    if verdict is None or verdict.remedy != IN_TILES:
+        return choice
     budget = 2 ** ((verdict.held // _LEAST_GAIN).bit_length() - 1)
     helps = within is not None and _is_in_tiles(choice, budget, within)
-    return replace(verdict, remedy=in_tiles_of(budget) if helps else "")
+    return replace(choice, verdict=replace(verdict, remedy=in_tiles_of(budget) if helps else ""))
 
 
 def _is_in_tiles(choice: Choice, budget: int, within: Within) -> bool:
@@ -61,9 +64,9 @@ def _is_in_tiles(choice: Choice, budget: int, within: Within) -> bool:
 def _level_of_user() -> int:
     """How far up the stack, from the caller of this, the innermost line is that is neither jaxte's nor JAX's."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None:
+    while frame is not None:
         name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if name not in _MACHINERY and not frame.f_code.co_filename.startswith(_EMITTED):
             return level
-        level, frame = level + 1, frame.f_back
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return 2

@@ -170,6 +170,7 @@ class Verdict:
         asked: operations of its definition at the points that count.
         held: bytes of the largest array on the way to it.
         needed: bytes of what it reads and of itself.
+        plain: bytes that the definition holds as JAX would compute it from whole arrays; 0 where it need not hold any.
         cause: the condition, or the read, that points are left out by; empty where there is none.
         remedy: another way to write that; empty where none is known.
     """
@@ -183,6 +184,7 @@ class Verdict:
     needed: int
     cause: str = ""
     remedy: str = ""
+    plain: int = 0
 
     @property
     def computed(self) -> int:
@@ -196,8 +198,9 @@ class Verdict:
 
     @property
     def is_large(self) -> bool:
-        """Whether what is held is out of proportion to what is read and made."""
-        return self.held > LARGE or (self.held > TOO_MANY_TIMES * self.needed and self.held > SMALL)
+        """Whether what is held is out of proportion to what is read and made, and more than plain JAX holds, or more than a gigabyte."""
+        usual = max(TOO_MANY_TIMES * self.needed, SMALL, self.plain)
+        return self.held > min(LARGE, usual)
 
     def __str__(self) -> str:
         over = " x ".join(f"{extent:,}" for extent in self.over if extent > 1)

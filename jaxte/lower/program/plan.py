@@ -18,7 +18,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Assignment, Rules, Shared
 from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.identifiers import Names, docstring_text, identifier
+from jaxte.lower.code.identifiers import Names, identifier
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, Value
@@ -43,6 +43,7 @@ from jaxte.lower.program.across.pieces_once import put_together, read_by_one
 from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
+from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.recurrences.write import recurrence_statements
@@ -71,7 +72,6 @@ from jaxte.tensors.tensor import Compute, Extern, Tensor
 _RULES = Rules(
     select=select_value, reduce=reduce_value, gather=gather_value, power=whole_power, total=chained
 )
-_LONGEST_FORMULA = 600
 _WIDE = ("float64", "complex128")
 
 
@@ -105,7 +105,6 @@ def _lowered(
 ) -> Program:
     names = Names()
     own = names.new(name)
-    given = frozenset(params)
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
@@ -127,7 +126,7 @@ def _lowered(
         reads,
         tuple(written.statements),
         tuple(idents[r] for r in results),
-        tuple(_formula(t) for t in definitions_in(t for t in order if t not in given)),
+        tuple(formulas(order, params, idents)),
         tuple(written.choices),
         tuple(lowering.functions),
         tuple(results),
@@ -353,8 +352,3 @@ def _extern(
 
 def _extents(tensor: Tensor) -> tuple[Expr, ...]:
     return tuple(as_expr(e) for e in tensor.shape)
-
-
-def _formula(tensor: Compute) -> str:
-    written = docstring_text(repr(tensor))
-    return written if len(written) <= _LONGEST_FORMULA else written[: _LONGEST_FORMULA - 1] + "…"

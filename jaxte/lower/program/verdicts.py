@@ -12,8 +12,9 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import TooLargeError
-from jaxte.lang.expr import Axis, Call, Expr, Reduce, as_expr, conjuncts
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Reduce, as_expr, conjuncts
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.counts import at_least, elements, held_bytes
 from jaxte.lower.arrays.counts import flops as node_flops
 from jaxte.lower.arrays.data import Gather
@@ -22,6 +23,7 @@ from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.reductions import Combined, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
+from jaxte.lower.cost.default_work import is_expensive
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.program.laid_out import laid_out_bytes
 from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
@@ -58,11 +60,40 @@ def verdict_of(
         )
     counting, asked = _counting(tensor)
     flops = sum(_known(node_flops, node) for node in nodes)
-    verdict = Verdict(tensor.name, over, max(counting, 1), flops, asked, max(held, laid_out), needed)
+    verdict = Verdict(
+        tensor.name,
+        over,
+        max(counting, 1),
+        flops,
+        asked,
+        max(held, laid_out),
+        needed,
+        plain=_held_by_jax(tensor),
+    )
     if not (verdict.is_dense or verdict.is_large):
         return verdict
     cause, remedy = cause_and_remedy(tensor)
     return replace(verdict, cause=cause, remedy=remedy if verdict.is_dense else _smaller(tensor))
+
+
+def _held_by_jax(tensor: Compute) -> int:
+    """Bytes that the definition holds where it is computed from whole arrays, as in plain JAX.
+
+    XLA on the CPU writes what is chosen before it reduces it, over all axes that it depends on. What is computed of one element alone is an
+    array of that tensor's size; products and windows that are reduced are no arrays.
+    """
+    chosen = [n for n in postorder(tensor.body) if isinstance(n, Reduce) and _is_choice(n)]
+    pairs = [
+        e for node in chosen for e in postorder(*node.exprs) if is_expensive(e) and len(set(reads_of(e))) > 1
+    ]
+    return max((prod(map(extent, free_axes(e))) * dtypes.width(e.dtype) for e in pairs), default=0)
+
+
+def _is_choice(node: Reduce) -> bool:
+    """Whether not all points of ``node`` count, or not all alike."""
+    return node.where is not TRUE or any(
+        isinstance(n, Call) and n.op is SELECT for n in postorder(*node.exprs)
+    )
 
 
 def _smaller(tensor: Compute) -> str:

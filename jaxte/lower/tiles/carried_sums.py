@@ -21,16 +21,15 @@ from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
+from jaxte.lower.match.wide import in_wide
 from jaxte.lower.tiles.blocks import Blocks, NoBlock, Place, Window
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
-from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute, Placeholder
 
 _REPEATABLE = ("max", "min", "any", "all", "argmax", "argmin")  # a position may count twice
-_WIDE = {"bfloat16": "float32", "float16": "float32"}  # what parts are added up in
 MOST_WASTE = 4  # how many times as many points as the reduction has its parts may have
 
 
@@ -87,13 +86,9 @@ def outermost(body: Expr) -> list[Reduce]:
 
 def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
     """The results of ``node``, a reduction in the body of ``tensor``, as tensors, and ``tensor`` in terms of them."""
-    wide = _WIDE.get(node.dtype) if node.reducer.name in ("sum", "prod") else None
     free = free_axes(node)
     axes = [a for a in tensor.axes if a in free]
-    own = node
-    if wide is not None:
-        reducer = builtin_reducer(node.reducer.name, wide)
-        own = Reduce(reducer, (cast(node.exprs[0], wide),), node.axes, node.where)
+    own = in_wide(node)
     wholes = []
     for n in range(node.reducer.arity):
         if tensor.body is own and n == node.position:

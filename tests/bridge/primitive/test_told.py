@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -202,6 +203,32 @@ def test_a_warning_points_to_the_line_of_the_user() -> None:
         assert {w.filename for w in caught} == {__file__}
 
 
+def test_a_warning_points_to_the_line_of_a_script() -> None:
+    """Whose frame is the outermost one."""
+    fn, done = te.function(*band(1500)), _thread.allocate_lock()
+
+    def script() -> None:
+        te.source(fn, jax.ShapeDtypeStruct((1500, 1500), F32))
+        done.release()
+
+    with pytest.warns(te.PerformanceWarning, match="band .* is dense") as caught:
+        done.acquire()
+        _thread.start_new_thread(script, ())
+        done.acquire()
+    assert {w.filename for w in caught} == {__file__}
+
+
+def test_what_plain_jax_holds_too_is_not_told_of() -> None:
+    """All pairs of an exponential, which XLA writes before it sums them: no budget makes that faster."""
+    n = 1700
+    t, j = te.placeholder((n,), name="t"), te.reduce_axis((0, n), "j")
+    later = te.compute((n,), lambda i: te.sum(te.exp(-1.5 * (t[i] - t[j])), axis=j, where=j < i), "later")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told("f", lower("forward", [t], [later]))
+    assert "max_memory" not in str(te.explain(later))
+
+
 def _no_plan(budget: int) -> Program:
     raise te.LoweringError("no plan")
 
@@ -214,8 +241,9 @@ def test_a_budget_is_advised_where_it_was_tried_and_helps() -> None:
         verdict = Verdict("y_part", (100, 100), 10**4, 1, 1, held, 10**4, remedy=IN_TILES)
         own = Choice("y_part", "sum", verdict=verdict, part_of="y")
         with pytest.warns(te.PerformanceWarning, match=r"f: y \(sum\) is ") as caught:
-            told("f", replace(program, choices=(own,)), within)
-        return str(caught[0].message)
+            (choice,) = told("f", replace(program, choices=(own,)), within).choices
+        assert choice.verdict is not None and str(choice.verdict) in str(caught[0].message)
+        return str(caught[0].message)  # which te.explain shows too
 
     tried: list[int] = []
 

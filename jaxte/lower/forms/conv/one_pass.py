@@ -22,7 +22,7 @@ from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import free_axes
-from jaxte.lower.arrays.elementwise import Apply, Kept
+from jaxte.lower.arrays.elementwise import Apply, Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
@@ -34,6 +34,7 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
 from jaxte.lower.limits import MOST_COPIES
+from jaxte.lower.match.wide import NARROW
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
@@ -189,10 +190,13 @@ def tap_sums_source(
         turns.append(loop(name, size, backwards=flipped))
         entries.append(moving(move * turns[-1].axis, normal(every * (count - 1) + 1), every))
     met = apply_steps(padded, [Index(tuple(entries))])
+    rounded = met.kind[0] in NARROW
+    met = Cast(met, "float32") if rounded else met
     sums = Sums(Each(Apply(MULTIPLY, (met, operands[1])), tuple(turns)), spec.in_pass)
     values = step(sums, target)
     items = Items(values, sums.count, sums.item_shape, sums.parts.kind)
-    return step(_finished(spec, items, operands), values.identifier)
+    result = _finished(spec, items, operands)
+    return step(Cast(result, spec.lhs.dtype) if rounded else result, values.identifier)
 
 
 def _padded(spec: TapSumsSpec, node: Node) -> Node:

@@ -27,6 +27,7 @@ from jaxte.lang.expr import (
     Reducer,
     as_expr,
     call,
+    cast,
     conjunction,
     conjuncts,
 )
@@ -35,9 +36,11 @@ from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.match.wide import wide_dtype
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.reductions import builtin_reducer
 
 _OPPOSITE = {
     "less": "greater_equal",
@@ -89,6 +92,7 @@ class ScanSpec:
         broadcast: the result's shape, None if it has it already.
         scale: what the result is multiplied by.
         guard: where the result holds; elsewhere it is the identity.
+        dtype: of the result; ``arrays`` may be wider.
     """
 
     arrays: tuple[Array, ...]
@@ -99,6 +103,7 @@ class ScanSpec:
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
     guard: Array | None
+    dtype: str
 
     @property
     def operands(self) -> tuple[Array, ...]:
@@ -218,24 +223,27 @@ def _specification(
         scans.append(scan)
         own.append(part)
         moved[pair.j] = part
-    values = list(exprs)
+    wide = wide_dtype(node)
+    reducer = node.reducer if wide == node.dtype else builtin_reducer(node.reducer.name, wide)
+    values = list(exprs) if wide == node.dtype else [cast(e, wide) for e in exprs]
     if inside:
         test = conjunction(inside)
-        values = [call(SELECT, test, e, s) for e, s in zip(exprs, node.reducer.identity, strict=True)]
+        values = [call(SELECT, test, e, s) for e, s in zip(values, reducer.identity, strict=True)]
     others = tuple(a for a in node.axes if a not in moved)
     if others:
-        values = [Reduce(node.reducer, values, others, TRUE, n) for n in range(node.reducer.arity)]
+        values = [Reduce(reducer, values, others, TRUE, n) for n in range(reducer.arity)]
     whole = tuple(a.extent for a in axes)
     missing = len(used) < len(axes)
     return ScanSpec(
         tuple(array(own, substitute(value, moved)) for value in values),
-        node.reducer,
+        reducer,
         node.position,
         tuple(scans),
         tuple(a.extent if among(a, used) else as_expr(1) for a in axes) if missing else None,
         whole if missing else None,
         array(axes, multiplied(outer)) if outer else None,
         array(axes, conjunction(outside)) if outside else None,
+        node.dtype,
     )
 
 

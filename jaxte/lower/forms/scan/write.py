@@ -8,7 +8,7 @@ from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.combiners import OPS, filled, identity_of, node_of
-from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Full, Name, Typed
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
@@ -165,6 +165,6 @@ def _finished(spec: ScanSpec, result: Node, others: Sequence[Node]) -> Node:
     remaining = list(others)
     scale = None if spec.scale is None else remaining.pop(0)
     result = finished(result, spec.shape, spec.broadcast, scale)
-    if spec.guard is None:
-        return result
-    return Apply(SELECT, (remaining.pop(0), result, identity_of(spec.reducer, spec.position)))
+    if spec.guard is not None:
+        result = Apply(SELECT, (remaining.pop(0), result, identity_of(spec.reducer, spec.position)))
+    return result if spec.arrays[spec.position].dtype == spec.dtype else Cast(result, spec.dtype)

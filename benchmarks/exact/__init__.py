@@ -1,0 +1,1 @@
+"""How far jaxte and plain JAX are from the same function in float64."""
