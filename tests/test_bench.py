@@ -21,6 +21,7 @@ import pytest
 
 import jaxte as te
 import suite
+from exact.figures import with_column
 from harness import figures, processes
 from harness.case import BY_HAND, CORPUS, IDIOMATIC, INDEXED, JAXTE, SUITE, TORCH, Case, load, names
 from harness.clock import Budget, interleaved
@@ -191,7 +192,9 @@ def test_the_page_shows_the_figures_beside_it(document: Path, folder: str) -> No
     """After a change of the report: python benchmarks/suite.py --from docs/performance.json --write, and docs/corpus.json"""
     page = document.read_text(encoding="utf-8")
     data = json.loads(document.with_suffix(".json").read_text(encoding="utf-8"))
-    assert page.partition(suite.BEGIN)[2].partition(suite.END)[0] == "\n" + report(data)
+    assert page.partition(suite.BEGIN)[2].partition(suite.END)[0] == with_column(
+        "\n" + report(data), "corpus" if folder == CORPUS else "suite"
+    )
     assert [case["name"] for case in data["cases"]] == names(folder) and data["size"] == "full"
 
 
