@@ -39,7 +39,9 @@ def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
             env |= {_var(jaxpr, r): value for r, value in zip(item.outputs, listed, strict=True)}
         elif isinstance(item, Known):
             outputs = jaxpr.eqns[item.index].outvars
-            env |= {v: jax.numpy.asarray(value) for v, value in zip(outputs, item.values, strict=True)}
+            made = zip(outputs, item.values, strict=True)
+            # nothing reads what has no value: the positions of a sort of which the values are read
+            env |= {v: jax.numpy.asarray(value) for v, value in made if value is not None}
         elif isinstance(item, Inner):
             eqn = jaxpr.eqns[item.index]
             operands = [read(a) for a in eqn.invars]

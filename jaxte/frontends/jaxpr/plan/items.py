@@ -73,7 +73,7 @@ class Known:
 
     Attributes:
         index: its number.
-        values: its results.
+        values: its results; None for one that nothing reads.
     """
 
     index: int
