@@ -17,6 +17,7 @@ import jax
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Call, Expr, Var, as_expr, call
+from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS_EQUAL, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear, normal
@@ -113,9 +114,9 @@ def _given(name: str, stated: list[ast.Compare]) -> tuple[Expr, ...]:
     reached = _sizes(bare(name))
     connected: list[Expr] = []
     while True:
-        new = [r for r in relations if r not in connected and _sizes(r) & reached]
+        new = [r for r in relations if not among(r, connected) and _sizes(r) & reached]
         if not new:
-            return tuple(r for r in relations if r in connected)
+            return tuple(r for r in relations if among(r, connected))
         connected += new
         reached.update(size for condition in new for size in _sizes(condition))
 

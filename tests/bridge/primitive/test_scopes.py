@@ -37,7 +37,7 @@ def plain_wavelet(x: Any, w: Any) -> Any:
 
 # builder, plain JAX, sizes, constraints, shapes, the sizes that it is called with
 CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], str, list[str], Any, tuple[int, ...]]] = {
-    "a relation": (shorter, lambda x, y: x * y[2 : len(x) + 2], "n,m", ["n + 2 <= m"], lambda n, m: ((n,), (m,)), (3, 6)),
+    "a relation": (shorter, lambda x, y: x * y[2 : len(x) + 2], "n,m", ["n + 2 <= m", "m <= 9", "n <= 4"], lambda n, m: ((n,), (m,)), (3, 6)),
     "windows of any length": (windows, lambda x, y: jnp.correlate(x, y, "valid"), "n,m", ["n >= m"], lambda n, m: ((n,), (m,)), (5, 5)),
     "a bound from above": (shorter, lambda x, y: x * y[2 : len(x) + 2], "n", ["n <= 6"], lambda n: ((n,), (8,)), (6,)),
     "an even size": (pairs, lambda x: jnp.sin(x[::2]) * x[1::2], "n", ["mod(n, 2) == 0"], lambda n: ((n,),), (6,)),
