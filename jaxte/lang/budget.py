@@ -26,7 +26,7 @@ DIGIT_AXES = 8  # axes that a sum may be taken apart into while it is looked at
 # A step is a node visited, some ten microseconds.
 OPERATIONS_OF_A_STEP = 20
 QUESTION = 20  # steps that one with few operations counts for
-DERIVATION = 150_000  # steps that the questions of one derivation may take
+DERIVATION = 600_000  # steps that the questions of one derivation may take
 EACH = 2_000  # and as many more for each tensor
 _ANY = 10**12  # outside of a derivation
 
