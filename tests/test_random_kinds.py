@@ -27,8 +27,10 @@ def test_reads_at_nested_integers(seed: str, bits: bool) -> None:
     check(p, residuals=False, optimised=False, by_jax=False)
 
 
-def test_arrays_without_elements() -> None:
-    check_raised(without_elements(3))
+@pytest.mark.parametrize("seed", [3, 2043])
+def test_arrays_without_elements(seed: int) -> None:
+    """The second sorts an array without elements, and reads one result of it."""
+    check_raised(without_elements(seed))
 
 
 def test_forward_mode_of_what_is_raised() -> None:
