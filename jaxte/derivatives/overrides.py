@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,11 +91,11 @@ class Override:
         return listed
 
 
-class Rule:
+class Rule(ABC):
     """A derivative that is not yet that of a tensor: what makes an override of the tensors that it is given to."""
 
-    def of(self, outputs: Sequence[Tensor], region: bool) -> Override:
-        raise NotImplementedError
+    @abstractmethod
+    def of(self, outputs: Sequence[Tensor], region: bool) -> Override: ...
 
 
 def check_fdiff(fdiff: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -72,16 +73,16 @@ def placeholders_of(tensors: Sequence[Tensor]) -> tuple[Placeholder, ...]:
     return tuple(t for t in topological_order(tensors) if isinstance(t, Placeholder))
 
 
-class Explained:
+class Explained(ABC):
     """What says itself which code runs for it; functions that other layers make of parts of several graphs."""
 
+    @abstractmethod
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The text that runs for these arguments."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """What became of its parts, and why."""
-        raise NotImplementedError
 
 
 @wants_arguments

@@ -117,14 +117,19 @@ def function(
         if static_argnames:
             raise DefinitionError("static_argnames is for builders; a graph has no static arguments left")
         return GraphFunction(inputs, outputs, name, options)
-    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise DefinitionError(
-            f"static_argnames is {described(static_argnames)}; give the name of a parameter, or a tuple of names"
-        )
+    names = _names_of_static(static_argnames)
     if inputs is None:
         return lambda builder: _over_builder(builder, name, options, names)
     return _over_builder(inputs, name, options, names)
+
+
+def _names_of_static(given: str | Sequence[str]) -> Sequence[str]:
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DefinitionError(
+            f"static_argnames is {described(given)}; give the name of a parameter, or a tuple of names"
+        )
+    return names
 
 
 def _over_builder(

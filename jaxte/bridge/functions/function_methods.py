@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,26 +17,26 @@ from jaxte.lang.checks import one_of_type
 from jaxte.meaning.cost import Cost, cost
 
 
-class Function:
+class Function(ABC):
     """A function of arrays whose gradient is derived as index expressions; see :func:`function`."""
 
     __name__: str
     has_aux = False
     with_aux: Any
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+    @abstractmethod
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, list[Any]]:
         """The code for these arguments, and their arrays in the order in which it takes them."""
-        raise NotImplementedError
 
     def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
         return self._compiled(args, kwargs)[0].graph
 
+    @abstractmethod
     def recompile(self) -> None:
         """Forgets the code that was made so far, so that later measurements count."""
-        raise NotImplementedError
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The text of the module that runs for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
