@@ -1,4 +1,7 @@
-"""``python -m jaxte compare module:function f32[64,64] f32[3]``: a function with its gradient by ``jax.grad`` and by jaxte, as a table."""
+"""``python -m jaxte compare module:function f32[64,64] f32[3]``: a function with its gradient by ``jax.grad`` and by jaxte, as a table.
+
+``python -m jaxte rows``: the steps, passes, rewrites and forms that ``without=`` takes by name.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.comparing import against_jax
+from jaxte.lower.program.rows import rows
 
 _ARRAY = re.compile(r"(?P<kind>f16|f32|f64|i32)\[(?P<shape>[\d, ]*)\]")
 _KINDS = {"f16": "float16", "f32": "float32", "f64": "float64", "i32": "int32"}
@@ -26,7 +30,11 @@ def main(words: Sequence[str]) -> int:
         "arrays", nargs="+", help="f32[64,64]: an array of random numbers of this dtype and shape"
     )
     compare.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
+    commands.add_parser("rows", help="the steps, passes, rewrites and forms that programs are made by")
     given = parser.parse_args(words)
+    if "function" not in given:
+        print(_listed())
+        return 0
     module, _, name = given.function.partition(":")
     if not name:
         parser.error(f"{given.function} is no function; write module:function, as in model:loss")
@@ -36,6 +44,13 @@ def main(words: Sequence[str]) -> int:
     rng = np.random.default_rng(0)
     print(against_jax(function, [_array(a, rng, parser) for a in given.arrays], given.order))
     return 0
+
+
+def _listed() -> str:
+    lines = []
+    for kind, own in rows().items():
+        lines += [f"{kind} ({len(own)})", *(f"  {name:<28} {reason}" for name, reason in own)]
+    return "\n".join(lines)
 
 
 def _array(word: str, rng: np.random.Generator, parser: argparse.ArgumentParser) -> Any:

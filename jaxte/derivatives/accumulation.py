@@ -22,7 +22,7 @@ from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import among, identical
-from jaxte.planning.graph import planned_body
+from jaxte.planning.sums import Definition, planned_body
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
@@ -119,7 +119,9 @@ class _Accumulation:
             self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
         else:
             if isinstance(adjoint, Adjoint):
-                adjoint = adjoint.with_body(planned_body(adjoint))
+                at = Definition()
+                adjoint = adjoint.with_body(planned_body(adjoint, at))
+                adjoint.planned_by = tuple(at.fired)
             self.adjoints[tensor] = adjoint
 
     def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:

@@ -169,15 +169,17 @@ class Compute(Tensor):
         axes: one axis for each entry of ``shape``, from 0.
         body: the scalar expression of the element at ``axes``.
         part_of: the name of the tensor that it was made for, which stands for it where forms are named; its own name where there is none.
+        planned_by: the names of the steps of planning that made the body what it is.
     """
 
-    __slots__ = ("_inputs", "axes", "body", "part_of")
+    __slots__ = ("_inputs", "axes", "body", "part_of", "planned_by")
 
     def __init__(self, name: str, axes: Sequence[Axis], body: Expr) -> None:
         super().__init__(name, tuple(as_extent(a.hi) for a in axes), body.dtype)
         self.axes = tuple(axes)
         self.body = body
         self.part_of = name
+        self.planned_by: tuple[str, ...] = ()
         self._inputs: tuple[Tensor, ...] | None = None
 
     @property
@@ -194,6 +196,7 @@ class Compute(Tensor):
     def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
         """A tensor of the same values, of which the same is known, written as ``body``."""
         made = self.alike(self.name, self.axes if axes is None else axes, body)
+        made.planned_by = self.planned_by
         return made.with_facts(self.facts).as_part_of(self.part_of)
 
     def as_part_of(self, name: str) -> Self:

@@ -22,7 +22,6 @@ from jaxte.lower.rules import einsum_letters, form_table, reduce, sum_of_product
 from jaxte.lower.tiles import carried_sums, planner
 from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.views import one_axis
-from jaxte.planning import graph
 from jaxte.tensors.tensor import Tensor
 from tests.lower import mechanism_functions as of
 from tests.lower import mechanism_sums as sums
@@ -164,7 +163,7 @@ MECHANISMS = (
     Mechanism(
         "rows gathered once",
         "gather",
-        _replaced(graph, "with_rows", lambda body: body),
+        as_named,
         (
             Sample(of.areas, ((50, 3), Positions((80, 3), 50)), 1.3),
             Sample(of.springs, ((50, 3), Positions((80, 2), 50)), 1.3),
@@ -184,7 +183,7 @@ MECHANISMS = (
     Mechanism(
         "frames",
         "flops",
-        _replaced(graph, "with_frames", lambda node, axes: node),
+        as_named,
         (
             Sample(of.filter_bank, ((2, 3, 512), (64, 192)), 1.5),
             Sample(of.seasons, ((24 * 19 + 168, 5), (168, 64)), 1.5),
@@ -192,9 +191,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "products multiplied out",
+        "terms apart",
         "bytes",
-        _replaced(graph, "distributed", lambda node, axes: [node]),
+        as_named,
         (
             Sample(of.relative_values, ((3, 40, 40), (3, 40, 16), (79, 16)), 4),
             Sample(of.additive, ((50, 12), (40, 12), (12,)), 8),
@@ -202,9 +201,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "sums over copies",
+        "continued ends",
         "flops",
-        _replaced(graph, "with_copies", lambda *args: None),
+        as_named,
         (
             Sample(of.derivative, ((24, 20), (7,), (7,)), 2),
             Sample(of.smoothed_volume, ((8, 8, 8), (3,)), 2),
@@ -262,9 +261,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "slopes of pairs",
+        "pairs",
         "exponential",
-        _replaced(graph, "with_pairs", lambda tensor: tensor.body),
+        as_named,
         (
             Sample(of.ranked, ((3, 20), (3, 20)), 1.5),
             Sample(of.heard, ((20,), (25,), (25,)), 1.3),
@@ -272,9 +271,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "functions of positions",
+        "known matrices",
         "cosine",
-        _replaced(graph, "with_known", lambda tensor: tensor.body),
+        as_named,
         (
             Sample(of.harmonics, ((5, 64),), 2),
             Sample(of.turned, ((2, 70, 128),), 2),
@@ -322,9 +321,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "recurrences in blocks",
+        "blocks of a recurrence",
         "flops",
-        _replaced(graph, "in_blocks", lambda *args: None),
+        as_named,
         (
             Sample(sums.returns, ((4, 256),), 10),
             Sample(sums.leaky, ((256, 6), (6,)), 20),

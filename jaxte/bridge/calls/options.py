@@ -16,6 +16,7 @@ from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lower.cost.platforms import OTHER, is_known
 from jaxte.lower.cost.policy import VERIFY, Policy
 from jaxte.lower.cost.saving import AUTO, Save
+from jaxte.lower.program.rows import check_rows
 from jaxte.tensors.tensor import Tensor
 
 _asked: ContextVar[str | None] = ContextVar("_asked", default=None)
@@ -49,6 +50,7 @@ class Options:
         Policy(
             self.platform if self.platform is not None else "cpu", self.max_memory, self.forms, self.without
         )
+        check_rows(self.without)
         check_fdiff(self.fdiff)
         if not (self.override is None or isinstance(self.override, Mapping) or callable(self.override)):
             raise DifferentiationError(

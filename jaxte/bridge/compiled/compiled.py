@@ -19,8 +19,8 @@ from jaxte.derivatives.overrides import overrides_of
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.rewrites.gather_layout import gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
+from jaxte.planning.asked import planned_with
 from jaxte.planning.graph import planned
-from jaxte.planning.orders.intermediates import planned_with
 from jaxte.tensors.graph import topological_order
 
 
@@ -72,7 +72,7 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     if options.save.chosen:
         options.save.check(topological_order([*inputs, *tensors]))
     if not overrides_of(tensors, options.override) and options.fdiff is None:
-        with planned_with(policy.facts.intermediates):
+        with planned_with(policy.facts.intermediates, policy.without):
             tensors = planned(gathers_laid_out(tensors))
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, options.override, options.fdiff, policy)
     return Compiled(graph, outputs, options.debug)

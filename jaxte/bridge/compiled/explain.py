@@ -78,6 +78,7 @@ class Explanation:
         saved: the residuals.
         counting: compiles each pass for what XLA counts; see ``counts``.
         asked: the forms that the user named, by the name of a tensor or "*".
+        passes: per pass, what changed several definitions together, by the names that ``without=`` takes.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Explanation:
     saved: tuple[Saved, ...]
     counting: Callable[[], dict[str, Counts]] = field(compare=False)
     asked: Mapping[str, str] = field(default_factory=dict)
+    passes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
@@ -135,7 +137,7 @@ class Explanation:
 
     @property
     def rewrites(self) -> dict[str, tuple[str, ...]]:
-        """For each tensor the rewrites that changed its definition, by the names that ``without=`` takes."""
+        """For each tensor the steps of planning and the rewrites that changed its definition, by the names that ``without=`` takes."""
         return {c.tensor: c.rewrites for c in self._all() if c.rewrites}
 
     @property
@@ -162,6 +164,8 @@ class Explanation:
         for part, choices in self.choices.items():
             lines.append(f"  {part}")
             lines += lines_of(choices)
+            together = self.passes.get(part)
+            lines += [f"    rewritten together: {', '.join(together)}"] if together else []
         lines += [
             f"  forms={{{name!r}: {self.asked[name]!r}}} not met: {why}" for name, why in self.unmet.items()
         ]
@@ -218,6 +222,7 @@ def explain_graph(graph: Graph) -> Explanation:
         tuple(_saved(t, saved) for t in saved),
         counting,
         graph.policy.forms,
+        {p.name: p.passes for p in shown if p.passes},
     )
 
 

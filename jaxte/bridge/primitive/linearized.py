@@ -20,7 +20,7 @@ from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
-from jaxte.planning.orders.intermediates import planned_with
+from jaxte.planning.asked import planned_with
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Extern, Head, Placeholder, Tensor
@@ -58,7 +58,10 @@ class Linearized:
         if not sources:
             return ()
         outputs = [source.outputs[n] for n in heads]
-        with within(source.policy.max_memory), planned_with(source.policy.facts.intermediates):
+        with (
+            within(source.policy.max_memory),
+            planned_with(source.policy.facts.intermediates, source.policy.without),
+        ):
             return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
 
     @lazy

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
+from jaxte.lang.rules import applied
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
@@ -24,7 +25,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.guarded_reads import guarded_reads
-from jaxte.lower.rewrites.rewrite import Place, Rewrite, rewritten
+from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted, joined
 from jaxte.lower.views.overlaps import overlapping
@@ -98,8 +99,9 @@ class Body(Statements):
 
     def rewrite(self, expr: Expr, rewrites: Sequence[Rewrite], scope: Scope) -> Expr:
         """``expr`` by each of ``rewrites`` in turn, noted where they change it."""
-        found, fired = rewritten(expr, rewrites, Place(self.axes, scope, self.policy, self.in_tiles))
-        self.report.fired(fired)
+        place = Place(self.axes, scope, self.policy, self.in_tiles)
+        found = applied(expr, rewrites, place)
+        self.report.fired(place.fired)
         return found
 
     def read_in_slices(self, tensors: Iterable[Tensor]) -> None:

@@ -270,6 +270,7 @@ class Program:
         externs: names that the text expects to be bound to functions on arrays.
         tensors: what is returned.
         printer: writes its nodes.
+        passes: the names of the passes across its definitions that changed something.
     """
 
     name: str
@@ -282,3 +283,4 @@ class Program:
     externs: tuple[tuple[str, Callable[..., Any]], ...] = ()
     tensors: tuple[Tensor, ...] = ()
     printer: Printer = field(default_factory=lambda: Printer({}))
+    passes: tuple[str, ...] = ()

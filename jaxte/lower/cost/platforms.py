@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
-from jaxte.planning.orders.intermediates import Intermediates
+from jaxte.planning.asked import Intermediates
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from jaxte.autodiff.terms.held import Held
 from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
+from jaxte.lang.rules import applied
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
@@ -26,9 +27,6 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.across.first_hits import without_winners
-from jaxte.lower.program.across.halos import with_halos
-from jaxte.lower.program.across.known_values import with_known_values
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.one_gather import with_one_gather
 from jaxte.lower.program.across.padded_once import (
@@ -40,14 +38,12 @@ from jaxte.lower.program.across.padded_once import (
     without_barriers,
 )
 from jaxte.lower.program.across.pieces_once import put_together, read_by_one
-from jaxte.lower.program.across.segments import with_segments
-from jaxte.lower.program.across.shared_products import with_shared_products
-from jaxte.lower.program.across.straight_reads import with_straight_reads
+from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.recurrences.write import recurrence_statements
-from jaxte.lower.rewrites.rewrite import Place, rewritten
+from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.literal import literal_of
@@ -108,10 +104,8 @@ def _lowered(
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     sizes, reads = _sizes(params, idents, names, order)
     returned = frozenset(results)
-    planned = without_winners(tiling(order, idents, returned, policy), returned, policy)
-    planned = with_shared_products(with_known_values(planned), returned, policy)
-    planned = with_straight_reads(with_segments(planned))
-    planned = with_halos(planned) if policy.facts.tests_pads else planned
+    within = Within(returned, policy)
+    planned = applied(tiling(order, idents, returned, policy), PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)
@@ -131,6 +125,7 @@ def _lowered(
         tuple(lowering.functions),
         tuple(results),
         lowering.shared.printer,
+        tuple(within.fired),
     )
 
 
@@ -233,19 +228,19 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
         body.assign(body.target, numbers)
         return body
     place = Place(tensor.axes, scope, policy, own.in_tiles)
-    root, before = rewritten(tensor.body, BEFORE_PADDING, place)
+    root = applied(tensor.body, BEFORE_PADDING, place)
     # the pieces of a copy with continued ends lie inside, one after the other
     padded = {} if isinstance(tensor, Extended) else paddings(root)
     wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]
-    root, after = rewritten(root, AFTER_PADDING, place)
+    root = applied(root, AFTER_PADDING, place)
     own = replace(own, axes=tensor.axes, padded=padded, wide=wide)
     peeling = peeled(root, own, policy, scope)
     if peeling.is_chosen:
         own = replace(own, padded={}, sliced=tuple(padded))
     body = Body(own, shared)
-    body.report.fired([*before, *after])
+    body.report.fired([*tensor.planned_by, *place.fired])
     if peeling.choice is not None:
         noted(body, peeling.choice)
     if peeling.is_chosen:

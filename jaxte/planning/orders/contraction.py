@@ -21,7 +21,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.meaning.density import share
-from jaxte.planning.orders.intermediates import intermediates
+from jaxte.planning.asked import intermediates
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet

@@ -22,8 +22,8 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction import EXACT
-from jaxte.planning.orders.intermediates import intermediates
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index

@@ -1,0 +1,70 @@
+"""All passes across the definitions of one program, in the order in which they are asked, before any of them is lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jaxte.lang.rules import Rule
+from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.across.first_hits import without_winners
+from jaxte.lower.program.across.halos import with_halos
+from jaxte.lower.program.across.known_values import with_known_values
+from jaxte.lower.program.across.segments import with_segments
+from jaxte.lower.program.across.shared_products import with_shared_products
+from jaxte.lower.program.across.straight_reads import with_straight_reads
+from jaxte.lower.tiles.tiling import Tiling
+from jaxte.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Within:
+    """The program in which a pass is asked.
+
+    Attributes:
+        results: what the program returns.
+        policy: how forms are chosen, and which passes are not wanted.
+        fired: the names of the passes that changed something.
+    """
+
+    results: frozenset[Tensor]
+    policy: Policy
+    fired: list[str] = field(default_factory=list)
+
+    @property
+    def without(self) -> frozenset[str]:
+        return self.policy.without
+
+
+Pass = Rule[Tiling, Within]
+PASSES = (
+    Pass(
+        "winners by comparison",
+        lambda planned, at: without_winners(planned, at.results, at.policy),
+        "gradients of maxima over windows side by side compare elements, and compute no winner",
+    ),
+    Pass(
+        "known values",
+        lambda planned, at: with_known_values(planned),
+        "a reduction over the elements of an earlier tensor reads that tensor",
+    ),
+    Pass(
+        "products in common",
+        lambda planned, at: with_shared_products(planned, at.results, at.policy),
+        "a product that several sums read is computed once",
+    ),
+    Pass(
+        "segments",
+        lambda planned, at: with_segments(planned),
+        "sums between bounds that move are sums of slices between fixed bounds",
+    ),
+    Pass(
+        "straight reads",
+        lambda planned, at: with_straight_reads(planned),
+        "reads that wrap or are held at edges are slices of one copy with continued ends",
+    ),
+    Pass(
+        "halos",
+        lambda planned, at: with_halos(planned) if at.policy.facts.tests_pads else planned,
+        "periodic reads at many positions are slices of one copy with a halo",
+    ),
+)

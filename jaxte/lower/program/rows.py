@@ -1,0 +1,58 @@
+"""The names of all rows that are chosen from while a program is made: steps of planning, passes, rewrites and forms.
+
+They are what ``te.explain`` shows, and what ``without=`` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from jaxte.lang.errors import LoweringError
+from jaxte.lower.body.candidates import GENERAL
+from jaxte.lower.forms.conv.candidates import GROUPED
+from jaxte.lower.forms.data.gather_candidates import GATHER
+from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
+from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
+from jaxte.lower.program.across.table import PASSES
+from jaxte.lower.rewrites.table import REWRITES
+from jaxte.lower.rules.form_table import FAMILIES
+from jaxte.lower.tiles.sizes import TILES
+from jaxte.planning.graph import STEPS
+
+_OTHER_FORMS = {
+    GENERAL: "einsum, shifted sums, or a reduction of jax.numpy",
+    GATHER: "elements at positions that are data",
+    GROUPED: "groups of features as groups of one convolution",
+    INTERLEAVED: "pieces of a result by the remainder of a position",
+    PEELED: "the interior and the edges of a result by themselves",
+    SURROUNDED: "zeros around what is read beyond its edges",
+    TILES: "a part of the result after the other",
+}
+_FORMS = {form: family.name for family in FAMILIES for form in family.forms}
+
+
+def rows() -> dict[str, list[tuple[str, str]]]:
+    """For each kind of row the names in the order in which they are asked, with what each gains or belongs to."""
+    return {
+        "steps of planning": [(row.name, row.reason) for row in STEPS],
+        "passes": [(row.name, row.reason) for row in PASSES],
+        "rewrites": [(row.name, row.reason) for row in REWRITES],
+        "forms": [*_FORMS.items(), *((n, r) for n, r in _OTHER_FORMS.items() if n not in _FORMS)],
+    }
+
+
+def check_rows(names: Iterable[str]) -> None:
+    """Refuses a name that no row has.
+
+    Raises:
+        LoweringError: with the nearest name.
+    """
+    known = [name for own in rows().values() for name, _ in own]
+    for name in sorted(names):
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "te.explain shows those that were used, and"
+            raise LoweringError(
+                f"without has {name!r}, which is no step, pass, rewrite or form; {hint} python -m jaxte rows lists all"
+            )

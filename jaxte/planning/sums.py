@@ -1,0 +1,268 @@
+"""The steps of planning for the sums in one definition, and the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.operators import AND, SELECT
+from jaxte.lang.rules import Rule
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.meaning.points import points
+from jaxte.planning.asked import Asked
+from jaxte.planning.conditions.counted_points import at_counted_points
+from jaxte.planning.conditions.data_equations import with_data_equations
+from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.lines import with_lines
+from jaxte.planning.indices.number_digits import over_digits, with_digit_axes
+from jaxte.planning.indices.shaped import with_shapes
+from jaxte.planning.indices.strides import with_frames
+from jaxte.planning.indices.whole_terms import at_terms
+from jaxte.planning.orders.contraction import planned_sum
+from jaxte.planning.orders.distribution import added, distributed
+from jaxte.planning.orders.geometric import in_blocks
+from jaxte.tensors.compute import guards_of
+from jaxte.tensors.copies import Extended, with_copies
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+_MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of
+
+
+@dataclass(frozen=True)
+class Definition(Asked):
+    """Where a step for a whole definition is asked.
+
+    Attributes:
+        copies: those with continued ends that exist, which grow; None where the plan may not count on others.
+    """
+
+    copies: dict[object, Extended] | None = None
+
+
+@dataclass(frozen=True)
+class Sum(Asked):
+    """Where a step for one reduction is asked.
+
+    Attributes:
+        axes: those of the definition in which it stands.
+        name: of that definition.
+        guards: what holds where its value counts.
+    """
+
+    axes: tuple[Axis, ...] = ()
+    name: str = ""
+    guards: tuple[Expr, ...] = ()
+
+
+# a condition and a value: the reduction is the value where the condition holds, and its identity elsewhere
+Pending = tuple[Expr, Expr]
+
+
+def _solved(pending: Pending, at: Sum) -> Pending:
+    node = pending[1]
+    assert isinstance(node, Reduce)
+    found = with_data_equations(node, at.axes)
+    return pending if found[1] is node else found
+
+
+def _counted(pending: Pending, at: Sum) -> Pending:
+    node = pending[1]
+    assert isinstance(node, Reduce)
+    found = at_counted_points(node)
+    return pending if found[1] is node and found[0] is TRUE else found
+
+
+def _in_blocks(node: Expr, at: Sum) -> Expr:
+    assert isinstance(node, Reduce)
+    found = in_blocks(node, at.axes, at.name)
+    return node if found is None else found
+
+
+def _terms_apart(parts: tuple[Reduce, ...], at: Sum) -> tuple[Reduce, ...]:
+    found = tuple(distributed(parts[0], at.axes))
+    return parts if len(found) == 1 and found[0] is parts[0] else found
+
+
+SOLVED = Rule("solved equations", _solved, "what an equation with data chooses is read there")
+COUNTED = Rule("counted points", _counted, "only the points that count are reduced over")
+BLOCKS = Rule("blocks of a recurrence", _in_blocks, "geometric weights carry sums from block to block")
+LINES = Rule[Reduce, Sum](
+    "lines of weights",
+    lambda node, at: with_lines(node, at.name),
+    "expensive weights that one number decides are computed once for each of its values",
+)
+TERMS_APART = Rule(
+    "terms apart", _terms_apart, "factors that are sums are multiplied out where each term is a product of matrices"
+)  # fmt: skip
+FRAMES = Rule[Reduce, Sum](
+    "frames", lambda node, at: with_frames(node, at.axes), "a strided window is a few slices side by side"
+)
+PARTIAL_SUMS = Rule[Expr, Sum](
+    "partial sums",
+    lambda node, at: planned_sum(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
+    "sums are taken one axis after the other, in the order of the least work",
+)
+WHOLE_TERMS = Rule[Expr, Sum](
+    "one for each term",
+    lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
+    "a reduction is found once for each value of the terms of its indices",
+)
+DIGIT_AXES = Rule[Expr, Definition](
+    "axes of digits",
+    lambda body, at: with_digit_axes(body),
+    "an axis of which digits are read is several axes",
+)
+SHAPES = Rule[Compute, Definition](
+    "shapes of flat tensors",
+    lambda own, at: renewed(own, with_shapes(own.axes, own.body)),
+    "a flat tensor that is read at digits of its positions has the shape of the digits",
+)
+
+
+def _at_digits(own: Compute, at: Definition) -> Compute:
+    found = over_digits(own)
+    if found is None:
+        return own
+    part, element = found
+    better = _better_body(SHAPES.at(part, at), at)
+    return renewed(
+        own, element if better is part.body else Read(part.over(part.axes, better), element.indices)
+    )
+
+
+OVER_DIGITS = Rule("over digits", _at_digits, "a definition over flat positions is one over their digits")
+
+
+def _on_copies(own: Compute, at: Definition) -> Compute:
+    sums = outermost(own.body)
+    if not sums:
+        return own
+    exist = {} if at.copies is None else at.copies
+    grown = dict(exist)
+    # a remainder that is a digit of a sum's own axes does not wrap
+    digits = substitute(own.body, {n: with_whole_axes(n) for n in sums if n.reducer.name == "sum"})
+    straight = with_copies(digits, lambda read: True, grown)
+    if straight is None:
+        return own
+    fired = list(at.fired)
+    body = _planned(own, straight.body, outermost(straight.body), at)
+    if body is straight.body or not _is_worth(own, body, exist.values()):
+        at.fired[:] = fired
+        return own
+    exist |= grown
+    return renewed(own, body)
+
+
+CONTINUED_ENDS = Rule(
+    "continued ends", _on_copies, "sums that read around or beyond the ends are planned over copies with continued ends"
+)  # fmt: skip
+SUMS: tuple[Rule, ...] = (SOLVED, COUNTED, BLOCKS, LINES, TERMS_APART, FRAMES, PARTIAL_SUMS, WHOLE_TERMS)
+DEFINITIONS: tuple[Rule, ...] = (DIGIT_AXES, OVER_DIGITS, SHAPES, CONTINUED_ENDS)
+
+
+def planned_body(tensor: Compute, at: Definition) -> Expr:
+    """The body of ``tensor`` with each of its sums planned; the same node where that gains nothing.
+
+    A sum with reads that wrap, or are held or reflected at the ends of a tensor, is planned where these are reads of a copy with continued ends,
+    ``x_extended[i + k]`` for ``x[(i + k) % n]``.
+    """
+    own = renewed(tensor, DIGIT_AXES.at(tensor.body, at))
+    over = OVER_DIGITS.at(own, at)
+    body = over.body if over is not own else _better_body(SHAPES.at(own, at), at)
+    mark_parts(tensor, tensor.body, body)
+    return body
+
+
+def _better_body(own: Compute, at: Definition) -> Expr:
+    """The body of ``own`` with its sums planned, over copies with continued ends where that is worth it."""
+    straight = CONTINUED_ENDS.at(own, at)
+    return straight.body if straight is not own else _planned(own, own.body, outermost(own.body), at)
+
+
+def _is_worth(tensor: Compute, body: Expr, exist: Iterable[Tensor]) -> bool:
+    """Whether ``tensor`` takes about as many points as before with another ``body``, the copies that this reads included."""
+    known = {*tensor.inputs, *exist}
+    new = Compute(tensor.name, tensor.axes, body)
+    order = topological_order([new], lambda t: () if t in known else t.inputs)
+    found = sum(points(t) for t in order if isinstance(t, Compute) and t not in known)
+    return found <= _MOST_POINTS * points(tensor)
+
+
+def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce], at: Definition) -> Expr:
+    """``body``, of the elements of ``tensor``, with ``sums`` planned."""
+    guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
+    table: dict[Expr, Expr] = {}
+    for node in sums:
+        own = tuple(guards.get(node, ()))
+        new = _sum_planned(node, Sum(at.without, at.fired, tensor.axes, tensor.name, own))
+        if new is not node:
+            table[node] = new
+    return substitute(body, table)
+
+
+def _sum_planned(node: Reduce, at: Sum) -> Expr:
+    """``node``, a reduction where the guards of ``at`` hold, or the same by fewer points or partial sums."""
+    outside, value = SOLVED.at((TRUE, node), at)
+    if value is not node:
+        return _where(outside, value, node)
+    outside, value = COUNTED.at((TRUE, node), at)
+    if not isinstance(value, Reduce):
+        return _where(outside, value, node)
+    blocks = BLOCKS.at(value, at)
+    if blocks is not value:
+        return _where(outside, blocks, node)
+    within = replace(at, guards=(*at.guards, *conjuncts(outside)))
+    terms = TERMS_APART.at((LINES.at(value, at),), within)
+    new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
+    if isinstance(new, Reduce) and not within.guards:
+        new = WHOLE_TERMS.at(new, within)
+    return _where(outside, new, node)
+
+
+def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
+    """``value`` where ``condition`` holds, and what ``node`` is of no points elsewhere.
+
+    A sum is differentiated wherever it stands; other reductions are where they are all of a body, so that their condition goes inside.
+    """
+    if condition is TRUE:
+        return value
+    if isinstance(value, Reduce) and value.reducer is node.reducer and value.reducer.name != "sum":
+        where = call(AND, condition, value.where)
+        return Reduce(value.reducer, value.exprs, value.axes, where, value.position)
+    return call(SELECT, condition, value, node.reducer.identity[0])
+
+
+def outermost(body: Expr) -> list[Reduce]:
+    """The reductions in ``body`` that stand in no other one."""
+    inner = {
+        below
+        for node in postorder(body)
+        if isinstance(node, Reduce)
+        for below in postorder(*node.children)
+        if isinstance(below, Reduce)
+    }
+    return [n for n in postorder(body) if isinstance(n, Reduce) and n not in inner]
+
+
+def renewed(tensor: Compute, body: Expr) -> Compute:
+    """``tensor``, or the same with another body of the same values."""
+    if body is tensor.body:
+        return tensor
+    made = tensor.renewed(body)
+    made.with_override(tensor.override)
+    return made
+
+
+def mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
+    """Says of the tensors in ``new``, which takes the place of ``old``, that they are parts of ``tensor``."""
+    if new is old:
+        return
+    known = {read.tensor for read in reads_of(old)}
+    order = topological_order(
+        [read.tensor for read in reads_of(new)], lambda t: () if t in known else t.inputs
+    )
+    for part in order:
+        if isinstance(part, Compute) and part not in known and part.part_of == part.name:
+            part.as_part_of(tensor.part_of)
