@@ -22,6 +22,7 @@ from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.meaning.density import share
 from jaxte.planning.asked import intermediates
+from jaxte.planning.orders.choices import summed_inside, with_shared_branches
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
@@ -104,14 +105,20 @@ def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name
     if node.reducer.name != "sum" or node.dtype not in EXACT or not node.axes:
         return node
     product = product_of(node.exprs[0], [node.where])
+    shared = with_shared_branches(product)
+    search, whole = _Search(axes, guards, as_read=True), _whole(shared, node)
+    inside = search.step_over(whole, summed_inside(shared, node))
+    if inside is not None:
+        return _written(search, whole, [inside], node, name)
     if not _may_gain(product, node):
         return node
-    whole = Sum(_without_guards(product), node.axes, _conditions(product))
-    search = _Search(axes, guards)
+    search, whole = _Search(axes, guards), _whole(product, node)
     steps = search.best(whole)
-    if not steps:
-        return node
-    return _written(search, whole, steps, node, name)
+    return _written(search, whole, steps, node, name) if steps else node
+
+
+def _whole(product: Product, node: Reduce) -> Sum:
+    return Sum(_without_guards(product), node.axes, _conditions(product))
 
 
 def _without_guards(product: Product) -> tuple[Factor, ...]:
@@ -151,9 +158,16 @@ def _is_data_equation(condition: Expr) -> bool:
 
 
 class _Search:
-    """The steps that cost least."""
+    """The steps that cost least.
 
-    def __init__(self, axes: Sequence[Axis], guards: Sequence[Expr]) -> None:
+    Args:
+        axes: of the tensor that the sum stands in.
+        guards: where it stands.
+        as_read: whether parts have their axes in the order in which factors read them, so that several sums have the same part.
+    """
+
+    def __init__(self, axes: Sequence[Axis], guards: Sequence[Expr], as_read: bool = False) -> None:
+        self._as_read = as_read
         self._axes = tuple(axes)
         self._guards = tuple(guards)
         self._known: dict[frozenset[Axis], tuple[float, list[Step]]] = {}
@@ -211,7 +225,8 @@ class _Search:
             return None
         split = Split(axes, [*(f.expr for f in own.factors), *own.conditions])
         bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
-        found = coordinates(split.terms, bounds, (*self._axes, *current.axes))
+        order = own.outer if self._as_read else (*self._axes, *current.axes)
+        found = coordinates(split.terms, bounds, order)
         return None if found is None else Step(own, split, found)
 
     def may_leave(self, current: Sum, own: Sum) -> bool:
