@@ -4,7 +4,7 @@
 
 Both programs are called in turn, for 20 ms each (A B A B ...), and the second least processor time of all cores is kept, which other work on the
 machine changes little. A function of which nothing is raised is the same program both ways; it is not timed and counts as 1.
-``--write`` renews the table of docs/raising.md. ``--enzyme`` sets Enzyme-JAX beside them, where enzyme-ad is installed: a process
+``--write`` renews the table of docs/results/raising.md. ``--enzyme`` sets Enzyme-JAX beside them, where enzyme-ad is installed: a process
 for each function, since it compiles for up to a minute, and ends some of them. ``--json`` keeps figures from run to run.
 """
 
@@ -28,7 +28,7 @@ from exact.figures import with_column
 from raised import EXAMPLES, Example
 from timing import markdown
 
-PAGE = Path(__file__).parent.parent / "docs" / "raising.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "raising.md"
 BEGIN, END = "<!-- corpus -->", "<!-- /corpus -->"
 SECONDS, MOST_ROUNDS = 0.8, 7
 TURN = 0.02  # seconds of calls of one program, before it is the other's turn
@@ -204,7 +204,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--write", action="store_true", help="renew the table of docs/raising.md")
+    parser.add_argument("--write", action="store_true", help="renew the table of docs/results/raising.md")
     parser.add_argument(
         "--json",
         type=Path,

@@ -30,10 +30,11 @@ from exact.figures import with_column
 from harness import chart
 from harness.case import CORPUS, SUITE, names
 from harness.processes import run, run_case
-from harness.table import report
+from harness.table import counts_report, report
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
 CORPUS_DOCUMENT = DOCUMENT.with_name("corpus.md")
+COUNTS = DOCUMENT.parent / "results"
 RESULTS = Path("benchmarks/results")
 BEGIN, END = "<!-- suite -->", "<!-- /suite -->"
 LIMITS = {"full": 600.0, "quick": 40.0, "tiny": 60.0}
@@ -85,22 +86,27 @@ def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 def save(data: dict[str, Any], folder: Path) -> str:
     """The three files, and the text."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = report(data)
+    text = f"{report(data)}\n### What XLA counts, forward + backward\n\n{counts_report(data)}"
     (folder / "suite.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     (folder / "suite.md").write_text(text, encoding="utf-8")
     chart.draw(data, folder / "suite.png")
     return text
 
 
-def write_document(text: str, folder: Path, document: Path) -> None:
-    """Put ``text`` between the markers of ``document``, and the other two files beside it."""
-    page = document.read_text(encoding="utf-8")
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
+def write_document(data: dict[str, Any], folder: Path, document: Path, counted: Path) -> None:
+    """Put the times between the markers of ``document``, the counts between those of ``counted``, and the other two files beside the first."""
     group = CORPUS if document == CORPUS_DOCUMENT else "suite"
-    document.write_text(with_column(f"{head}{BEGIN}\n{text}{END}{tail}", group), encoding="utf-8")
+    for page, text in ((document, report(data)), (counted, counts_report(data))):
+        head, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, tail = rest.partition(END)
+        page.write_text(with_column(f"{head}{BEGIN}\n{text}{END}{tail}", group), encoding="utf-8")
     for suffix in (".json", ".png"):
         shutil.copyfile(folder / f"suite{suffix}", document.with_suffix(suffix))
+
+
+def counts_page(document: Path) -> Path:
+    """The page of XLA's counts of the same functions."""
+    return COUNTS / f"{document.stem}-counts.md"
 
 
 def document_of(cases: list[str]) -> Path:
@@ -190,7 +196,7 @@ def main() -> int:
         # after each case, so that what is measured stands even if the run is stopped
         text = save(data, out)
     if args.write:
-        write_document(text, out, document)
+        write_document(data, out, document, counts_page(document))
     print(text)
     return 1 if any(case.get("error") for case in data["cases"]) else 0
 

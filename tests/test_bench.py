@@ -30,7 +30,7 @@ from harness.inputs import draw, normal
 from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
 from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
-from harness.table import report, times
+from harness.table import counts_report, report, times
 from tests.agreement import QUICK
 
 ROOT = Path(__file__).parent.parent
@@ -164,7 +164,9 @@ def test_the_suite_writes_table_figures_and_chart(tmp_path: Path) -> None:
     assert done.returncode == 0 and not done.stderr.strip(), done.stderr
     data = json.loads((tmp_path / "suite.json").read_text())
     assert (tmp_path / "suite.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "suite.md").read_text() == report(data) == done.stdout.rstrip("\n") + "\n"
+    written = (tmp_path / "suite.md").read_text()
+    assert written == done.stdout.rstrip("\n") + "\n"
+    assert written.startswith(report(data)) and written.endswith(counts_report(data))
     for what in (
         data["machine"]["date"],
         data["machine"]["processor"],
@@ -190,11 +192,10 @@ def test_the_suite_writes_table_figures_and_chart(tmp_path: Path) -> None:
 )
 def test_the_page_shows_the_figures_beside_it(document: Path, folder: str) -> None:
     """After a change of the report: python benchmarks/suite.py --from docs/performance.json --write, and docs/corpus.json"""
-    page = document.read_text(encoding="utf-8")
     data = json.loads(document.with_suffix(".json").read_text(encoding="utf-8"))
-    assert page.partition(suite.BEGIN)[2].partition(suite.END)[0] == with_column(
-        "\n" + report(data), "corpus" if folder == CORPUS else "suite"
-    )
+    for page, text in ((document, report(data)), (suite.counts_page(document), counts_report(data))):
+        written = page.read_text(encoding="utf-8").partition(suite.BEGIN)[2].partition(suite.END)[0]
+        assert written == with_column(f"\n{text}", "corpus" if folder == CORPUS else "suite")
     assert [case["name"] for case in data["cases"]] == names(folder) and data["size"] == "full"
 
 
@@ -217,11 +218,14 @@ def test_columns_of_sides_that_no_case_has_are_left_out() -> None:
 
 
 def test_the_table_is_written_between_the_markers(tmp_path: Path) -> None:
-    page, results = tmp_path / "page.md", tmp_path / "results"
-    page.write_text(f"before\n{suite.BEGIN}\nold\n{suite.END}\nafter\n")
+    page, counted, results = tmp_path / "page.md", tmp_path / "counts.md", tmp_path / "results"
+    for path in (page, counted):
+        path.write_text(f"before\n{suite.BEGIN}\nold\n{suite.END}\nafter\n")
     data = {"machine": MACHINE, "size": "full", "ceilings": RATES, "cases": [measured("one", {}, jaxte=1.0)]}
-    suite.write_document(suite.save(data, results), results, page)
-    assert page.read_text() == f"before\n{suite.BEGIN}\n{report(data)}{suite.END}\nafter\n"
+    suite.save(data, results)
+    suite.write_document(data, results, page, counted)
+    for path, text in ((page, report(data)), (counted, counts_report(data))):
+        assert path.read_text() == f"before\n{suite.BEGIN}\n{text}{suite.END}\nafter\n"
     assert json.loads((tmp_path / "page.json").read_text()) == data and (tmp_path / "page.png").exists()
 
 

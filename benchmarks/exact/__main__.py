@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from exact.figures import FIGURES, PAGES, Known, breaks, known_figures, with_column
 from exact.measure import DTYPES, measured
-from exact.page import PAGE, page
+from exact.page import PAGE, pages
 from exact.subjects import GROUPS, Subject, subjects
 
 
@@ -57,8 +57,7 @@ def main() -> int:
         jax.clear_caches()
         write(known)
     write(known)
-    for group, name in PAGES.items():
-        path = PAGE.with_name(name)
+    for group, path in ((group, PAGE.parent / name) for group, own in PAGES.items() for name in own):
         path.write_text(with_column(path.read_text(encoding="utf-8"), group), encoding="utf-8")
     return int(failed)
 
@@ -98,7 +97,8 @@ def write(known: Known) -> None:
     FIGURES.write_text(
         json.dumps({g: {n: known[g][n] for n in names} for g, names in order.items()}, indent=1) + "\n"
     )
-    PAGE.write_text(page(known), encoding="utf-8")
+    for path, text in pages(known).items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

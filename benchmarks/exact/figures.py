@@ -10,10 +10,10 @@ from typing import Any
 FIGURES = Path(__file__).parents[2] / "docs" / "exactness.json"
 HEADER = "exact"
 PAGES = {
-    "suite": "performance.md",
-    "corpus": "corpus.md",
-    "raised": "raising.md",
-    "operators": "operators.md",
+    "suite": ("performance.md",),
+    "corpus": ("corpus.md",),
+    "raised": ("results/raising.md",),
+    "operators": ("operators.md", "results/operators-further.md"),
 }
 GROUPS = ("suite", "corpus", "raised", "operators", "sums")
 Known = dict[str, dict[str, dict[str, Any]]]  # by group, function and dtype

@@ -1,8 +1,8 @@
-"""The page docs/exactness.md, from the figures."""
+"""The page docs/exactness.md and those of its groups in docs/results, from the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,48 @@ from exact.reasons import CAUSES
 PAGE = Path(__file__).parents[2] / "docs" / "exactness.md"
 TITLES = {
     "sums": "Sums and products of 65,536 terms",
-    "suite": "Cases of docs/performance.md",
-    "corpus": "Functions of docs/corpus.md",
-    "raised": "Functions of docs/raising.md, by te.grad's default",
-    "operators": "Operators of docs/operators.md",
+    "suite": "Cases of the suite",
+    "corpus": "Functions of the corpus",
+    "raised": "Raised functions of JAX, by te.grad's default",
+    "operators": "Operators",
 }
+GROUP_PAGES = {
+    "exactness-cases": ("suite", "corpus"),
+    "exactness-raised": ("raised",),
+    "exactness-operators": ("operators",),
+}
+GROUP_HEAD = """# How exact results are: {title}
+
+Written by `make exact`; do not edit. What the figures mean, and what the law is, is said on [the first page](../exactness.md).
+"""
 HEAD = """# How exact results are
 
 Written by `make exact`; do not edit. Each function is computed by jaxte and by plain JAX in float32 and in bfloat16, and by plain JAX in float64 of the
 same arguments, for four draws of these. An error is the largest difference from float64 over the largest element, in units in the last place of the
 dtype (2^-23 in float32, 2^-7 in bfloat16); the worst of all values and of all gradients is shown, *jaxte / plain JAX*. What a user may expect is said in
-[Running](running.md#what-is-rounded).
+[Checking](checking.md#what-is-rounded). The tables of functions are pages of their own: [the suite and the corpus](results/exactness-cases.md),
+[raised functions](results/exactness-raised.md) and [operators](results/exactness-operators.md).
 
 The law: no value and no gradient is more than {times:.0f} times as far off as plain JAX's, or {units:.0f} units in the last place. {summary}
 """
 
 
-def page(known: Known) -> str:
-    """The page as text."""
-    parts = [HEAD.format(times=TIMES, units=UNITS, summary=_summary(known))]
-    for group, title in TITLES.items():
+def pages(known: Known) -> dict[Path, str]:
+    """The text of each page."""
+    head = HEAD.format(times=TIMES, units=UNITS, summary=_summary(known))
+    found = {PAGE: "\n".join([head, *_tables(known, ("sums",)), *_left_out(known)])}
+    for name, groups in GROUP_PAGES.items():
+        title = " and ".join(TITLES[group][0].lower() + TITLES[group][1:] for group in groups)
+        parts = [GROUP_HEAD.format(title=title), *_tables(known, groups)]
+        found[PAGE.parent / "results" / f"{name}.md"] = "\n".join(parts)
+    return found
+
+
+def _tables(known: Known, groups: Sequence[str]) -> Iterator[str]:
+    for group in groups:
         if known[group]:
-            parts += [f"## {title}\n", _table(known[group])]
-    return "\n".join([*parts, *_left_out(known)])
+            yield f"## {TITLES[group]}\n"
+            yield _table(known[group])
 
 
 def _summary(known: Known) -> str:

@@ -15,16 +15,20 @@ COUNTS = ("case", "side", "Mflop", "MB accessed", "MB temporaries", "operations"
 
 
 def report(data: Result) -> str:
-    """The whole text for the figures that the suite wrote."""
+    """The times of both passes and what is missed, for the figures that the suite wrote."""
     results, rates = data["cases"], data["ceilings"]
     parts = [where(data)]
     for which in (BOTH, FORWARD):
         parts += [f"### {which.capitalize()}", times(results, which, rates), summary(results, which)]
-    parts += ["### What XLA counts, forward + backward", counts(results, BOTH)]
     notes = list(remarks(results))
     if notes:
         parts += ["### Not run, or not reached", "\n".join(f"- {note}" for note in notes)]
     return "\n\n".join(parts) + "\n"
+
+
+def counts_report(data: Result) -> str:
+    """What XLA counts for the same figures, which is a page of its own."""
+    return "\n\n".join([where(data), counts(data["cases"], BOTH)]) + "\n"
 
 
 def where(data: Result) -> str:

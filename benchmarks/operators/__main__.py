@@ -25,13 +25,14 @@ from harness.machine import machine  # noqa: E402
 from harness.passes import BOTH  # noqa: E402
 from operators import basic_rows, further_rows, image_rows  # noqa: E402
 from operators.measure import TOLERANCE, measured, with_least  # noqa: E402
-from operators.page import page, ratio  # noqa: E402
+from operators.page import further_page, page, ratio  # noqa: E402
 from operators.reasons import note_of  # noqa: E402
 from operators.row import LEVELS, ROWS  # noqa: E402
 
 # importing the rows registers them
 assert basic_rows and image_rows and further_rows
 FIGURES, PAGE = ROOT / "docs" / "operators.json", ROOT / "docs" / "operators.md"
+FURTHER = ROOT / "docs" / "results" / "operators-further.md"
 
 
 def main() -> None:
@@ -76,7 +77,8 @@ def write(known: dict) -> None:
         "rows": {n: known[n] | _stated(n, known[n]) for n in order if n in known},
     }
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-    PAGE.write_text(with_column(page(figures), "operators"), encoding="utf-8")
+    for path, text in ((PAGE, page(figures)), (FURTHER, further_page(figures))):
+        path.write_text(with_column(text, "operators"), encoding="utf-8")
 
 
 def _stated(name: str, result: dict) -> dict:

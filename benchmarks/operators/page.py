@@ -1,8 +1,8 @@
-"""The page docs/operators.md, from the figures of the rows."""
+"""The pages docs/operators.md and docs/results/operators-further.md, from the figures of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp, log
 from typing import Any
 
@@ -28,29 +28,47 @@ fast as plain JAX forward, and forward + backward (the least of interleaved runs
 instructions, so that the ratio is 1. *Temporaries*: of jaxte and of plain JAX, forward + backward, in MB.
 
 {summary}
+
+Levels 1 to 3 are on this page; comparisons, choices, reductions, resizing, layouts, losses and what is beyond the table are on [a second
+one](results/operators-further.md), with the notes.
 """
+FURTHER_HEAD = """# Operators, further levels
+
+Written by `make operators`; do not edit. What the columns mean is said on [the first page](../operators.md).
+"""
+_FIRST = ("1", "2", "3")  # the levels of the first page
 
 
 def page(figures: Mapping[str, Any]) -> str:
-    """The page as text."""
+    """The first page as text."""
     results: Mapping[str, Result] = figures["rows"]
     operators = {name.partition(".")[0] for name in results}
-    parts = [
-        HEAD.format(
-            operators=len(operators),
-            rows=len(results),
-            machine=figures["machine"],
-            tolerance=figures["tolerance"],
-            summary=summary(results),
-        )
-    ]
-    for level, title in LEVELS.items():
-        own = {name: r for name, r in results.items() if r["level"] == level}
-        if own:
-            parts += [f"## Level {level}: {title}\n" if level != "+" else f"## {title.capitalize()}\n"]
-            parts += [_definitions(own), _figures(own)]
+    head = HEAD.format(
+        operators=len(operators),
+        rows=len(results),
+        machine=figures["machine"],
+        tolerance=figures["tolerance"],
+        summary=summary(results),
+    )
+    return "\n".join([head, *_levels(results, _FIRST)])
+
+
+def further_page(figures: Mapping[str, Any]) -> str:
+    """The second page as text: the other levels, and the notes of all rows."""
+    results: Mapping[str, Result] = figures["rows"]
+    parts = [FURTHER_HEAD, *_levels(results, [level for level in LEVELS if level not in _FIRST])]
     notes = [f"- `{name}`: {r['note']}" for name, r in results.items() if r["note"]]
     return "\n".join(parts + (["## Notes\n", *notes, ""] if notes else []))
+
+
+def _levels(results: Mapping[str, Result], levels: Iterable[str]) -> Iterator[str]:
+    for level in levels:
+        own = {name: r for name, r in results.items() if r["level"] == level}
+        if own:
+            title = LEVELS[level]
+            yield f"## Level {level}: {title}\n" if level != "+" else f"## {title.capitalize()}\n"
+            yield _definitions(own)
+            yield _figures(own)
 
 
 def summary(results: Mapping[str, Result]) -> str:

@@ -1,6 +1,6 @@
 """The jaxprs of public functions of JAX and of libraries: which primitives they are made of, and what becomes of these.
 
-python -m tests.frontends.libraries     # renews the table of libraries in docs/raising.md
+python -m tests.frontends.libraries     # renews the table of libraries in docs/results/primitives.md
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.coverage import row
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "raising.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "results" / "primitives.md"
 BEGIN, END = "<!-- libraries -->", "<!-- /libraries -->"
 MODULES = (
     *("jax.numpy", "jax.numpy.fft", "jax.numpy.linalg", "jax.nn", "jax.image", "jax.lax", "jax.lax.linalg"),

@@ -1,4 +1,4 @@
-"""Functions of JAX and of libraries: every primitive in their jaxprs has a row in docs/raising.md, with a reason where it is kept."""
+"""Functions of JAX and of libraries: every primitive in their jaxprs has a row in docs/results/primitives.md, with a reason where it is kept."""
 
 from typing import Any
 

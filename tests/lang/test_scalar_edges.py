@@ -1,6 +1,6 @@
 """Scalar functions at the edges: values and derivatives at infinities, NaN, huge, tiny and neighbouring numbers, beside JAX.
 
-Where JAX and jaxte differ, mpmath says which is right; ``NOT_AS_IN_JAX`` lists the functions, as docs/language.md does.
+Where JAX and jaxte differ, mpmath says which is right; ``NOT_AS_IN_JAX`` lists the functions, as docs/dtypes.md does.
 Subnormal numbers are left out: XLA on the CPU takes them as zeros in some operations and not in others.
 """
 
@@ -165,7 +165,7 @@ def by_mpmath(
 
 @pytest.mark.parametrize("name", NOT_AS_IN_JAX)
 def test_what_differs_from_jax_still_does(name: str) -> None:
-    """Or the row and its line in docs/language.md go."""
+    """Or the row and its line in docs/dtypes.md go."""
     a, b = (m.ravel() for m in np.meshgrid(edges("float32"), edges("float32"), indexing="ij"))
     rows = both(getattr(te, name), BINARY[name], a, b)
     assert not all(agree(*row, TOLERANCE["float32"]).all() for row in rows)

@@ -1,6 +1,6 @@
 """What becomes of each primitive of the installed JAX: raised, a construct with raised bodies, or kept, and why.
 
-python -m jaxte.frontends.jaxpr.coverage     # the table of docs/raising.md
+python -m jaxte.frontends.jaxpr.coverage     # the table of docs/results/primitives.md
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def row(name: str) -> tuple[str, str]:
 
 
 def table() -> str:
-    """The table of docs/raising.md."""
+    """The table of docs/results/primitives.md."""
     rows = {name: row(name) for name in primitive_names()}
     lines = ["| primitives | become | notation, or why |", "|---|---|---|"]
     for kind, text in sorted(set(rows.values()), key=lambda r: (r[0] != "raised", r)):

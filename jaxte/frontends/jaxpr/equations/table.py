@@ -67,7 +67,7 @@ class Rule:
     Attributes:
         reads: how operands are read.
         raise_: the results of an equation, from its site and its operands.
-        notation: the row in words, for docs/raising.md.
+        notation: the row in words, for docs/results/primitives.md.
     """
 
     reads: Reads
