@@ -16,6 +16,7 @@ import pytest
 # come does no harm.
 LAYERS = (
     "lang.budget",
+    "lang.tracebacks",
     "lang.errors",
     "lang.graphs",
     "lang.rules",

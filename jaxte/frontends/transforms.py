@@ -22,7 +22,7 @@ from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.derivatives import linear_maps
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import described, for_users, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
 
@@ -47,6 +47,7 @@ class Transformed(Explained):
         self.__dict__.update(state)
         self._call = self._transform(self.raised, **self._options)
 
+    @for_users
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if has_tensor(tree_leaves((args, kwargs))):
             raise DefinitionError(

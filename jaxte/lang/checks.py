@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from types import TracebackType
 from typing import Any, TypeVar
 
 from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.lang.tracebacks import shorten
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -25,19 +23,18 @@ def described(value: object) -> str:
     return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
 
 
-def shortened(error: JaxteError) -> JaxteError:
-    """``error`` with the frames of its users alone, as JAX shows its own; all frames with JAXTE_TRACEBACKS=full in the environment."""
-    if os.environ.get("JAXTE_TRACEBACKS") == "full":
-        return error
-    frames, at = [], error.__traceback__
-    while at is not None:
-        frames.append(at)
-        at = at.tb_next
-    result: TracebackType | None = None
-    for own in reversed(frames):
-        if not own.tb_frame.f_code.co_filename.startswith(_OWN):
-            result = TracebackType(result, own.tb_frame, own.tb_lasti, own.tb_lineno)
-    return error.with_traceback(result)
+def for_users(fn: F) -> F:
+    """``fn``, whose errors have the frames of its users alone."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except JaxteError as error:
+            shorten(error)
+            raise
+
+    return call  # type: ignore[return-value]
 
 
 def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
@@ -60,17 +57,29 @@ def wants_arguments(fn: F) -> F:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return fn(*args, **kwargs)
-        except JaxteError as error:
-            raise shortened(error)  # noqa: B904 (it is the same error)
-        except TypeError:
             try:
-                signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise ArgumentError(f"{public}.{fn.__name__}{bare}: {error}") from None
+                return fn(*args, **kwargs)
+            except JaxteError:
+                raise
+            except TypeError:
+                misfit = _misfit(signature, args, kwargs)
+                if misfit is None:
+                    raise
+            raise ArgumentError(f"{public}.{fn.__name__}{bare}: {misfit}")
+        except JaxteError as error:
+            shorten(error)
             raise
 
     return call  # type: ignore[return-value]
+
+
+def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """Why the arguments do not fit the parameters, None where they do."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return error
+    return None
 
 
 def one_of_type(value: Any, kinds: type | tuple[type, ...], what: str, remedy: str) -> Any:

@@ -6,9 +6,15 @@ derives from the built-in exception that a numpy or JAX user would expect, so ``
 
 from __future__ import annotations
 
+from jaxte.lang.tracebacks import rendered
+
 
 class JaxteError(Exception):
     """Base class of every error that jaxte raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows."""
+        return rendered(self)
 
 
 class DefinitionError(JaxteError, ValueError):

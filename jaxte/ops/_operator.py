@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from jaxte.bridge.functions.function import function
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, for_users
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.compute import compute
@@ -49,6 +49,7 @@ def operator(build: Build) -> Build:
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     shown = inspect.Signature(bare)
 
+    @for_users
     @functools.wraps(build)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, for_users
 from jaxte.lang.errors import (
     DefinitionError,
     DtypeError,
@@ -148,6 +149,12 @@ class Tensor(Operand[Any, "Tensor"]):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{shape_text(self.shape)}"
+
+
+for _name, _method in list(vars(Operand).items()):
+    # operators of whole tensors stand in the code of users alone, unlike those of expressions
+    if isinstance(_method, FunctionType) and _name.startswith("__") and _name not in vars(Tensor):
+        setattr(Tensor, _name, for_users(_method))
 
 
 class Placeholder(Tensor):

@@ -25,8 +25,9 @@ from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
-from jaxte.lang.checks import described, shortened
+from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError, JaxteError
+from jaxte.lang.tracebacks import shorten
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 
@@ -69,25 +70,26 @@ class BuilderFunction(Function, Generic[P, R_co]):
     @overload
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, treedef = tree_flatten((args, kwargs))
-        if not self.static_argnames:
-            try:
-                arrays, key = split(leaves)
-            except FeedError:
-                if has_tensor(leaves):
-                    return self._build(args, kwargs, leaves)
-                raise
-            key += (treedef, x64_enabled())
-            found = self._calls.get(tuple(key))
-            if found is not None and found[1] is None:
-                return found[0].run(*arrays)
         try:
+            leaves, treedef = tree_flatten((args, kwargs))
+            if not self.static_argnames:
+                try:
+                    arrays, key = split(leaves)
+                except FeedError:
+                    if has_tensor(leaves):
+                        return self._build(args, kwargs, leaves)
+                    raise
+                key += (treedef, x64_enabled())
+                found = self._calls.get(tuple(key))
+                if found is not None and found[1] is None:
+                    return found[0].run(*arrays)
             if has_tensor(leaves):
                 return self._build(args, kwargs, leaves)
             compiled, arrays = self._compiled(args, kwargs)
+            return compiled.run(*arrays)
         except JaxteError as error:
-            raise shortened(error)  # noqa: B904 (it is the same error)
-        return compiled.run(*arrays)
+            shorten(error)
+            raise
 
     @property
     def __globals__(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from jaxte.bridge.compiled.compiled import Compiled
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.bridge.compiled.sparse import by_argument, places_of, sparse_of
 from jaxte.bridge.compiled.two_passes import GradientNames, Residuals, TwoPasses
-from jaxte.lang.checks import one_of_type
+from jaxte.lang.checks import for_users, one_of_type
 from jaxte.meaning.cost import Cost, cost
 
 
@@ -38,23 +38,28 @@ class Function(ABC):
     def recompile(self) -> None:
         """Forgets the code that was made so far, so that later measurements count."""
 
+    @for_users
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The text of the module that runs for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
         return self._graph(args, kwargs).module.text
 
+    @for_users
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What each tensor was lowered to and why, scatters, residuals, and what XLA counts."""
         return explain_graph(self._graph(args, kwargs))
 
+    @for_users
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """``te.cost`` of the forward definition."""
         return cost(self._graph(args, kwargs).outputs)
 
+    @for_users
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """``jax.jit(self).lower(...)``."""
         compiled, arrays = self._compiled(args, kwargs)
         return compiled.run.lower(*arrays)
 
+    @for_users
     def forward_with_residuals(self, *args: Any, **kwargs: Any) -> tuple[Any, Residuals]:
         """The outputs, and what the forward pass keeps for :meth:`backward`: arrays by the names of their tensors.
 
@@ -65,6 +70,7 @@ class Function(ABC):
         compiled, arrays = self._compiled(args, kwargs)
         return TwoPasses(compiled).forward(arrays)
 
+    @for_users
     def backward(self, residuals: Residuals, cotangents: Any) -> dict[str, Any]:
         """The gradients by name (see :meth:`gradient_names`), from what :meth:`forward_with_residuals` kept.
 
@@ -77,15 +83,18 @@ class Function(ABC):
         )
         return residuals.passes.backward(residuals, cotangents)
 
+    @for_users
     def gradient_names(self, *args: Any, **kwargs: Any) -> GradientNames:
         """From the names of inputs and outputs to the names of their gradients."""
         return TwoPasses(self._compiled(args, kwargs)[0]).names
 
+    @for_users
     def intermediates(self, *args: Any, names: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         """The values of tensors on the way to the outputs, and of these, by name; all of them if no ``names`` are given."""
         compiled, arrays = self._compiled(args, kwargs)
         return TwoPasses(compiled).values(arrays, names)
 
+    @for_users
     def sparse_jacobian(
         self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
     ) -> Any:
@@ -101,6 +110,7 @@ class Function(ABC):
         """
         return self._sparse(args, kwargs, argnums, False, flat)
 
+    @for_users
     def sparse_hessian(
         self, *args: Any, argnums: int | Sequence[int] = 0, flat: bool = False, **kwargs: Any
     ) -> Any:

@@ -13,7 +13,7 @@ from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.evaluate import as_function
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.lang.checks import described, several, wants_arguments
+from jaxte.lang.checks import described, for_users, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 
@@ -64,6 +64,7 @@ def _transformed(
     transformed = transform(function, argnums, has_aux)
 
     @functools.wraps(f, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @for_users
     def call(*args: Any, **kwargs: Any) -> Any:
         if has_tensor(tree_leaves((args, kwargs))):
             raise DefinitionError(
