@@ -1,4 +1,4 @@
-"""Pictures, with matplotlib: the extra ``draw``."""
+"""Pictures: patterns and reads with matplotlib (the extra ``draw``), graphs as diagrams."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, JaxteError
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.show.diagram import Diagram, diagram
+from jaxte.tensors.tensor import Tensor
 
+plt: Any
 try:
     import matplotlib.pyplot as plt
-except ImportError as error:  # what is missing, and how to get it
-    raise JaxteError("te.draw needs matplotlib: pip install 'jaxte[draw]'") from error
+except ImportError:  # what needs it says so
+    plt = None
 
 
 def spy(matrix: Any, ax: Any = None) -> Any:
@@ -30,8 +30,7 @@ def spy(matrix: Any, ax: Any = None) -> Any:
         >>> te.draw.spy(te.jacobian(Y, X, sparse=True)).figure.savefig("pattern.png")
     """
     rows, columns, shape = _pattern(matrix)
-    if ax is None:
-        _, ax = plt.subplots()
+    ax = _axes(ax)
     size = 72 * ax.figure.get_size_inches().min() / max(*shape, 1)  # a square of a cell, in points
     ax.plot(columns, rows, linestyle="", marker="s", markersize=max(0.5, 0.7 * size), color="black")
     ax.set_xlim(-0.5, shape[1] - 0.5)
@@ -67,8 +66,7 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
     read = np.asarray(columns)[np.asarray(rows) == here]
     shape = tensor.shape if tensor.ndim == 2 else (1, *tensor.shape)
     picture = np.isin(np.arange(np.prod(shape)), read).astype(int).reshape(shape)
-    if ax is None:
-        _, ax = plt.subplots()
+    ax = _axes(ax)
     ax.imshow(picture, cmap="Blues", vmin=0, vmax=1.5)
     ax.set_xticks(np.arange(-0.5, picture.shape[1]), minor=True)
     ax.set_yticks(np.arange(-0.5, picture.shape[0]), minor=True)
@@ -81,34 +79,27 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
     return ax
 
 
-class Mermaid(str):
-    """The text of a diagram; notebooks of JupyterLab 4.1 and later, GitHub and this site draw it."""
+def graph(tensors: Any) -> Diagram:
+    """What ``tensors`` are computed from, as a diagram: inputs rounded, functions of arrays with double sides.
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/vnd.mermaid": str(self), "text/plain": str(self)}
+    Needs no matplotlib. A notebook shows it as SVG where Graphviz's ``dot`` is installed, and as Mermaid's text elsewhere.
 
-
-def graph(tensors: Any) -> Mermaid:
-    """What ``tensors`` are computed from, as a diagram in Mermaid's text: inputs rounded, functions of arrays with double sides.
+    Args:
+        tensors: a Tensor, or several.
 
     Example:
         >>> print(te.draw.graph(Y))
     """
-    shown = topological_order([tensors] if isinstance(tensors, Tensor) else list(tensors))
-    names = {tensor: f"t{number}" for number, tensor in enumerate(shown)}
-    lines = ["graph TD"]
-    for tensor, name in names.items():
-        label = f'"{_harmless(tensor.name)} {shape_text(tensor.shape)}"'
-        left, right = (
-            ("[", "]") if isinstance(tensor, Compute) else ("([", "])") if not tensor.inputs else ("[[", "]]")
-        )
-        lines.append(f"    {name}{left}{label}{right}")
-    lines += [f"    {names[source]} --> {names[tensor]}" for tensor in shown for source in tensor.inputs]
-    return Mermaid("\n".join(lines))
+    return diagram([tensors] if isinstance(tensors, Tensor) else list(tensors))
 
 
-def _harmless(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "_ '" else f"#{ord(c)};" for c in name)
+def _axes(ax: Any) -> Any:
+    """``ax``, or new axes of matplotlib."""
+    if ax is not None:
+        return ax
+    if plt is None:
+        raise JaxteError("te.draw needs matplotlib for this picture: pip install 'jaxte[draw]'")
+    return plt.subplots()[1]
 
 
 def _pattern(matrix: Any) -> tuple[Any, Any, tuple[int, int]]:

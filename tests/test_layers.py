@@ -88,6 +88,7 @@ LAYERS = (
     "show.tex",
     "show.wide",
     "show.highlight",
+    "show.diagram",
     "show.printing",
     "show",
     "meaning.told",

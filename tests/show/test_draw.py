@@ -1,5 +1,7 @@
 """Pictures: which elements are read, and the graph of tensors."""
 
+import shutil
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -31,3 +33,27 @@ def test_the_graph_as_text() -> None:
     assert [line.strip() for line in lines[1:]] == [
         't0(["X#34; (4, 5)"])', 't1["Y (3, 4)"]', 't2["Z (3, 2)"]', "t0 --> t1", "t1 --> t2"
     ]  # fmt: skip
+
+
+def test_the_graph_as_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = te.draw.graph([Z])
+    assert made.dot.splitlines()[2:] == [
+        '    t0 [label="X\\" (4, 5)", shape=oval];',
+        '    t1 [label="Y (3, 4)", shape=box];',
+        '    t2 [label="Z (3, 2)", shape=box];',
+        "    t0 -> t1;",
+        "    t1 -> t2;",
+        "}",
+    ]
+    if shutil.which("dot"):
+        drawn = made._repr_mimebundle_()["image/svg+xml"]
+        assert drawn.startswith("<svg") and drawn.count('class="node"') == 3
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert made._repr_mimebundle_() == {"text/vnd.mermaid": str(made), "text/plain": str(made)}
+
+
+def test_a_graph_needs_no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(te.draw, "plt", None)
+    assert te.draw.graph(Z).startswith("graph TD")
+    with pytest.raises(te.JaxteError, match=r"pip install 'jaxte\[draw\]'"):
+        te.draw.reads(Z, X, (1, 1))
