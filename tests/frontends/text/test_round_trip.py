@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import statistics
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from harness.case import CORPUS, IDIOMATIC, JAXTE, SUITE, load, names
+import lines
+from harness.case import CORPUS, JAXTE, SUITE, load, names
 from harness.inputs import draw
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order
@@ -71,14 +69,8 @@ def test_names_that_differ_by_apostrophes_and_inputs_of_the_same_name() -> None:
     assert te.formula(te.define(text)(u)) == text
 
 
-def test_formulas_are_no_longer_than_plain_jax() -> None:
-    """The table in docs/text.md, whose functions are few lines: the median of both."""
-    formulas, plain = [], []
-    for name in names(CORPUS):
-        formulas.append(len(te.definitions(of_case(name)[1]).splitlines()))
-        (function,) = ast.parse(textwrap.dedent(inspect.getsource(load(name).sides[IDIOMATIC]))).body
-        assert isinstance(function, ast.FunctionDef)
-        plain.append(
-            len({line for node in function.body for line in range(node.lineno, (node.end_lineno or 0) + 1)})
-        )
+def test_the_page_of_lines() -> None:
+    """And its goal: the median formula is no longer than the median function in plain JAX."""
+    assert lines.PAGE.read_text(encoding="utf-8") == lines.page(), "python benchmarks/lines.py"
+    _, plain, formulas = zip(*lines.measured().values(), strict=True)
     assert statistics.median(formulas) <= statistics.median(plain)
