@@ -42,6 +42,7 @@ from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
+from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.recurrences.write import recurrence_statements
 from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
@@ -86,14 +87,18 @@ def lower(
         LoweringError: a result needs a placeholder, or a size, that no parameter gives.
     """
     policy = policy or Policy()
-    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
-    # without what lies behind given tensors
-    order = topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
+    order = _order(params, results)
     with bounded(len(order)):
         program = _lowered(name, params, results, order, policy)
     if policy.debug:
         verify_program(program)
     return program
+
+
+def _order(params: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
+    """What ``results`` need, without what lies behind ``params``."""
+    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    return topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
 
 
 def _lowered(
@@ -103,9 +108,12 @@ def _lowered(
     own = names.new(name)
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     sizes, reads = _sizes(params, idents, names, order)
-    returned = frozenset(results)
+    changed = within_loops(order, idents, frozenset(results), policy)
+    made = [changed.get(t, t) for t in results]
+    returned = frozenset(made)
     within = Within(returned, policy)
-    planned = applied(tiling(order, idents, returned, policy), PASSES, within)
+    own_order = _order(params, made) if changed else order
+    planned = applied(tiling(own_order, idents, returned, policy), PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
     written = lowering.written(planned, idents)
@@ -114,6 +122,7 @@ def _lowered(
     ) in written.statements:  # a size that no input has is an error here, not where the text is asked for
         lines_of(statement, lowering.shared.printer)
     idents |= written.names
+    idents |= {old: idents[new] for old, new in changed.items() if new in idents}
     return Program(
         own,
         tuple((idents[p], p) for p in params),

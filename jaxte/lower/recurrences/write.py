@@ -18,7 +18,7 @@ from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statemen
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.intervals import known as number_of
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step, step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -50,12 +50,12 @@ def recurrence_statements(
     inner = writer.program(Tiling(tuple(text.step.order), {}, {}), text.known, scope)
     lines += inner.statements
     results = [tensor_name(inner.names[r], r) for r in text.step.results]
-    rows = [results[t.position] for t in wanted]
-    row: Node = rows[0] if len(rows) == 1 else Tuple(tuple(rows))
+    rows = [results[t.position] for t in wanted if not isinstance(t, Final)]
+    row: Node = rows[0] if len(rows) == 1 else Tuple(tuple(rows)) if rows else Name("None")
     function = Function(
         scope, name, tuple(text.parameters), tuple(lines), Tuple((text.carried_on(results), row))
     )
-    loop = text.loop(function, list(targets.values()))
+    loop = text.loop(function, targets)
     moved = [s for t in wanted for s in text.in_place(t, targets[t])]
     return Written([function, loop, *moved], targets, _choices(wanted, text.step, inner.choices))
 
@@ -142,16 +142,19 @@ class _Text:
             found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
         return found[0] if len(found) == 1 else Tuple(tuple(found))
 
-    def loop(self, function: Function, targets: Sequence[str]) -> Statement:
+    def loop(self, function: Function, targets: Mapping[Tensor, str]) -> Statement:
         starts = tuple(self._start(state, lag) for state, lag, _ in self.carried)
         extent = as_expr(self.group.extent)
         count = number_of(extent)
-        made = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
-        blank = "_" if len(starts) < 2 else f"({', '.join('_' * len(starts))})"
+        stacked = [own for tensor, own in targets.items() if not isinstance(tensor, Final)]
+        made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
+        last = {self.group.states[t.position]: own for t, own in targets.items() if isinstance(t, Final)}
+        ends = [last.get(state, "_") if lag == 1 else "_" for state, lag, _ in self.carried]
+        end = (ends or ["_"])[0] if len(ends) < 2 else f"({', '.join(ends)})"
         unroll = count if count is not None and 1 < count <= MOST_UNROLLED else 1
         positions = Arange(0, extent, 1, "int32")
         scan = Carried(function.name, starts, positions, self.group.reverse, unroll)
-        return Statement(self.scope, f"{blank}, {made}", scan)
+        return Statement(self.scope, f"{end}, {made}", scan)
 
     def _start(self, state: State, lag: int) -> Node:
         """The value of ``state`` that many positions before the first; zero where nothing reads it."""
@@ -168,7 +171,7 @@ class _Text:
     def in_place(self, tensor: Recurrent, target: str) -> list[Statement]:
         """The statement that puts the axis of the recurrence, which comes first, where it stands in ``tensor``."""
         place = self.group.places[tensor.position]
-        if not place:
+        if not place or isinstance(tensor, Final):
             return []
         own = tensor_name(target, tensor)
         shape = own.shape

@@ -43,6 +43,12 @@ class Recurrent(Tensor):
         return self.group.inputs
 
 
+class Final(Recurrent):
+    """What one tensor of a recurrence is at the position that is computed last: what the loop ends with, where no other position is read."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Recurrence:
     """Tensors that are computed together, one position of an axis after the other.
@@ -68,6 +74,15 @@ class Recurrence:
     def numbers(self) -> dict[Tensor, int]:
         """Which of the states each is."""
         return {state: n for n, state in enumerate(self.states)}
+
+    @cached_property
+    def finals(self) -> tuple[Final, ...]:
+        """The last values of the tensors."""
+        found = []
+        for number, (state, place) in enumerate(zip(self.states, self.places, strict=True)):
+            rest = (*state.shape[:place], *state.shape[place + 1 :])
+            found.append(Final(f"{state.name}_last", rest, state.dtype, self, number))
+        return tuple(found)
 
     def place_of(self, state: State) -> int:
         """Where the axis stands among those of ``state``."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
 from jaxte.lang.text import text
@@ -83,6 +83,7 @@ class _Making:
     carried: dict[Carried, Placeholder] = field(default_factory=dict)
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
     starts: dict[State, Tensor] = field(default_factory=dict)
+    from_zero: set[State] = field(default_factory=set)
     _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
     _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
@@ -219,11 +220,31 @@ class _Reading:
         for node in postorder(body):
             if isinstance(node, Call) and node.op is SELECT:
                 test, taken, other = node.args
+                if self._begins_with_zero(test, taken, other):
+                    found[node] = taken
+                    continue
                 start = self._start(test, taken, other)
                 if start is None or not isinstance(taken, Read):
                     continue
                 if self.making.starts.setdefault(taken.tensor, start) is start:
                     found[node] = taken
+        return found
+
+    def _begins_with_zero(self, test: Expr, taken: Expr, other: Expr) -> bool:
+        """Whether ``test`` chooses between a state and zero where it has no value: what is carried begins with that."""
+        while isinstance(other, Call) and other.op.name == "cast":
+            (other,) = other.args
+        if not (isinstance(other, Const) and not other.value and isinstance(taken, Read)):
+            return False
+        group, state = self.making.group, taken.tensor
+        if not isinstance(state, State) or state not in group.numbers or state in self.making.starts:
+            return False
+        index, extent = taken.indices[group.place_of(state)], as_expr(state.shape[group.place_of(state)])
+        found = linear_or_none(index) is not None and _same_condition(
+            test, (index < extent) if group.reverse else (index >= 0)
+        )
+        if found:
+            self.making.from_zero.add(state)
         return found
 
     def _start(self, test: Expr, taken: Expr, other: Expr) -> Tensor | None:
@@ -233,6 +254,8 @@ class _Reading:
         state, before = taken.tensor, other.tensor
         group = self.making.group
         if isinstance(before, State) or before.ndim != state.ndim or state not in group.numbers:
+            return None
+        if state in self.making.from_zero:
             return None
         place = group.place_of(state)
         index, other_index = taken.indices[place], other.indices[place]

@@ -1,0 +1,75 @@
+"""Tensors of recurrences of which nothing but the last position is read: the loop ends with it, and stacks no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.expr import Expr, Read, as_expr
+from jaxte.lang.identity import Members
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.lower.recurrences.changes import Changed, changes
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import known, reach
+from jaxte.tensors.recurrences.node import Final, Recurrent
+from jaxte.tensors.recurrences.steps import step_of
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
+    """What stands for the readers of tensors of which the last position is all that is read.
+
+    Args:
+        order: all tensors, each after what it reads.
+        given: those that exist already.
+        results: those that have to exist in the end.
+    """
+    own = [t for t in order if t not in given]
+    last = {
+        t: t.group.finals[t.position]
+        for t in own
+        if isinstance(t, Recurrent) and not isinstance(t, Final) and t not in results and _ends_with(t)
+    }
+    for reader in own:
+        if isinstance(reader, Compute):
+            for read in reads_of(reader.body):
+                if read.tensor in last and not _is_last(read):
+                    del last[read.tensor]
+        else:
+            for tensor in reader.inputs:
+                last.pop(tensor, None)
+    if not last:
+        return {}
+
+    def body(tensor: Compute, _: Changed) -> Expr:
+        table: dict[Expr, Expr] = {}
+        for read in reads_of(tensor.body):
+            if read.tensor in last:
+                whole = read.tensor
+                assert isinstance(whole, Recurrent)
+                place = whole.group.places[whole.position]
+                rest = [i for n, i in enumerate(read.indices) if n != place]
+                table[read] = Read(last[whole], rest)
+        return substitute(tensor.body, table)
+
+    return changes(own, body, {})
+
+
+def _ends_with(tensor: Recurrent) -> bool:
+    """Whether the loop carries ``tensor``, over one position at least."""
+    group = tensor.group
+    extent = known(as_expr(group.extent))
+    return bool(extent) and step_of(group).depth(group.states[tensor.position]) > 0
+
+
+def _is_last(read: Read) -> bool:
+    """Whether ``read`` is of the position that is computed last, and of no other."""
+    tensor = read.tensor
+    assert isinstance(tensor, Recurrent)
+    group = tensor.group
+    index = read.indices[group.places[tensor.position]]
+    if not is_index(index):
+        return False
+    wanted = 0 if group.reverse else known(as_expr(group.extent) - 1)
+    ends = reach(linear(normal(index)))
+    return ends is not None and ends[0] == ends[1] == wanted
