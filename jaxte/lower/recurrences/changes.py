@@ -44,7 +44,11 @@ def changes(
             together = tensor.group.tensors
         elif isinstance(tensor, Extern):
             together = [t for t in order if isinstance(t, Extern) and t.group is tensor.group]
-        own = groups[tensor.group].tensors if isinstance(tensor, Recurrent) and tensor.group in groups else together
+        own = (
+            groups[tensor.group].tensors
+            if isinstance(tensor, Recurrent) and tensor.group in groups
+            else together
+        )
         if own is together and not any(t in known for t in tensor.inputs):
             continue
         made = Rebuilt(known).parts(own)

@@ -25,7 +25,7 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
         results: those that have to exist in the end.
     """
     own = [t for t in order if t not in given]
-    last = {
+    last: dict[Tensor, Tensor] = {
         t: t.group.finals[t.position]
         for t in own
         if isinstance(t, Recurrent) and not isinstance(t, Final) and t not in results and _ends_with(t)

@@ -2,14 +2,17 @@
 
     S[t] = S[t - 1] + (sum over i of du[t, i] * u[t, i]),      dc = S at the last position.
 
-After the loop, such a sum reads every position of ``du`` and ``u`` from memory once more; in the loop they are at hand. A product of two arrays
-whose result is large stays behind the loop: there it is one product of all positions, and a step would read and write all of its result.
-Which of the two takes less time is estimated with the rates of the platform.
+After the loop, such a sum reads every position of ``du`` and ``u`` from memory once more; in the loop they are at hand. A product of matrices
+stays behind the loop: there it is one product of all positions. For other sums, which of the two takes less time is estimated with the rates of the
+platform: a step reads and writes all of the result, and starts one more operation.
+
+A step that makes ``du[t]`` of ``du[t + 1]`` and what belongs to position ``t + 1`` adds up what belongs to ``t + 1``, too, where it would have to read
+more for ``t``; what belongs to the last position is added behind the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,9 +20,11 @@ from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.identity import Members, among
+from jaxte.lang.identity import Members
 from jaxte.lang.operators import ADD, SELECT
+from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.cost.default_work import expensive_calls, is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.changes import Changed, changes, renewed
@@ -29,18 +34,19 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Step, step_of
+from jaxte.tensors.recurrences.steps import Slice, Step, step_of
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum in the body of a tensor, as a state of a recurrence: its last value is the sum."""
+    """A sum in the body of a tensor, as a state of a recurrence: its last value is the sum, less ``rest``, if that is something."""
 
     node: Reduce
     state: State
     definition: Compute
+    rest: Expr | None
 
 
 def within_loops(
@@ -75,15 +81,17 @@ def sums_in_loops(order: Sequence[Tensor], given: Members[Tensor], policy: Polic
     found: dict[Recurrence, list[_Sum]] = {group: [] for group in groups}
     reaches = {group: _Reach(group, own) for group in groups}
     home: dict[Reduce, tuple[Recurrence, int]] = {}
-    for tensor in own:
-        for node in outermost(tensor.body) if isinstance(tensor, Compute) else ():
+    rests: dict[Reduce, Expr | None] = {}
+    for tensor in (t for t in own if isinstance(t, Compute)):
+        for node in outermost(tensor.body):
             group = next((g for g in reversed(groups) if reaches[g].is_met(node)), None)
             if group is None or node in home or reaches[group].is_beyond(node):
                 continue
-            made = _in_loop(tensor, node, group, policy)
+            made = _in_loop(tensor, node, reaches[group], policy)
             if made is not None:
                 home[node] = group, len(group.states) + len(found[group])
                 found[group].append(made)
+                rests[node] = made.rest
 
     def body(tensor: Compute, known: Changed) -> Expr:
         table: dict[Expr, Expr] = {}
@@ -93,7 +101,9 @@ def sums_in_loops(order: Sequence[Tensor], given: Members[Tensor], policy: Polic
                 whole = known[group.tensors[0]]
                 assert isinstance(whole, Recurrent)
                 axes = [a for a in tensor.axes if a in free_axes(node)]
-                table[node] = Read(whole.group.finals[number], axes)
+                total: Expr = Read(whole.group.finals[number], axes)
+                rest = rests[node]
+                table[node] = total if rest is None else cast(call(ADD, total, rest), node.dtype)
         return substitute(tensor.body, table)
 
     longer = {group: _with(group, sums) for group, sums in found.items() if sums}
@@ -104,6 +114,7 @@ class _Reach:
     """The tensors that are made of those of a recurrence: by definitions alone, or by other recurrences and functions too."""
 
     def __init__(self, group: Recurrence, order: Sequence[Tensor]) -> None:
+        self.group = group
         self.near: set[Tensor] = set(group.tensors)
         self.far: set[Tensor] = set()
         for tensor in order:
@@ -117,49 +128,68 @@ class _Reach:
     def is_met(self, node: Reduce) -> bool:
         return any(r.tensor in self.near for r in reads_of(node))
 
+    def is_met_between(self, node: Reduce) -> bool:
+        """Whether ``node`` reads what definitions make of the tensors."""
+        return any(r.tensor in self.near and not isinstance(r.tensor, Recurrent) for r in reads_of(node))
+
     def is_beyond(self, node: Reduce) -> bool:
         return any(r.tensor in self.far for r in reads_of(node))
 
 
-def _in_loop(tensor: Compute, node: Reduce, group: Recurrence, policy: Policy) -> _Sum | None:
-    """``node`` as a state of ``group``; None where it cannot be one, or would take longer."""
-    if node.reducer.name != "sum":
+def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy) -> _Sum | None:
+    """``node`` as a state of the recurrence that it reads; None where it cannot be one, or would take longer."""
+    group = reach.group
+    free = [a for a in tensor.axes if a in free_axes(node)]
+    if node.reducer.name != "sum" or (is_contraction(node) and points(free) > 1):
         return None
     for axis in node.axes:
         if axis.lo is not as_expr(0) or not same_extent(axis.hi, group.extent):
             continue
-        made = _state(tensor, node, axis, group)
-        longer = _with(group, [made])
-        try:
-            step = step_of(longer)
-        except DefinitionError:  # it reads other positions than those that a step has
+        options: list[tuple[_Sum, Step]] = []
+        for is_late in (False, True):
+            if is_late and reach.is_met_between(node):
+                continue  # what is made of them would have to exist for the position behind the loop
+            made = _state(tensor, node, axis, group, is_late)
+            try:
+                options.append((made, step_of(_with(group, [made]))))
+            except DefinitionError:  # it reads other positions than those that a step has
+                continue
+        options = [(made, step) for made, step in options if _is_plain(step)]
+        if not options:
             continue
-        if _is_plain(step, group) and _is_faster(step, made, group, policy):
+        made, step = min(options, key=lambda option: _bytes_more(option[1], group))
+        if _is_faster(step, made, group, policy):
             return made
     return None
 
 
-def _state(tensor: Compute, node: Reduce, axis: Axis, group: Recurrence) -> _Sum:
-    """``S[t, ..] = S[t - 1, ..] +`` the sum over the other axes at ``t``."""
+def _state(tensor: Compute, node: Reduce, axis: Axis, group: Recurrence, is_late: bool) -> _Sum:
+    """``S[t, ..] = S[t - 1, ..] +`` the sum over the other axes at ``t``, or at the position before if it ``is_late``."""
     axes = [a for a in tensor.axes if a in free_axes(node)]
     clock = Axis(axis.name, 0, axis.hi)
+    part = _part(node, axis)
+    state = State(f"{tensor.name}_sum", (group.extent, *(a.hi for a in axes)), node.dtype)
+    before = normal(clock + (1 if group.reverse else -1))
+    inside = (clock < as_expr(group.extent) - 1) if group.reverse else (clock >= 1)
+    zero = cast(as_expr(0), node.dtype)
+    so_far = call(SELECT, inside, Read(state, (before, *axes)), zero)
+    own = substitute(part, {axis: before if is_late else clock})
+    more = call(SELECT, inside, cast(own, node.dtype), zero) if is_late else own
+    whole = Compute(state.name, (clock, *axes), cast(call(ADD, so_far, more), node.dtype))
+    states: dict[Tensor, Tensor] = dict(zip(group.tensors, group.states, strict=True))
+    (definition,) = Rebuilt({**states, **{s: s for s in group.states}, state: state}).parts([whole])
+    assert isinstance(definition, Compute)
+    last = as_expr(0) if group.reverse else normal(as_expr(group.extent) - 1)
+    return _Sum(node, state, definition, substitute(part, {axis: last}) if is_late else None)
+
+
+def _part(node: Reduce, axis: Axis) -> Expr:
+    """``node`` at one position of ``axis``."""
     rest = tuple(a for a in node.axes if a is not axis)
     (expr,), where = node.exprs, node.where
-    part: Expr = Reduce(node.reducer, (expr,), rest, where) if rest else expr
-    if not rest and where is not TRUE:
-        part = call(SELECT, where, expr, cast(as_expr(0), expr.dtype))
-    state = State(f"{tensor.name}_sum", (group.extent, *(a.hi for a in axes)), node.dtype)
-    step = 1 if group.reverse else -1
-    at = normal(clock + step)
-    inside = (clock < as_expr(group.extent) - 1) if group.reverse else (clock >= 1)
-    before = call(SELECT, inside, Read(state, (at, *axes)), cast(as_expr(0), node.dtype))
-    total = cast(call(ADD, before, substitute(part, {axis: clock})), node.dtype)
-    states = dict(zip(group.tensors, group.states, strict=True))
-    (definition,) = Rebuilt({**states, **{s: s for s in group.states}}).parts(
-        [Compute(state.name, (clock, *axes), total)]
-    )
-    assert isinstance(definition, Compute)
-    return _Sum(node, state, definition)
+    if rest:
+        return Reduce(node.reducer, (expr,), rest, where)
+    return expr if where is TRUE else call(SELECT, where, expr, cast(as_expr(0), expr.dtype))
 
 
 def _with(group: Recurrence, sums: Sequence[_Sum]) -> Recurrence:
@@ -172,15 +202,15 @@ def _with(group: Recurrence, sums: Sequence[_Sum]) -> Recurrence:
     )
 
 
-def _added(step: Step, group: Recurrence) -> list[Compute]:
-    """What a step computes beside what one of ``group`` does."""
-    before = {t.body for t in step_of(group).order}
-    return [t for t in step.order if t.body not in before]
+def _added(step: Step) -> list[Compute]:
+    """What a step computes for the last of its states alone."""
+    others = set(topological_order(step.results[:-1]))
+    return [t for t in step.order if t not in others]
 
 
-def _is_plain(step: Step, group: Recurrence) -> bool:
+def _is_plain(step: Step) -> bool:
     """Whether what is added is elementwise but for its own sum, at positions that are no data."""
-    for tensor in _added(step, group):
+    for tensor in _added(step):
         nodes = list(postorder(tensor.body))
         sums = [n for n in nodes if isinstance(n, Reduce)]
         outer = tensor is step.results[-1]
@@ -194,13 +224,25 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy) -> boo
     rates = policy.rates
     there = {*step.slices, *step.results[:-1]}
     there |= {t for (state, _), t in step.carried.items() if state is not made.state}
-    read = {t for own in _added(step, group) for t in own.inputs if t in there}
+    read = {t for own in _added(step) for t in own.inputs if t in there}
     at_once = float(sum(map(_bytes, read)))
     count = extent_of(as_expr(group.extent))
     speed = rates.spill if count * at_once > rates.cache else rates.stream
     result = points(made.definition.axes[1:]) * dtypes.width(made.state.dtype)
-    in_step = 1 / rates.kernel + 3 * result / rates.stream
+    calls = sum(expensive_calls([t.body]) * points(t.axes) for t in _added(step)[:-1])
+    in_step = 1 / rates.kernel + 3 * result / rates.stream + calls / rates.transcendental
     return in_step < at_once / speed
+
+
+def _bytes_more(step: Step, group: Recurrence) -> int:
+    """What ``step`` reads that one of ``group`` does not."""
+    known = {_shown(own) for own in step_of(group).slices.values()}
+    return sum(_bytes(part) for part, own in step.slices.items() if _shown(own) not in known)
+
+
+def _shown(own: Slice) -> tuple[Tensor, tuple[tuple[int, str], ...]]:
+    """A slice, told apart from others of the same tensor."""
+    return own.source, tuple((n, text(position)) for n, position in own.positions.items())
 
 
 def _bytes(tensor: Tensor) -> int:
