@@ -21,6 +21,7 @@ FEW_OPERATIONS = (
     20_000  # with which nearly every question is answered; the others are asked again with twice as many
 )
 UNANSWERED = 2  # questions that isl may leave open while one set of equations is solved
+PLACES = 4_000  # nodes with the conditions of a path to them, of one body
 DIGIT_AXES = 8  # axes that a sum may be taken apart into while it is looked at
 
 # A step is a node visited, some ten microseconds.

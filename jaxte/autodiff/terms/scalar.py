@@ -44,6 +44,7 @@ _FOLDS: dict[str, Callable[..., Any]] = {
 }
 _WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
 _DEEPEST_GUARD = 12  # guards nested deeper than this become one, to keep the work linear
+_MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes one, too: an adjoint that two branches share has twice those of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +194,31 @@ def _in_dtype(g: Expr, operand: Expr) -> Expr:
     return cast(g, operand.dtype)
 
 
-def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0) -> Expr | None:
-    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside."""
+def through_guards(g: Expr, rule: Callable[[Expr], Expr | None]) -> Expr | None:
+    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside; to ``g`` as one where they are many."""
+    if _leaves(g) > _MOST_LEAVES:
+        return _choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)
+    return _through(g, rule, 0)
+
+
+def _leaves(g: Expr) -> int:
+    """How many paths lead to the leaves of the guards and sums of ``g``."""
+    counts: dict[Expr, int] = {}
+
+    def below(node: Expr) -> Sequence[Expr]:
+        if not isinstance(node, Call) or node.op not in (SELECT, ADD, NEGATIVE, MULTIPLY):
+            return ()
+        if node.op in (SELECT, ADD):
+            return node.args[1:] if node.op is SELECT else node.args
+        multiple = multiple_of_guard(node)
+        return () if multiple is None else multiple[1:]
+
+    for node in ordered([g], below):
+        counts[node] = 0 if is_zero(node) else sum(counts[a] for a in below(node)) or 1
+    return counts[g]
+
+
+def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr | None:
     if is_zero(g):
         return None
     if depth < _DEEPEST_GUARD and isinstance(g, Call):
@@ -205,14 +229,14 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], depth: int = 0)
                 condition, either = shared
                 return _choice(condition, rule(either), None)
         if g.op is SELECT:
-            taken, other = (through_guards(a, rule, depth + 1) for a in g.args[1:])
+            taken, other = (_through(a, rule, depth + 1) for a in g.args[1:])
             return _choice(g.args[0], taken, other)
         if g.op is ADD and any(_has_guard(a) for a in g.args):
-            left, right = (through_guards(a, rule, depth + 1) for a in g.args)
+            left, right = (_through(a, rule, depth + 1) for a in g.args)
             return left if right is None else right if left is None else plus(left, right)
         if (multiple := multiple_of_guard(g)) is not None:
             factor, inner = multiple
-            return through_guards(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
+            return _through(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
     elif _excludes(g):
         return _choice(_where_there(g), rule(g), None)
     return rule(g)
