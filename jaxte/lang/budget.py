@@ -22,6 +22,10 @@ FEW_OPERATIONS = (
 )
 UNANSWERED = 2  # questions that isl may leave open while one set of equations is solved
 PLACES = 4_000  # nodes with the conditions of a path to them, of one body
+VISITS = (
+    1_000  # of nodes while one body is lowered, each in each piece of the result that it is evaluated for
+)
+VISITS_OF_A_NODE = 4  # and as many more for each node
 DIGIT_AXES = 8  # axes that a sum may be taken apart into while it is looked at
 
 # A step is a node visited, some ten microseconds.
@@ -56,6 +60,7 @@ class Budget:
         self.limit = limit
         self.left = limit
         self.short = False  # whether a question was left open that had been answered with more
+        self.open = 0  # questions that were left open after all that one of them may take
 
     def count(self, amount: int, short: bool = False) -> None:
         """Takes ``amount`` off, more than there is too; ``short``: after which a question was left open."""
@@ -118,6 +123,22 @@ def allowed(steps: int) -> int:
     return steps if budget is None else min(steps, max(0, budget.left))
 
 
+def allowed_to_solve(steps: int) -> int:
+    """How many of ``steps`` one set of equations may take: of each that was left open, the next ones have half as much.
+
+    Reads that are spelled alike are as hard to solve, and where one of them is added up at positions that are data, so may the others.
+    """
+    budget = _derivation.get()
+    return allowed(steps if budget is None else steps >> budget.open)
+
+
+def left_unsolved() -> None:
+    """Counts a set of equations that was left open."""
+    budget = _derivation.get()
+    if budget is not None:
+        budget.open += 1
+
+
 def ran_short(steps: int) -> None:
     """Counts the ``steps`` after which a question was left open, fewer than it may take by itself: what comes of it is not remembered."""
     budget = _derivation.get()
@@ -132,7 +153,7 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
-        known: OrderedDict[Hashable, tuple[_T, int]] = OrderedDict()
+        known: OrderedDict[Hashable, tuple[_T, int, int]] = OrderedDict()
         lock = Lock()
 
         @wraps(function)
@@ -141,18 +162,22 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             own = _derivation.get()
             with lock:
                 found = known.get(args)
-            if found is not None and (own is None or found[1] <= own.left):
-                charge(found[1])
+            if found is not None and (
+                own is None or found[1] <= min(own.left, SOLVING >> own.open if own.open else _ANY)
+            ):
+                if own is not None:
+                    own.count(found[1])
+                    own.open += found[2]
                 return found[0]
             counted = Budget(_ANY) if own is None else own
-            before, token = counted.left, _derivation.set(counted)
+            before, unsolved, token = counted.left, counted.open, _derivation.set(counted)
             try:
                 answer = function(*args, **kwargs)
             finally:
                 _derivation.reset(token)
             if not counted.short:
                 with lock:
-                    known[args] = answer, before - counted.left
+                    known[args] = answer, before - counted.left, counted.open - unsolved
                     if len(known) > most:
                         known.popitem(last=False)
             return answer

@@ -174,7 +174,7 @@ def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None
     )
     solved = without_implied(solve_data(left, targets))
     axes = tuple(a for a in solved.axes if isinstance(a, Axis))
-    return sum_over(axes, solved.conditions, solved.value, targets, name)
+    return sum_over(axes, solved.conditions, solved.value, targets, name, transformation.solved)
 
 
 def _bands(conditions: Sequence[Expr], points: Points) -> list[Expr]:
@@ -204,9 +204,17 @@ def _size(transformation: DomainTransformation) -> int:
 
 
 def sum_over(
-    axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr, targets: Sequence[Axis], name: str
+    axes: Sequence[Axis],
+    conditions: Sequence[Expr],
+    value: Expr,
+    targets: Sequence[Axis],
+    name: str,
+    solved: bool = True,
 ) -> Expr:
-    """``sum over axes where conditions of value``, with guards and factors that do not depend on axes outside."""
+    """``sum over axes where conditions of value``, with guards and factors that do not depend on axes outside.
+
+    Factors stay where it took too much work to solve for the points: so does what they leave behind.
+    """
     outside = [c for c in conditions if not mentions(c, axes)]
     inside = [c for c in conditions if mentions(c, axes)]
     needed = [a for a in axes if mentions(value, [a]) or any(mentions(c, [a]) for c in inside)]
@@ -218,7 +226,7 @@ def sum_over(
     for axis in idle:  # a sum of equal terms
         value = times(value, _count(axis))
     if axes:
-        points = _where_points_are(axes, conjuncts(where))
+        points = _where_points_are(axes, conjuncts(where)) if solved else None
         value = with_common_factor(with_shared_factor(value), axes)
         factors, inner = ([], value) if points is None else factors_outside(value, axes, _may_leave(where))
         if factors and points is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from jaxte.lang.budget import VISITS, VISITS_OF_A_NODE
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
 from jaxte.lang.rules import applied
@@ -72,6 +73,8 @@ class Body(Statements):
         self._values: dict[tuple[Expr, Scope], Value] = {}
         self._uses: dict[Expr, int] = {}
         self._leaks: set[Expr] = set()
+        self._visits = 0
+        self._most_visits = VISITS
 
     def read_by(self, names: Mapping[Tensor, str]) -> None:
         """Reads tensors by other ``names`` from now on."""
@@ -82,6 +85,7 @@ class Body(Statements):
         self._guarded = guarded_reads(root)
         self._root = root
         self.survey(root)
+        self._most_visits += VISITS_OF_A_NODE * len(postorder(root))
         stack = [self._task(root, scope)]
         answer: Value | None = None
         while stack:
@@ -131,9 +135,18 @@ class Body(Statements):
             ):
                 self._leaks.add(node)
 
+    @property
+    def is_in_pieces(self) -> bool:
+        """Whether the nodes were evaluated in so many pieces that no more are made: pieces of pieces are many more than the conditions that cut them."""
+        spent = self._visits > self._most_visits
+        if spent:
+            self.report.refuse("concatenate", "pieces of pieces take more work than a body has a budget of")
+        return spent
+
     # --- nodes
 
     def _task(self, node: Expr, scope: Scope) -> Task:
+        self._visits += 1
         value = yield from self._evaluate(node, scope)
         if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
             value = self.named(value)

@@ -59,11 +59,10 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
         chosen = yield from interleaved_value(body, node, scope)
         if chosen is not None:
             return chosen
+    may_cut = scope.depth < _DEEPEST and not body.is_in_pieces
     if isinstance(other, Const):
         inside = _unguarded(taken, parts, scope) if not other.value else parts
-        if (_worth_cutting(body, taken, parts, scope) and scope.depth < _DEEPEST) or not identical(
-            inside, parts
-        ):
+        if (may_cut and _worth_cutting(body, taken, parts, scope)) or not identical(inside, parts):
             made = lambda part: _passed(taken, part)  # noqa: E731
             value = yield from guarded(body, inside, other, scope, made)
             return body.cast(value, node.dtype) if value.dtype != node.dtype else value
@@ -73,7 +72,7 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
             split_conditions(call(NOT, condition), scope), [call(NOT, condition)]
         ):
             return (yield opposite, scope)
-    if scope.depth < _DEEPEST:
+    if may_cut:
         pieces = _pieces(node, scope)
         apart = body.leaks(taken) or body.leaks(other) or _reduces(node)
         if pieces is not None and (apart or all(known(box.count) == 1 for box, _ in pieces)):

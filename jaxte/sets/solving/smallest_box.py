@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxte.lang.budget import SOLVING, UNANSWERED, Budget, Exhausted, allowed, charge, ran_short
+from jaxte.lang.budget import (
+    SOLVING,
+    UNANSWERED,
+    Budget,
+    Exhausted,
+    allowed_to_solve,
+    charge,
+    left_unsolved,
+    ran_short,
+)
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, as_expr, call, conjuncts
 from jaxte.lang.identity import among
@@ -24,12 +33,13 @@ from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, 
 
 def smallest_box(domain: Domain) -> DomainTransformation | None:
     """The best transformation of one component; None where it has no points. Where it takes too much work, the domain stays as it is."""
-    budget, unanswered = Budget(allowed(SOLVING)), left_open()
+    budget, unanswered = Budget(allowed_to_solve(SOLVING)), left_open()
     try:
         return _without_digits(domain, budget) or _smallest(domain, budget, unanswered + UNANSWERED)
     except Exhausted:
         if budget.left < 0 and budget.limit < SOLVING:
             ran_short(0)
+        left_unsolved()
         own: dict[Expr, Expr] = {v: v for v in domain.variables}
         return DomainTransformation(domain, domain, own, own, solved=False)
     finally:
