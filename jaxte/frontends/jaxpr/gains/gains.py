@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.banded import band_of
+from jaxte.frontends.jaxpr.gains.convolutions import slow_convolution
 from jaxte.frontends.jaxpr.gains.known_factors import known_factors
 from jaxte.frontends.jaxpr.gains.overlaps import overlaps
 from jaxte.frontends.jaxpr.gains.pairs import (
@@ -20,14 +21,13 @@ from jaxte.frontends.jaxpr.gains.pairs import (
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.repeats import is_counted
-from jaxte.frontends.jaxpr.gains.selections import kernel_selection, selection_of
+from jaxte.frontends.jaxpr.gains.selections import selection_of
 from jaxte.frontends.jaxpr.gains.small_products import is_small_product
 from jaxte.frontends.jaxpr.gains.stacks import reduces_shifts
 from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 _FEW = 64  # numbers of a matrix, products with which are written out
-_FEW_FEATURES = 2  # in and out, below which a convolution is no product of matrices
 DEAR = frozenset(
     [
         "exp",
@@ -78,7 +78,7 @@ def keeps(step: Step) -> str:
         or is_small_product(step)
     ):
         return "a product of matrices, which XLA and its own derivative do well"
-    if step.name == "conv_general_dilated" and not _slow_convolution(step):
+    if step.name == "conv_general_dilated" and not slow_convolution(step):
         return "a dense convolution, which XLA and its own derivative do well"
     if step.name == "rem":
         return "a remainder, which XLA and its own derivative do well: in index notation it is computed again for its slopes"
@@ -108,7 +108,7 @@ def gain_of(step: Step) -> str:
 def strong(step: Step) -> str:
     """What raising ``step`` gains even by itself."""
     if step.name == "conv_general_dilated":
-        return _slow_convolution(step)
+        return slow_convolution(step)
     if step.name == "dot_general":
         if any(map(_is_framed, step.inputs)):
             return "a product with overlapping parts of an array: a banded product"
@@ -175,23 +175,6 @@ def _of_windows(slot: Slot) -> bool:
 def _is_small(slot: Slot) -> bool:
     """Whether an array is a few numbers, so that a product with it is a few sums."""
     return slot.known is not None and elements(slot) <= _FEW
-
-
-def _slow_convolution(step: Step) -> str:
-    p = step.eqn.params
-    if kernel_selection(step.inputs[1].known, p["dimension_numbers"].rhs_spec) is not None:
-        return "a convolution whose kernel chooses elements: windows, which are reads"
-    features = (
-        step.inputs[1].shape[p["dimension_numbers"].rhs_spec[0]]
-        * step.inputs[1].shape[p["dimension_numbers"].rhs_spec[1]]
-    )
-    if features <= _FEW_FEATURES and max(p["window_strides"]) == 1:
-        return "a convolution of few features, which is slices multiplied and added"
-    if p["feature_group_count"] > 1:
-        return "a convolution in groups, which is slices multiplied and added"
-    if any(d > 1 for d in p["lhs_dilation"]):
-        return "a convolution of an array with zeros between its elements"
-    return ""
 
 
 def _is_repeat(step: Step) -> bool:

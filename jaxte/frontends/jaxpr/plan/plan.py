@@ -88,7 +88,7 @@ class Planner:
         instead, closed, slots, found = self._rewritten(closed, divided)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
-        listed = equations(found, self.choice, left)
+        listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left)
         moves = moving(jaxpr, wanted)
         inner = {
             e.index: made
@@ -153,7 +153,7 @@ class Planner:
 
     def _gains(self, closed: Any) -> bool:
         """Whether anything in a jaxpr, bodies of loops included, would be raised; nothing is lowered to find out."""
-        if cut(equations(_steps_of(closed)[1], self.choice), self.choice):
+        if cut(equations(_steps_of(closed)[1], NO_OPTIONS.policy().facts, self.choice), self.choice):
             return True
         return any(self._gains(body) for eqn in closed.jaxpr.eqns for body in _closed(eqn))
 

@@ -11,10 +11,13 @@ from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols
 from jaxte.frontends.jaxpr.equations.table import RULES
+from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
 from jaxte.frontends.jaxpr.gains.matrices import TRANSPOSES, gain_of_layer, gain_of_square, squared
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
+from jaxte.frontends.jaxpr.gains.products import gain_of_sum, summed_product
 from jaxte.frontends.jaxpr.gains.worth import worth
+from jaxte.lower.cost.platforms import Platform
 
 SYMBOLS = "an array has a size that is a symbol of jax.export: what raising gains is compared in numbers"
 
@@ -69,9 +72,12 @@ class Equation:
 
 
 def equations(
-    groups: Iterable[tuple[Any, list[Step]]], choice: Choice = Choice.ESTIMATED, left: Set[int] = frozenset()
+    groups: Iterable[tuple[Any, list[Step]]],
+    facts: Platform,
+    choice: Choice = Choice.ESTIMATED,
+    left: Set[int] = frozenset(),
 ) -> list[Equation]:
-    """The equations with their readers and sources, and what each may become; those at ``left`` stay."""
+    """The equations with their readers and sources, and what each may become on a platform with these ``facts``; those at ``left`` stay."""
     found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
     makers = {v: e for e in found for v in e.eqn.outvars}
     for entry in found:
@@ -80,13 +86,13 @@ def equations(
             entry.sources.append(source)
             source.readers.append(entry)
     for entry in found:
-        entry.become(*_fate(entry, choice is Choice.EVERYTHING))
+        entry.become(*_fate(entry, choice is Choice.EVERYTHING, facts))
         if entry.index in left and entry.fate is not Fate.KNOWN:
             entry.become(Fate.KEPT, "slower raised, as measured")
     return found
 
 
-def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
+def _fate(entry: Equation, everything: bool, facts: Platform) -> tuple[Fate, str]:
     if entry.eqn.effects:
         return Fate.KEPT, "it has side effects"
     if entry.steps and all(step.is_known for step in entry.steps):
@@ -95,7 +101,7 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
         return Fate.KEPT, SYMBOLS
     if not entry.steps and entry.eqn.primitive.name not in GROUPS:
         return Fate.KEPT, f"{entry.eqn.primitive.name} has no rule"
-    if not everything and (own := _own_gain(entry)):
+    if not everything and (own := _own_gain(entry, facts)):
         return Fate.ALONE, own
     gain = ""
     for step in entry.steps:
@@ -110,18 +116,30 @@ def _fate(entry: Equation, everything: bool) -> tuple[Fate, str]:
     return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
 
 
-def _own_gain(entry: Equation) -> str:
+def _own_gain(entry: Equation, facts: Platform) -> str:
     """What an equation gains by itself: a product of matrices that would stay else, with nothing but transpositions around it."""
     steps = [step for step in entry.steps if not step.is_known]
     products = [step for step in steps if step.name not in MOVES]
-    if len(products) != 1 or any(map(is_foreign, steps)) or not keeps(products[0]):
+    if not products or any(map(is_foreign, steps)):
         return ""
+    if (own := gain_of_sum(products[-1], facts)) and set(products) <= {*_summed(products[-1]), products[-1]}:
+        entry.raise_again([s for s in _summed(products[-1]) if s not in steps])
+        return own
+    if len(products) != 1 or not keeps(products[0]):
+        return ""
+    if own := gain_of_patches(products[0], facts):
+        return own
     found = squared(products[0])
     before = [s for e in entry.sources if all(t.name in TRANSPOSES for t in e.steps) for s in e.steps]
     if found is not None and all(s in steps or s in before for s in found):
         entry.raise_again([s for s in before if s in found])
         return gain_of_square(products[0])
     return gain_of_layer(products[0])
+
+
+def _summed(step: Step) -> list[Step]:
+    """The steps that make the product of which ``step`` is the sum."""
+    return summed_product(step) or []
 
 
 def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[list[Equation]]:

@@ -1,0 +1,119 @@
+"""Convolutions that index notation writes better: those that are slices multiplied and added, and those that are products of matrices.
+
+Between them, with several features and overlapping windows, XLA's convolutions are as good, and so are JAX's derivatives of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from jaxte.frontends.jaxpr.equations.steps import Step
+from jaxte.frontends.jaxpr.gains.selections import kernel_selection
+from jaxte.lang.dtypes import is_float, width
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.work import Work
+
+_MOST_OF_ONE = 4  # features made of one, with which a convolution is no product of matrices
+_MOST_TO_ONE = 3  # of which one is made, where no position is left out
+_MOST_BYTES = 1 << 27  # of all windows of one feature side by side, which the gradient of a kernel reads
+_MARGIN = 1.15  # by which a product of matrices has to be faster by estimate
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Of a convolution: images, positions of what it reads and makes, of the kernel, and features."""
+
+    images: int
+    read: int
+    made: int
+    kernel: int
+    features_in: int
+    features_out: int
+
+    @property
+    def multiplications(self) -> int:
+        return self.images * self.made * self.kernel * self.features_in * self.features_out
+
+
+def slow_convolution(step: Step) -> str:
+    """What a convolution gains together with what is around it; empty where nothing."""
+    p = step.eqn.params
+    spec = p["dimension_numbers"].rhs_spec
+    if kernel_selection(step.inputs[1].known, spec) is not None:
+        return "a convolution whose kernel chooses elements: windows, which are reads"
+    if _is_of_few(step):
+        return "a convolution of few features, which is slices multiplied and added"
+    if p["feature_group_count"] > 1:
+        return "a convolution in groups, which is slices multiplied and added"
+    if any(d > 1 for d in p["lhs_dilation"]):
+        return "a convolution of an array with zeros between its elements"
+    return ""
+
+
+def gain_of_patches(step: Step, facts: Platform) -> str:
+    """What a convolution gains whose windows do not overlap, as the embedding of patches and one of single points; empty where nothing."""
+    if step.name != "conv_general_dilated" or not _is_apart(step):
+        return ""
+    sizes = _sizes(step)
+    item = width(step.outputs[0].dtype)
+    if _as_it_is(sizes, facts, item).seconds(facts.rates) < _MARGIN * _as_product(sizes, item).seconds(
+        facts.rates
+    ):
+        return ""
+    return "a convolution whose windows do not overlap: a product of matrices, and so are its gradients"
+
+
+def _is_of_few(step: Step) -> bool:
+    sizes = _sizes(step)
+    if sizes.images * sizes.made * sizes.kernel * width(step.outputs[0].dtype) > _MOST_BYTES:
+        return False
+    if step.eqn.params["feature_group_count"] == 1 and sizes.features_in == 1:
+        return sizes.features_out <= _MOST_OF_ONE
+    moves_on = max(step.eqn.params["window_strides"], default=1) > 1
+    return sizes.features_out == 1 and sizes.features_in <= _MOST_TO_ONE and not moves_on
+
+
+def _is_apart(step: Step) -> bool:
+    """Whether windows of several features follow each other without a gap, or are single points."""
+    p: Any = step.eqn.params
+    (out,) = step.outputs
+    kernel = [step.inputs[1].shape[d] for d in p["dimension_numbers"].rhs_spec[2:]]
+    strides = zip(kernel, p["window_strides"], strict=True)
+    dilations = (*p["lhs_dilation"], *p["rhs_dilation"])
+    plain = all(is_float(s.dtype) and s.dtype == out.dtype for s in step.inputs)
+    alone = p["feature_group_count"] == p["batch_group_count"] == 1 and p["precision"] is None
+    apart = all(k == 1 for k in kernel) or all(k == s for k, s in strides)
+    inside = all(low == high == 0 for low, high in p["padding"]) and all(d == 1 for d in dilations)
+    several = 0 not in out.shape and _sizes(step).features_in > 1
+    return plain and alone and apart and inside and several
+
+
+def _sizes(step: Step) -> _Sizes:
+    numbers = step.eqn.params["dimension_numbers"]
+    x, w, out = (s.shape for s in (*step.inputs, *step.outputs))
+    read, made, kernel = (
+        prod(shape[d] for d in spec[2:])
+        for shape, spec in ((x, numbers.lhs_spec), (out, numbers.out_spec), (w, numbers.rhs_spec))
+    )
+    features_out, features_in = (w[d] for d in numbers.rhs_spec[:2])
+    return _Sizes(x[numbers.lhs_spec[0]], read, made, kernel, features_in, features_out)
+
+
+def _as_it_is(sizes: _Sizes, facts: Platform, item: int) -> Work:
+    """The value and both gradients as convolutions: each copies what its windows meet, and the gradient of the image meets zeros between
+    what flows back. Of few features that it makes, most of a vector is empty.
+    """
+    once = 2.0 * sizes.multiplications
+    work = Work(kernel=3)
+    for features in (sizes.features_out, sizes.features_in, sizes.features_out):
+        few = max(1.0, facts.lanes / features) ** 0.5
+        work += Work(convolution=once * few, stream=once / 2 / features * item)
+    return work
+
+
+def _as_product(sizes: _Sizes, item: int) -> Work:
+    """The same as products of matrices; of patches, what is read is laid out for each, and so is its gradient."""
+    copies = 6.0 * sizes.images * sizes.read * sizes.features_in * item if sizes.kernel > 1 else 0.0
+    return Work(dot=6.0 * sizes.multiplications, stream=copies, kernel=3 if sizes.kernel == 1 else 6)
