@@ -13,7 +13,7 @@ from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
-from jaxte.derivatives.linearity import VERIFY, verify_linear
+from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import recursions
 from jaxte.lang import dtypes
@@ -22,6 +22,7 @@ from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.identity import among, identical
+from jaxte.lang.rules import VERIFY
 from jaxte.planning.sums import Definition, planned_body
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text

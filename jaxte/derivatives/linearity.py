@@ -2,12 +2,11 @@
 
 Said by degrees. A head has degree 1, what the definition is made of 0; a product has the sum of its factors' degrees, the terms of a sum have
 all the same. The only condition that may ask a head is the guard ``head != 0`` (``NONZERO``), which derivatives for that head do without.
-What adjoints are differentiated for again, tangents among it, relies on that: :data:`VERIFY` checks it for each derivation of a test.
+What adjoints are differentiated for again, tangents among it, relies on that: Each derivation of a test is checked.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.errors import DifferentiationError
@@ -18,9 +17,6 @@ from jaxte.lang.walk import postorder
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
-VERIFY = bool(
-    os.environ.get("JAXTE_VERIFY")
-)  # set by the tests, so that every derivation of theirs is verified
 _LINEAR = ("cast", "real", "imag", "conj")  # over the real numbers
 Degree = int | None  # None is zero, which is of every degree
 

@@ -10,6 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
+
+from jaxte.lang.budget import unbounded
+from jaxte.lang.errors import RangeError
+from jaxte.lang.expr import Expr
+from jaxte.lang.identity import identical
+from jaxte.lang.rules import VERIFY, fault, verify_expr
+from jaxte.lang.walk import substitute
+from jaxte.tensors.compute import check_reads
+from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.tensor import Compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +34,7 @@ class Intermediates:
 _CHEAP = Intermediates()
 _costs: ContextVar[Intermediates] = ContextVar("_costs", default=_CHEAP)
 _unwanted: ContextVar[frozenset[str]] = ContextVar("_unwanted", default=frozenset())
+_verified: ContextVar[bool] = ContextVar("_verified", default=VERIFY)
 
 
 def intermediates() -> Intermediates:
@@ -31,14 +43,15 @@ def intermediates() -> Intermediates:
 
 
 @contextmanager
-def planned_with(costs: Intermediates, without: frozenset[str]) -> Iterator[None]:
-    """Plans in which intermediates cost as much as ``costs`` says, made by steps that are not among ``without``."""
-    tokens = _costs.set(costs), _unwanted.set(without)
+def planned_with(costs: Intermediates, without: frozenset[str], debug: bool) -> Iterator[None]:
+    """Plans in which intermediates cost as much as ``costs`` says, made by steps that are not among ``without``, and verified under ``debug``."""
+    tokens = _costs.set(costs), _unwanted.set(without), _verified.set(debug)
     try:
         yield
     finally:
         _costs.reset(tokens[0])
         _unwanted.reset(tokens[1])
+        _verified.reset(tokens[2])
 
 
 @dataclass(frozen=True)
@@ -52,3 +65,28 @@ class Asked:
 
     without: frozenset[str] = field(default_factory=_unwanted.get)
     fired: list[str] = field(default_factory=list)
+
+    def verify(self, rule: str, before: Any, after: Any) -> None:
+        if not _verified.get():
+            return
+        match before, after:
+            case Compute(), Compute():
+                verify_definition(rule, before, after)
+            case Expr(), Expr():
+                verify_expr(rule, before, after)
+
+
+def verify_definition(rule: str, before: Compute, after: Compute) -> None:
+    """Refuses a definition in place of another one of other shape or dtype, or with a read that surely leaves its tensor wherever it counts.
+
+    Raises:
+        RuleError: with the name of the rule that gave it.
+    """
+    verify_expr(rule, before.body, substitute(after.body, dict(zip(after.axes, before.axes, strict=True))))
+    if not identical(before.shape, after.shape):
+        raise fault(rule, f"{shape_text(after.shape)} stands for {shape_text(before.shape)}")
+    try:
+        with unbounded():
+            check_reads(after.name, after.axes, after.body)
+    except RangeError as error:
+        raise fault(rule, str(error)) from None

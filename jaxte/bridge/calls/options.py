@@ -13,8 +13,9 @@ import jax
 from jaxte.bridge.calls.measured import measurements
 from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
+from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import OTHER, is_known
-from jaxte.lower.cost.policy import VERIFY, Policy
+from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.lower.program.rows import check_rows
 from jaxte.tensors.tensor import Tensor

@@ -72,7 +72,7 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     if options.save.chosen:
         options.save.check(topological_order([*inputs, *tensors]))
     if not overrides_of(tensors, options.override) and options.fdiff is None:
-        with planned_with(policy.facts.intermediates, policy.without):
+        with planned_with(policy.facts.intermediates, policy.without, policy.debug):
             tensors = planned(gathers_laid_out(tensors))
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, options.override, options.fdiff, policy)
     return Compiled(graph, outputs, options.debug)

@@ -60,7 +60,7 @@ class Linearized:
         outputs = [source.outputs[n] for n in heads]
         with (
             within(source.policy.max_memory),
-            planned_with(source.policy.facts.intermediates, source.policy.without),
+            planned_with(source.policy.facts.intermediates, source.policy.without, source.policy.debug),
         ):
             return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
 

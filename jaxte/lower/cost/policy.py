@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 from jaxte.lang.errors import LoweringError
+from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import Platform, Rates, platform_of
 from jaxte.lower.cost.saving import AUTO, Save
 
-VERIFY = bool(os.environ.get("JAXTE_VERIFY"))  # set by the tests, so that every program of theirs is verified
 ANY = "*"  # stands for every tensor in ``forms``
 
 

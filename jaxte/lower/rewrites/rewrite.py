@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.rules import Rule
+from jaxte.lang.rules import Rule, verify_expr
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.views.scope import Scope
 
@@ -31,6 +31,10 @@ class Place:
     @property
     def without(self) -> frozenset[str]:
         return self.policy.without
+
+    def verify(self, rule: str, before: Expr, after: Expr) -> None:
+        if self.policy.debug:
+            verify_expr(rule, before, after, self.axes)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ and the choice is made of the results, a fraction of the points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from jaxte.algebra.product import (

@@ -13,7 +13,8 @@ from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.tensors.tensor import Tensor
+from jaxte.planning.asked import verify_definition
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class Within:
     @property
     def without(self) -> frozenset[str]:
         return self.policy.without
+
+    def verify(self, rule: str, before: Tiling, after: Tiling) -> None:
+        """Of each definition that has another one in its place, as steps of planning are verified."""
+        if self.policy.debug:
+            for tensor, own in after.stand_ins.items():
+                if tensor not in before.stand_ins and isinstance(tensor, Compute):
+                    verify_definition(rule, tensor, own)
 
 
 Pass = Rule[Tiling, Within]
