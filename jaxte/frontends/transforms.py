@@ -92,7 +92,8 @@ def grad(
             function, made by ``te.function`` of a builder of Tensors. It returns a scalar.
         argnums: the argument, or the arguments, with respect to which.
         has_aux: whether ``f`` returns a pair ``(output, auxiliary)`` whose second part is not differentiated.
-        holomorphic, allow_int: as in ``jax.grad``, of JAX functions.
+        holomorphic: as in ``jax.grad``, of JAX functions.
+        allow_int: as in ``jax.grad``, of JAX functions.
         safe: whether the branch of a ``jnp.where`` that is not taken contributes 0 where its slope is infinite or NaN, for which
             ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Of JAX functions: Tensors are always so.
 
@@ -146,7 +147,8 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
         f: Tensors, with ``primals`` their inputs; or any JAX function, raised as :func:`grad` does it.
         primals: the inputs, or the arrays at which the function is taken.
         tangents: of each of them.
-        args, options: ``override`` and ``fdiff`` of Tensors; ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
+        args: ``override`` and ``fdiff`` of Tensors.
+        options: the same by name; ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
 
     Example:
         >>> value, tangent = te.jvp(heat, (u,), (du,))
