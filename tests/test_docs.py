@@ -122,10 +122,12 @@ def test_the_site_has_every_page() -> None:
 def test_the_reference_can_be_built() -> None:
     """Docstrings name parameters one by one, else the strict build refuses them."""
     together = re.compile(r"^ +\w+(?:, \w+)+: ", re.MULTILINE)
-    for name in te.__all__:
-        arguments = re.search(r"Args:\n(.*?)(?:\n\n|\Z)", getattr(te, name).__doc__ or "", re.DOTALL)
+    public = {f"te.{n}": getattr(te, n) for n in te.__all__}
+    public |= {f"te.ops.{n}": getattr(te.ops, n) for n in te.ops.__all__}
+    for name, value in public.items():
+        arguments = re.search(r"Args:\n(.*?)(?:\n\n|\Z)", value.__doc__ or "", re.DOTALL)
         found = together.findall(arguments[1]) if arguments else []
-        assert not found, f"te.{name}: a line for each of {found[0].strip()}"
+        assert not found, f"{name}: a line for each of {found[0].strip()}"
 
 
 def test_pages_are_short() -> None:

@@ -23,7 +23,8 @@ def everywhere(*, everything: bool = False, safe: bool = True) -> Iterator[None]
     - While one thread is in a block, others call a function that asks whether they are, and then JAX's own.
 
     Args:
-        everything, safe: as in :func:`adjoint`.
+        everything: as in :func:`adjoint`.
+        safe: as in :func:`adjoint`.
 
     Example:
         >>> with te.everywhere():

@@ -150,7 +150,8 @@ def group_norm(
     Args:
         x: (N, ..., C, ...) with the channels on ``axis``.
         groups: how many groups of neighbouring channels there are.
-        gamma, beta: (C,).
+        gamma: (C,).
+        beta: (C,).
 
     Formula: ``y[n, c, i] = (x[n, c, i] - m[n, c // S]) / sqrt(v[n, c // S] + eps) * gamma[c] + beta[c]``, mean and variance
     over the ``S = C / groups`` channels of the group and all other axes but the first

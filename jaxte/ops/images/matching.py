@@ -19,7 +19,8 @@ def correlation(a: Tensor, b: Tensor, max_displacement: int = 4, stride: int = 1
     """The mean over the channels of products of each pixel with those around it in another image.
 
     Args:
-        a, b: images of one shape, (N, C, H, W).
+        a: images of one shape, (N, C, H, W).
+        b: the other, of the same shape.
         max_displacement: the greatest shift of ``b``, in steps of ``stride`` pixels, in each direction.
 
     Returns:
@@ -57,7 +58,8 @@ def cost_volume(left: Tensor, right: Tensor, max_disparity: int) -> Tensor:
     """The mean over the channels of products of each pixel with those to the left of it in the other image of a stereo pair.
 
     Args:
-        left, right: images of one shape, (N, C, H, W).
+        left: images of one shape, (N, C, H, W).
+        right: the other, of the same shape.
         max_disparity: how many shifts there are, from 0 on.
 
     Returns:

@@ -63,7 +63,8 @@ def upsampling(
 
     Args:
         scale: one number, or one for each spatial axis.
-        method, align: as in :func:`resize`.
+        method: as in :func:`resize`.
+        align: as in :func:`resize`.
 
     Formula: ``y[n, c, i, j] = x[n, c, i // scale, j // scale]`` for "nearest"
 

@@ -96,7 +96,8 @@ def warp(x: Tensor, flow: Tensor, method: str = "bilinear", padding_mode: str = 
     Args:
         x: images, (N, C, H, W).
         flow: (N, 2, H, W): how many rows further down, then how many columns further right.
-        method, padding_mode: as in :func:`grid_sample`.
+        method: as in :func:`grid_sample`.
+        padding_mode: as in :func:`grid_sample`.
 
     Formula: ``y[n, c, i, j] = x[n, c, i + flow[n, 0, i, j], j + flow[n, 1, i, j]]``, between pixels as ``method`` says
 
