@@ -103,7 +103,8 @@ def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
             return real_dtype(kind[0]), kind[1]
         case "integer":
             if is_inexact(kind[0]):
-                raise DtypeError(f"{op.name} takes integers, not {kind[0]}; cast with te.cast first")
+                power = ", and a power is written **" if op is BIT_XOR else ""
+                raise DtypeError(f"{op.name} takes integers, not {kind[0]}; cast with te.cast first{power}")
             return kind
     return op.result, False
 

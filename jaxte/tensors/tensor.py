@@ -28,6 +28,15 @@ from jaxte.tensors.facts import Fact
 from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
 
 LONGEST_LITERAL = 64  # elements that the emitted code writes out
+# operators that are not called as the methods of arrays are
+_OPERATORS = {
+    "T": "transpose",
+    "mT": "transpose",
+    "astype": "cast",
+    "dot": "matmul",
+    "ravel": "flatten",
+    "var": "variance",
+}
 _DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
@@ -65,6 +74,12 @@ class Tensor(Operand[Any, "Tensor"]):
         """The element at ``indices``: one index expression for each axis, ``X[()]`` for a scalar tensor."""
         if not isinstance(indices, tuple):
             indices = (indices,)
+        if any(isinstance(index, slice) or index is Ellipsis or index is None for index in indices):
+            shown = ", ".join(map(_index_text, indices))
+            raise DefinitionError(
+                f"{self.name}[{shown}]: an element is read with one index expression for each axis, not with slices; "
+                "te.ops.strided_slice and te.compute make slices"
+            )
         if len(indices) != self.ndim:
             given = ", ".join(str(text(i) if isinstance(i, Expr) else i) for i in indices)
             raise ShapeError(
@@ -76,11 +91,6 @@ class Tensor(Operand[Any, "Tensor"]):
     __call__ = __getitem__
 
     def _index(self, axis: int, index: Any) -> Expr:
-        if isinstance(index, slice) or index is Ellipsis or index is None:
-            raise DefinitionError(
-                f"{self.name}[{index}]: an element is read with one index expression for each axis, not with slices; "
-                "te.ops.strided_slice and te.compute make slices"
-            )
         expr = as_expr(index)
         if not dtypes.is_integer(expr.dtype):
             raise IndexExpressionError(
@@ -108,7 +118,7 @@ class Tensor(Operand[Any, "Tensor"]):
                 raise AttributeError(f"{kind!r} object has no attribute {name!r}")
             raise AttributeError(
                 f"{kind!r} object has no attribute {name!r}: a Tensor is no array; write what one element is, as in te.sum(x[k], over=k) or "
-                f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{name}(x) or the like"
+                f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{_OPERATORS.get(name, name)}(x) or the like"
             )
 
     def __len__(self) -> int:
@@ -262,6 +272,14 @@ def _blank(kind: type[Tensor], name: str, shape: Shape, dtype: str) -> Tensor:
 def _ancestors(tensor: Tensor) -> list[Tensor]:
     """All that ``tensor`` is computed from, each after what itself is computed from."""
     return ordered(tensor.inputs, lambda node: node.inputs)
+
+
+def _index_text(index: Any) -> str:
+    """An index as it is written."""
+    if isinstance(index, slice):
+        ends = ["" if end is None else _index_text(end) for end in (index.start, index.stop)]
+        return ":".join(ends if index.step is None else [*ends, _index_text(index.step)])
+    return "..." if index is Ellipsis else str(text(index) if isinstance(index, Expr) else index)
 
 
 def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:

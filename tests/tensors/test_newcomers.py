@@ -28,7 +28,7 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.sun(x[k], over=k), "did you mean sum"),  # type: ignore[attr-defined]
     (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
-    (lambda: A.T, "a Tensor is no array; write what one element is"),  # type: ignore[attr-defined]
+    (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]
     (lambda: A @ x, r"te\.ops\.matmul"),
     (lambda: twice(3), r"static and stay as they are: give an array"),
     (lambda: twice(ONES, ONES), "too many positional arguments"),
@@ -38,6 +38,8 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: row(lambda i: A[i, k]), r"put the use inside te\.sum"),
     (lambda: row(lambda i: A[i]), "one index for each axis"),
     (lambda: row(lambda i: x[i : i + 2]), "not with slices"),
+    (lambda: A[1:], r"A\[1:\]: an element is read with .* not with slices"),
+    (lambda: row(lambda i: A[i, "k"]), r"an axis of this name is te\.axis\('k'\)"),
     (lambda: row(lambda i: x), r"return one element of it, as in x\[i\]"),
     (lambda: row(lambda i: None), "return the expression of one element"),
     (lambda: row(lambda i: x[i] if i > 2 else 0), r"use te\.select"),

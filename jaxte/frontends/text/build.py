@@ -19,7 +19,7 @@ from jaxte.frontends.text.tree import (
     nodes_of,
 )
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
-from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.tensors.bodies.open_axes import OpenAxis, OpenRangeError, extents_of
@@ -141,10 +141,11 @@ class _Builder:
 
     def operation(self, node: Operation, axes: Axes) -> Expr:
         own = self.scope.given.get(node.function) or FUNCTIONS[node.function]
+        args = [self.value(a, axes) for a in node.args]
         try:
-            result: Expr = as_expr(own(*(self.value(a, axes) for a in node.args)))
-        except ArgumentError as error:
-            raise node.span.fault(str(error), ArgumentError) from None
+            result: Expr = as_expr(own(*args))
+        except (ArgumentError, DtypeError) as error:
+            raise node.span.fault(str(error), type(error)) from None
         return result
 
     def reduction(self, node: Reduction, axes: Axes) -> Expr:

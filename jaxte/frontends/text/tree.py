@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from jaxte.lang.errors import DefinitionError
+from jaxte.lang.errors import DefinitionError, JaxteError
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Span:
     start: int
     stop: int
 
-    def fault(self, message: str, kind: type[DefinitionError] = DefinitionError) -> DefinitionError:
+    def fault(self, message: str, kind: type[JaxteError] = DefinitionError) -> JaxteError:
         """An error with a caret under these characters."""
         text = self.source.text
         first = text.rfind("\n", 0, self.start) + 1

@@ -154,6 +154,10 @@ def as_expr(value: Any) -> Expr:
         return Const(plain_number(value))
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return _typed_number(value)
+    if isinstance(value, str):
+        raise DefinitionError(
+            f"{value!r} is text, no scalar expression; an axis of this name is te.axis({value!r})"
+        )
     raise DefinitionError(
         f"{type(value).__name__} {value!r} is not a scalar expression; "
         "arrays enter a definition as te.placeholder or te.constant"

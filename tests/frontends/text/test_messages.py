@@ -30,6 +30,8 @@ FORMULAS = [
     ("Y[i] = xyz(x[i])", "xyz", "xyz is no function of formulas; those are exp, log"),
     ("Y[i] = smu[k](A[i, k])", "smu", r"smu is no reduction; did you mean sum\?"),
     ("Y[i] = x[i", "[", "never closed"),
+    ("Y[i] = sum_k A[i, k]", "A", r"is expected; a reduction is written sum\[k\]"),
+    ("Y[i] = exp(x[i] ^ 2)", "x[i] ^ 2", r"bitwise_xor takes integers, not float32; .*a power is written \*\*"),
     ("Y[i] = x[i] x[i]", "x", "an operator, or the end of the formula, is expected"),
     ("Y[i] = x[i] for i in range(3)", "for", "an operator, or the end of the formula, is expected"),
     ("Y[i] = x[i] if i > 2", None, "expected 'else'"),
@@ -80,7 +82,7 @@ FORMULAS = [
 
 @pytest.mark.parametrize(("text", "place", "message"), FORMULAS)
 def test_formulas(text: str, place: str | None, message: str) -> None:
-    with pytest.raises(te.DefinitionError) as found:
+    with pytest.raises(te.JaxteError) as found:
         function = te.define(text)
         known = {"x": x, "A": A}
         function(*[known[name] for name in function._signature.parameters])
