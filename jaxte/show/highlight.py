@@ -19,8 +19,8 @@ class Code(str):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        button = f'<button style="float:right" onclick="{_COPY}">copy</button>'
-        return f'<div class="jaxte">{button}<pre style="overflow-x:auto"><code>{highlighted(self)}</code></pre></div>'
+        button = f'<button style="position:absolute; top:0; right:0" onclick="{_COPY}">copy</button>'
+        return f'<div class="jaxte" style="position:relative">{button}<pre style="overflow-x:auto"><code>{highlighted(self)}</code></pre></div>'
 
 
 def highlighted(text: str) -> str:
