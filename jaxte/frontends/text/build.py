@@ -19,7 +19,7 @@ from jaxte.frontends.text.tree import (
     nodes_of,
 )
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
-from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, ShapeError
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.tensors.bodies.open_axes import OpenAxis, OpenRangeError, extents_of
@@ -218,7 +218,7 @@ class _Builder:
         return found
 
 
-def _explained(error: OpenRangeError, builder: _Builder, scope: Scope) -> DefinitionError:
+def _explained(error: OpenRangeError, builder: _Builder, scope: Scope) -> JaxteError:
     """``error`` with carets under the letters of the text."""
     spans = [builder.indices[place].span for place in error.places if place in builder.indices]
     own = builder.places.get(error.axis)
