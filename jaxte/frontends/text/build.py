@@ -19,7 +19,7 @@ from jaxte.frontends.text.tree import (
     nodes_of,
 )
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
-from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, JaxteError, ShapeError
+from jaxte.lang.errors import ArgumentError, DtypeError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.tensors.bodies.open_axes import OpenAxis, OpenRangeError, extents_of
