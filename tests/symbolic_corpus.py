@@ -32,7 +32,12 @@ PRIMES = (7, 11, 13, 17, 19, 23)
 _MOST_ASKED = 8  # questions for larger sizes that are followed
 
 # the constraints beside least values that some functions need
-STATED = {"dct_blocks": ("mod(n, 8) == 0",), "unfold": ("h^2 - 4*h + 4 >= 0",), "wavelet_db4": ("n >= 2",)}
+STATED = {
+    "dct_blocks": ("mod(n, 8) == 0",),
+    "unfold": ("h^2 - 4*h + 4 >= 0",),
+    "wavelet_db4": ("n >= 2",),
+    "ssim": ("n >= 11",),  # StableHLO has no convolution without a window, in plain JAX either
+}
 # what is refused, and why
 REFUSED = {
     # blocks of eight leave the array, whatever the least size is; te.var states no divisor: the shape has to be 8 * te.var("m")

@@ -262,3 +262,17 @@ def test_ends_of_slices_are_not_counted_from_the_end() -> None:
     f = te.function([x], te.compute((), lambda: te.sum(x[k], axis=k), "y"))
     assert f(jnp.ones(3)) == 0  # x[:-2] has an element
     assert f(jnp.ones(7)) == 2
+
+
+def test_windows_without_elements_between_zeros() -> None:
+    """``lax`` counts no position in an image that is shorter than its spread kernel, also where the kernel has no tap: a sum of nothing is a zero."""
+    n = te.var("n", at_least=3)
+    x, w = te.placeholder((3, 4 * n - 8), name="x"), te.placeholder((2, 3, n - 3), name="w")
+    p, q = over(3, "p"), over(n - 3, "q")
+    y = te.compute((8, 2), lambda a, i: te.sum(x[p, 4 * q + a] * w[i, p, q], axis=(p, q)), "y")
+    f = te.function([x, w], y)
+    for size in (3, 4, 7):
+        a = np.sin(np.arange(12.0 * size - 24)).reshape(x.shape[0], 4 * size - 8)
+        b = np.cos(np.arange(6.0 * size - 18)).reshape(2, 3, size - 3)
+        want = [sum(a[:, 4 * k + j] @ b[:, :, k].T for k in range(size - 3)) + np.zeros(2) for j in range(8)]
+        np.testing.assert_allclose(f(jnp.asarray(a), jnp.asarray(b)), want, rtol=1e-4, atol=1e-5)
