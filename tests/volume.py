@@ -27,7 +27,7 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
-from tests.agreement import Pullback, at_random, check
+from tests.agreement import Pullback, at_random, check, check_nodes
 from tests.choices import Seeded
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
@@ -79,6 +79,12 @@ def single(definition: Definition, seed: int) -> Details:
     return checked(at_random(definition), seed, 1e-4)
 
 
+def nodes(definition: Definition, seed: int, order: int = 1) -> Details:
+    """What is emitted by its nodes, without XLA: ten times as many in the time of ``first``."""
+    p = at_random(definition, order)
+    return {"empty": True} if p is None else {"notes": sorted(check_nodes(p, 1e-9 if order == 1 else 1e-8))}
+
+
 def forms(definition: Definition, seed: int) -> Details:
     check_forms(definition)
     return {}
@@ -115,6 +121,8 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "first": (first, {}),
     "second": (second, {"stages": (1, 1)}),
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
+    "nodes": (nodes, {}),
+    "nodes-twice": (partial(nodes, order=2), {"stages": (1, 1)}),
     "forms": (forms, {"stages": (1, 2)}),
     "law": (law, lambda seed: drawn("first", seed)),
     "law-twice": (partial(law, order=2), lambda seed: drawn("second", seed)),
