@@ -6,6 +6,7 @@ Edit LAYERS when a module is added. A module imports only from lines above its o
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -274,13 +275,12 @@ def imported_names(node: ast.Import | ast.ImportFrom, package: list[str]) -> Ite
 def imports_of(module: str, path: Path, root: Path, known: set[str]) -> Iterator[Import]:
     """Every import statement in the file, those inside functions and `if TYPE_CHECKING` included."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    in_function = {
-        inner for node in ast.walk(tree) if isinstance(node, FUNCTIONS) for inner in ast.walk(node)
-    }
+    nodes = list(ast.walk(tree))
+    in_function = {inner for node in nodes if isinstance(node, FUNCTIONS) for inner in ast.walk(node)}
     package = ["jaxte", *module.split(".")]
     if path.name != "__init__.py" or module == "__init__":
         package.pop()
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         for source, name in imported_names(node, package):
@@ -302,6 +302,7 @@ def submodule(source: str, name: str | None, known: set[str]) -> str:
     return inner if inner in known else source or "__init__"
 
 
+@cache
 def all_imports(root: Path) -> list[Import]:
     files = modules(root)
     known = {*files, *(line.removesuffix(".*") for line in LAYERS)}
