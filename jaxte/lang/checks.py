@@ -19,7 +19,9 @@ def described(value: object) -> str:
     if value is None:
         return "None"
     shown = repr(value)
-    name = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
+    kind = type(value)
+    name = kind.__name__ if kind.__module__.startswith("jaxte.") else f"{kind.__module__}.{kind.__name__}"
+    name = name.removeprefix("builtins.")
     return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
 
 

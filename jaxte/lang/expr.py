@@ -102,6 +102,7 @@ class Axis(Expr):
         ends: the ends of a range that depends on other axes, each where it is another than ``lo`` or ``hi``.
         given: what else was stated of the axis.
         extent: how many values it takes.
+        is_open: whether the range is not known yet.
     """
 
     __slots__ = ("ends", "extent", "given", "hi", "lo", "name", "reduction")
@@ -113,6 +114,7 @@ class Axis(Expr):
     given: Expr
     ends: tuple[Expr | None, Expr | None]
     extent: Expr
+    is_open = False
 
     def __new__(
         cls,

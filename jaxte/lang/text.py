@@ -124,7 +124,8 @@ def _wrap(piece: Piece, strength: int) -> str:
 
 
 def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> Piece:
-    axes = ", ".join(f"{names[a]} in [{text(a.lo)}, {text(a.hi)})" for a in node.axes)
+    ranges = ("" if a.is_open else f" in [{text(a.lo)}, {text(a.hi)})" for a in node.axes)
+    axes = ", ".join(f"{names[a]}{own}" for a, own in zip(node.axes, ranges, strict=True))
     body = ", ".join(of(e)[0] for e in node.exprs)
     condition = "" if bool_true(node.where) else f" where {of(node.where)[0]}"
     suffix = f"[{node.position}]" if node.reducer.arity > 1 else ""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import html as _html
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
 from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
 from jaxte.lang.scalars.table import TABLE
@@ -200,6 +203,7 @@ def formula(
         >>> te.formula(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k), "Y"))
         'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
     """
+    (tensor,) = _defined([tensor])
     notation = Plain(ascii)
     own = definition_of(tensor)
     inputs = tensor.inputs if own is None else own.inputs
@@ -264,11 +268,26 @@ def _latex_sides(tensor: Tensor, notation: Latex, names: Mapping[Tensor, str]) -
 
 def _listed(tensors: Tensor | Iterable[Tensor], needed: bool) -> tuple[list[Tensor], int]:
     """The tensors to show (with the computed ones that they need), and how many are left out."""
-    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    given = _defined(tensors)
     if needed:
         computed = [t for tensor in topological_order(given) if tensor.inputs for t in _together(tensor)]
         given = list(dict.fromkeys(computed)) or given
     return given[-ROWS:], max(len(given) - ROWS, 0)
+
+
+def _defined(tensors: Any) -> list[Tensor]:
+    """``tensors`` as a list."""
+    listed = (
+        list(tensors)
+        if isinstance(tensors, Iterable) and not isinstance(tensors, (Tensor, Expr))
+        else [tensors]
+    )
+    for tensor in listed:
+        if not isinstance(tensor, Tensor):
+            raise ArgumentError(
+                f"{described(tensor)} has no definition to write; give Tensors, which a function returns when it is called with te.placeholder"
+            )
+    return listed
 
 
 def _undefined(shown: Iterable[Tensor]) -> list[Tensor]:

@@ -73,6 +73,10 @@ def compute(shape: Any, fn: Any = None, name: str | None = None) -> Any:
         >>> k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 16), "c")
         >>> Y = te.compute((8, 32, 32), lambda b, t, o: te.sum(X[b, t + k, c] * W[k, c, o], axis=[k, c]), "Y")
     """
+    if isinstance(shape, Expr) and (fn is None or isinstance(fn, str)):
+        raise ArgumentError(
+            f"te.compute is given the expression `{text(shape)}`; give a function of the indices that returns it, te.compute(lambda: ...)"
+        )
     if callable(shape) and (fn is None or isinstance(fn, str)):
         shape, fn, name = None, shape, fn if name is None else name
     label = "T" if name is None else str(name)

@@ -24,6 +24,12 @@ def row(body: Callable[[Any], Any]) -> Any:
     return te.compute((4,), body)
 
 
+def prefix() -> te.Expr:
+    """A sum over an axis without a range."""
+    k = te.axis("k")
+    return te.sum(x[k], over=k)
+
+
 PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.sun(x[k], over=k), "did you mean sum"),  # type: ignore[attr-defined]
     (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
@@ -40,6 +46,14 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: row(lambda i: x[i : i + 2]), "not with slices"),
     (lambda: A[1:], r"A\[1:\]: an element is read with .* not with slices"),
     (lambda: row(lambda i: A[i, "k"]), r"an axis of this name is te\.axis\('k'\)"),
+    (lambda: te.compute(prefix()), r"is given the expression `sum\(x\[k\] for k\)`; give a function"),
+    (
+        lambda: te.function(lambda x: prefix())(ONES),
+        r"make it a Tensor with te\.compute\(lambda: sum\(x\[k\] for k\)\)",
+    ),
+    (lambda: te.formula(twice), r"has no definition to write; give Tensors"),  # type: ignore[arg-type]
+    (lambda: te.definitions([twice]), r"has no definition to write; give Tensors"),  # type: ignore[list-item]
+    (lambda: te.define("Y[i] = x[i]")([1.0, 2.0]), r"x is a list; give an array"),
     (lambda: row(lambda i: x), r"return one element of it, as in x\[i\]"),
     (lambda: row(lambda i: None), "return the expression of one element"),
     (lambda: row(lambda i: x[i] if i > 2 else 0), r"use te\.select"),

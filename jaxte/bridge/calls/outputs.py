@@ -65,9 +65,7 @@ def _at(where: str) -> str:
 def _not_a_tensor(leaf: Any, where: str) -> str:
     if isinstance(leaf, Expr):
         shown = text(leaf)
-        return (
-            f"{where} the scalar expression `{shown}`; make it a Tensor with te.compute((), lambda: {shown})"
-        )
+        return f"{where} the scalar expression `{shown}`; make it a Tensor with te.compute(lambda: {shown})"
     return f"{where} {described(leaf)}, no Tensor; return Tensors, made by te.compute or te.ops"
 
 

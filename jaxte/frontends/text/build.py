@@ -124,6 +124,10 @@ class _Builder:
         tensor = self.scope.tensors[node.tensor]
         if not isinstance(tensor, Tensor):
             if node.indices:
+                if isinstance(tensor, (list, tuple)):
+                    raise node.span.fault(
+                        f"{node.tensor} is a {type(tensor).__name__}; give an array, jnp.asarray(...)"
+                    )
                 raise node.span.fault(f"{node.tensor} is the number {tensor!r}, which has no axes")
             return as_expr(tensor)
         if len(node.indices) != tensor.ndim:

@@ -270,6 +270,14 @@ _RULES: Mapping[type, Callable[[Converter, Any], Node]] = {
 }
 
 
+# how other languages write what a formula writes otherwise: Y[i] = sum_k x[i, k], x[i] > 0 ? x[i] : 0, ...
+_SPELLINGS = [
+    (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
+    (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
+    (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),
+]
+
+
 def parsed(python: Python, mode: str) -> Any:
     """Python's tree of a piece of text, or an error that points at where it ends to be one."""
     try:
@@ -278,12 +286,12 @@ def parsed(python: Python, mode: str) -> Any:
         lines = python.text.split("\n")
         line = min(error.lineno or 1, len(lines))
         at = sum(len(own) + 1 for own in lines[: line - 1]) + max((error.offset or 1) - 1, 0)
-        reason = error.msg
-        if reason == "invalid syntax":
-            # Y[i] = sum_k x[i, k], Y[i] = sum(x[i, k] for k)
-            spelled = re.search(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()", python.text)
-            hint = f"; a reduction is written {spelled[1]}[k](...)" if spelled else ""
-            reason = f"an operator, or the end of the formula, is expected{hint}"
+        reason = (
+            "an operator, or the end of the formula, is expected"
+            if error.msg == "invalid syntax"
+            else error.msg
+        )
+        reason += next((f"; {hint}" for pattern, hint in _SPELLINGS if pattern.search(python.text)), "")
         word = re.match(r"\w*", python.text[at:])
         raise python.span(at, at + max(1, word.end() if word else 1)).fault(reason) from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -130,7 +130,9 @@ def _formula(source: Source, converter: Converter, target: ast.expr, value: ast.
     formula = Formula(name, tuple(own), body, dict(_ranges(source, line, reduced | {n.name for n in own})))
     for node, known, _ in _scoped(formula):
         if _name_of(node) == name.name and (isinstance(node, Element) or node.name not in known):
-            raise node.span.fault(f"{name.name} is what this formula defines, and cannot be read in it")
+            raise node.span.fault(
+                f"{name.name} is what this formula defines, and cannot be read in it; te.recurrence defines a tensor that reads itself"
+            )
     return formula
 
 

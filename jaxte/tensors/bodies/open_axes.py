@@ -36,6 +36,7 @@ class OpenAxis(Axis):
     """An axis from 0 to an end that is not known yet, for which a size of its own stands."""
 
     __slots__ = ()
+    is_open = True
 
     def __new__(cls, name: str, reduction: bool = True) -> OpenAxis:
         made: Any = super().__new__(
@@ -52,6 +53,7 @@ class _Again(Axis):
 
     __slots__ = ("of",)
     of: OpenAxis
+    is_open = True
 
     def __new__(cls, of: OpenAxis) -> _Again:
         like = Axis(of.name, ZERO, of.hi, reduction=True)
