@@ -16,7 +16,7 @@ from jaxte.tensors.tensor import Tensor
 
 @wants_arguments
 def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
-    """Tensors or arrays along a new axis; inside of a body, one of several expressions by an index.
+    """Joins Tensors or arrays along a new axis; inside of a body, chooses one of several expressions by an index.
 
     Args:
         parts: Tensors or arrays of one shape; or scalar expressions and numbers.
@@ -39,7 +39,7 @@ def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
 
 @wants_arguments
 def concatenate(parts: Sequence[Any], axis: Any = 0) -> Any:
-    """Tensors or arrays one after the other along an axis; inside of a body, expressions one after the other.
+    """Joins Tensors or arrays along an axis that they have; inside of a body, joins expressions along an index.
 
     Args:
         parts: Tensors or arrays; or pairs ``(extent, fn)``, where ``fn`` takes the position within its part, from 0, and returns an expression.

@@ -215,7 +215,7 @@ def compare(
     seed: int = 0,
     order: int = 1,
 ) -> Any:
-    """Values and gradients of a jaxte function beside those of a JAX function; ``te.compare(f, *arrays)``, a JAX function beside itself.
+    """Compares values and gradients of a jaxte function with those of a JAX function; ``te.compare(f, *arrays)`` compares the gradients of a JAX function by jaxte and by JAX.
 
     Without a reference, ``f`` is a JAX function, and the table has both gradients of it, by ``jax.grad`` and by jaxte: errors beside float64
     in units of rounding, interleaved times with their spread, compile times, operations, bytes and temporaries.

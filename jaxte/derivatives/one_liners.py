@@ -16,7 +16,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 @wants_arguments
 def straight_through(value: Tensor, through: Tensor) -> Tensor:
-    """``value``, whose derivative flows to ``through`` as if it were that: the straight-through estimator of a rounding.
+    """``value`` with the derivative of ``through``: the straight-through estimator, as for a rounding.
 
     Args:
         value: what is computed.
@@ -61,7 +61,7 @@ def reverse_gradient(x: Tensor, factor: float = 1.0) -> Tensor:
 
 @wants_arguments
 def clip_gradient(x: Tensor, lo: float, hi: float) -> Tensor:
-    """``x``, whose adjoint is held between ``lo`` and ``hi``. What is no linear map has no forward mode."""
+    """``x``, whose adjoint is held between ``lo`` and ``hi``. This is no linear map, so that it has no forward mode."""
     _check(x, "te.clip_gradient")
     _check_number(lo, "the lower bound of te.clip_gradient")
     _check_number(hi, "the upper bound of te.clip_gradient")

@@ -160,7 +160,7 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
 
 @wants_arguments
 def linearize(f: Any, *primals: Any, **options: Any) -> Any:
-    """Tensors as a map that is linear in tangents, :func:`jaxte.derivatives.linear_maps.linearize`; a JAX function as ``jax.linearize``.
+    """The linear map from tangents of inputs to tangents of Tensors (:func:`jaxte.derivatives.linear_maps.linearize`); of a JAX function, as ``jax.linearize``.
 
     Args:
         f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.

@@ -30,7 +30,7 @@ class ArgumentError(DefinitionError, TypeError):
 
 
 class TruthValueError(DefinitionError):
-    """A truth value asked of an expression or a Tensor, ``what`` it is, which has one only when the code runs."""
+    """The truth value of an expression or a Tensor (``what`` names it) was asked for, which exists only when the code runs."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class DtypeError(JaxteError, TypeError):
 
 
 class DifferentiationError(JaxteError, ValueError):
-    """A derivative that was asked for in a way that has no answer."""
+    """A derivative that does not exist in the way in which it was asked for."""
 
 
 class FeedError(JaxteError, ValueError):
@@ -70,4 +70,4 @@ class TooLargeError(LoweringError, MemoryError):
 
 
 class PerformanceWarning(UserWarning):
-    """A definition that costs many times what it has to in every form that was found."""
+    """A definition that costs many times what it has to in every form that jaxte found."""

@@ -44,7 +44,7 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 
 @wants_arguments
 def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> Any:
-    """The values of ``tensors`` for the arrays in ``feeds``, in NumPy: slow, and right by inspection.
+    """The values of ``tensors`` for the arrays in ``feeds``, by plain loops of NumPy, which are slow and right by inspection.
 
     Args:
         tensors: one Tensor, or several.

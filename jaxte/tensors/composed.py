@@ -23,7 +23,7 @@ from jaxte.tensors.reductions import axes_given, operand_of
 
 @wants_arguments
 def mean(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
-    """``sum over axis of expr`` divided by the number of points where ``where`` holds; NaN of no point. See :func:`sum`.
+    """``sum over axis of expr`` divided by the number of points where ``where`` holds, NaN where it holds nowhere. See :func:`sum`.
 
     Example:
         >>> k = te.axis("k")
@@ -41,7 +41,7 @@ def mean(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) ->
 
 @wants_arguments
 def logsumexp(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
-    """``log(sum over axis of exp(expr))``, without overflow; of nothing, -inf. See :func:`sum`.
+    """``log(sum over axis of exp(expr))``, without overflow, -inf where there are no elements. See :func:`sum`.
 
     Formula: ``log(sum over k of exp(x[k] - m)) + m`` with ``m = max over k of x[k]``
 
@@ -56,7 +56,7 @@ def logsumexp(expr: Any, axis: Any = None, where: Any = None, *, over: Any = Non
 
 @wants_arguments
 def softmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
-    """``exp(expr) / sum over axis of exp(expr)``, without overflow; 0 at the points where ``where`` does not hold.
+    """``exp(expr) / sum over axis of exp(expr)``, without overflow. It is 0 at the points where ``where`` does not hold.
 
     It keeps its axis, which may be an axis of the result, or one that a reduction around it runs over.
 

@@ -14,7 +14,7 @@ from jaxte.tensors.reductions import axes_given, make_reduce, operand_of
 
 @wants_arguments
 def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Callable[..., Any]:
-    """A reduction with a combiner of one's own.
+    """Makes a reduction of a combiner of your own.
 
     Args:
         combine: ``combine(x, y)`` of two scalar expressions, or of two tuples of them; associative and commutative.

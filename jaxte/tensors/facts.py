@@ -1,4 +1,4 @@
-"""What is known of the values of a tensor: of an index tensor, it turns scatters into gathers.
+"""Statements about the values of a tensor. A fact about an index tensor turns scatters into gathers.
 
 The adjoint of ``Y[i, j] = X[I[i], j]`` is a sum over the ``i`` with ``I[i] == a``. Nothing is known of integers that come
 as data, so it is accumulated at positions that are data: a scatter. A fact says what is known::

@@ -76,7 +76,7 @@ AnyTensor = TypeVar("AnyTensor", bound=Tensor)
 
 @wants_arguments
 def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
-    """``tensor``, of whose values ``facts`` are known from now on: for the arguments of a builder.
+    """States ``facts`` about the values of ``tensor`` from now on, and returns it; for the arguments of a builder.
 
     Example:
         >>> @te.function

@@ -223,7 +223,7 @@ def prod(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) ->
 
 @wants_arguments
 def max(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
-    """The maximum over ``axis``; of nothing, -inf or the least integer; NaN if there is a NaN.
+    """The maximum over ``axis``. It is NaN if one element is, and -inf or the least integer where there are no elements.
 
     Args:
         ties: how the derivative is shared among k equal maxima: "even" (1/k each, as ``jnp.max``),
@@ -234,7 +234,7 @@ def max(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, o
 
 @wants_arguments
 def min(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
-    """The minimum over ``axis``; of nothing, inf or the largest integer. See :func:`max`."""
+    """The minimum over ``axis``. It is inf or the largest integer where there are no elements. See :func:`max`."""
     return _builtin("min", expr, axes_given(axis, over, "min"), where, ties)
 
 

@@ -87,7 +87,7 @@ class Explained(ABC):
 
 @wants_arguments
 def source(x: Any, *args: Any, **kwargs: Any) -> str:
-    """The emitted Python module, exactly as it runs; it imports only jax. A notebook shows the text highlighted.
+    """The emitted Python module, exactly as it runs. The module imports only jax, and a notebook shows it highlighted.
 
     Args:
         x: a jaxte function (or a builder) with the arguments of a call, of which shapes and dtypes count; what ``te.adjoint``
@@ -105,7 +105,7 @@ def source(x: Any, *args: Any, **kwargs: Any) -> str:
 
 @wants_arguments
 def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """How each tensor was lowered and why, which scatters are left, what is saved, and what XLA counts.
+    """Reports how each tensor was lowered and why, which scatters are left, what is saved, and what XLA counts.
 
     Takes what :func:`source` takes.
 

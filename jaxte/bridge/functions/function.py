@@ -63,7 +63,7 @@ def function(
     debug: bool = False,
     save: Any = "auto",
 ) -> Any:
-    """A function of arrays with derived gradients, through which every transformation of JAX goes.
+    """Makes a function of arrays, with derived gradients under every transformation of JAX.
 
     As a decorator over a *builder*, which takes Tensors and returns Tensors::
 

@@ -218,7 +218,7 @@ def adjoint(
     safe: bool = True,
     platform: str | None = None,
 ) -> Any:
-    """``f`` with derivatives that index analysis finds: ``jax.grad`` of the result is the raised one.
+    """``f`` with raised derivatives: ``jax.grad`` of the result is the gradient that jaxte derives.
 
     Where nothing is to be gained, ``f`` itself is called.
 

@@ -36,7 +36,7 @@ from jaxte.sets.transformation import Bounds, Domain, DomainTransformation, all_
 def solve_linear_equations(
     relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None
 ) -> DomainTransformation:
-    """Solves integer-linear equations: fewer variables, no equation between them left.
+    """Solves linear equations over the integers. The result has fewer variables, and no equation between them is left.
 
     Args:
         relations: predicates; the equalities among them are solved, the others become conditions.
@@ -83,7 +83,7 @@ def solve_linear_equations(
 def solve_linear_inequalities(
     relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None, deskew: bool = False
 ) -> Any:
-    """Bounds of each variable, or with ``deskew`` a transformation to variables that start at 0.
+    """The bounds of each variable; with ``deskew``, a transformation to variables that start at 0.
 
     Returns:
         ``{variable: Bounds}``; with ``deskew=True`` a :class:`DomainTransformation` whose new domain is a box

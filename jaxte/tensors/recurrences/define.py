@@ -36,7 +36,7 @@ def recurrence(
     dtype: Any = None,
     name: Any = None,
 ) -> Any:
-    """A tensor whose elements are computed from earlier ones of itself, or several that read each other so.
+    """A tensor whose elements are computed from its own earlier elements, or several tensors that read each other in this way.
 
     ``h[t, i]`` may read ``h[t - 1, ..]``, ``h[t - 2, ..]`` and so on, at any positions of the other axes, and anything else that is
     computed before. Of several tensors, each may read the others at the same position too, as long as none is reached again. Its adjoint is a
