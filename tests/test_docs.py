@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang import functions
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
@@ -117,6 +118,14 @@ def test_the_site_has_every_page() -> None:
     docs = ROOT / "docs"
     there = {p.relative_to(docs).as_posix() for p in [*docs.rglob("*.md"), *docs.glob("notebooks/*.ipynb")]}
     assert set(listed) == {page for page in there if not page.startswith("design/")} | {"design/README.md"}
+
+
+def test_the_page_of_docstrings_has_every_name() -> None:
+    """But scalar functions, which are a table in docs/api.md, second names, and modules."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    named = re.findall(r"^::: jaxte\.(\w+)$", page, re.MULTILINE)
+    others = {"Jacobian", "DiffBuildingBlock", "draw", "facts", "testing", "ops"}
+    assert sorted(named) == sorted({n for n in te.__all__ if not hasattr(functions, n)} - others | {"draw"})
 
 
 def test_the_reference_can_be_built() -> None:
