@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _LIBRARY = "a product of matrices, or a convolution, in the order of XLA's routine, where plain JAX has another of its routines or a sum"
 _VECTOR = "a matrix times a vector along its rows, which XLA on the CPU adds up one row after the other; plain JAX has a sum"
-_RECURRENCE = "most likely a recurrence of pairs, which is rounded to 16 bits at each step"
 
 CAUSES: dict[str, str] = {
     "conv2d_groups_4": _LIBRARY,
@@ -13,8 +12,6 @@ CAUSES: dict[str, str] = {
     "mlp_mixer": _LIBRARY,
     "rms_norm": _VECTOR,
     "layer_norm": _VECTOR,
-    "running_product": _RECURRENCE,
-    "prefix_maximum": _RECURRENCE,
     "running_sums_down": "eight levels of blocks of four, each of which adds three terms one after the other",
     "global_max_pool": "no rounding: of equal maxima, of which 16 bits have many, the first gets the gradient as in a pool, jnp.max divides it",
     "linear_attention": "most likely two sums whose terms plain JAX adds up in pairs that cancel, at the first positions of the causal sum",

@@ -46,3 +46,15 @@ def test_running_sums() -> None:
     exact = np.cumsum(x.astype("float64"), 1)
     found = np.asarray(fn(jnp.asarray(x))).astype("float64")
     assert np.max(np.abs(found - exact)) < 0.5 * UNIT * np.max(exact)
+
+
+def test_recurrences_of_adjoints() -> None:
+    """The gradient of a running product obeys a recurrence, each step of which would be rounded to 16 bits."""
+    x = bfloat16((2048,), 0.99, 1.01)
+    k = te.reduce_axis((0, 2048), "k")
+    fn = te.function(lambda x: te.compute((2048,), lambda j: te.prod(x[k], axis=k, where=k <= j), "y"))
+    found = np.asarray(jax.grad(lambda x: jnp.sum(fn(x).astype("float32")))(jnp.asarray(x))).astype("float64")
+    with jax.enable_x64(True):
+        wide = jnp.asarray(x.astype("float64"))
+        exact = np.asarray(jax.grad(lambda x: jnp.sum(jnp.cumprod(x)))(wide))
+    assert np.max(np.abs(found - exact)) < 2 * UNIT * np.max(exact)

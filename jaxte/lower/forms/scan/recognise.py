@@ -36,7 +36,7 @@ from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
-from jaxte.lower.match.wide import wide_dtype
+from jaxte.lower.match.wide import wide_dtype, wide_recurrence
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.isl_text import is_decidable
@@ -224,8 +224,10 @@ def _specification(
         own.append(part)
         moved[pair.j] = part
     wide = wide_dtype(node)
-    reducer = node.reducer if wide == node.dtype else builtin_reducer(node.reducer.name, wide)
-    values = list(exprs) if wide == node.dtype else [cast(e, wide) for e in exprs]
+    reducer = (
+        wide_recurrence(node.reducer) if wide == node.dtype else builtin_reducer(node.reducer.name, wide)
+    )
+    values = [cast(e, s.dtype) for e, s in zip(exprs, reducer.identity, strict=True)]
     if inside:
         test = conjunction(inside)
         values = [call(SELECT, test, e, s) for e, s in zip(values, reducer.identity, strict=True)]
