@@ -15,33 +15,20 @@ import json
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
 ROOT = Path(__file__).parents[2]
 sys.path[0] = str(ROOT / "benchmarks")
 
-import jax  # noqa: E402
-
-from platforms.functions import GROUPS, Pair, listed, pairs  # noqa: E402
-from platforms.kernels import figures  # noqa: E402
-from platforms.page import page  # noqa: E402
-from platforms.topology import DEVICES, compiled  # noqa: E402
+from platforms.compilations import Compilations  # noqa: E402
+from platforms.functions import GROUPS, listed  # noqa: E402
+from platforms.page import page, ratio  # noqa: E402
+from platforms.topology import DEVICES  # noqa: E402
 
 FIGURES, PAGE = ROOT / "docs" / "platforms.json", ROOT / "docs" / "platforms.md"
-
-
-def measured(pair: Pair, platform: str) -> dict[str, Any]:
-    """Both programs of a pass, or what kept one from being compiled."""
-    found: dict[str, Any] = {}
-    for side, fn in (("jaxte", pair.ours), ("plain", pair.plain)):
-        try:
-            found[side] = figures(compiled(fn, pair.args, platform), platform)
-        except jax.errors.JaxRuntimeError as error:  # what the compiler refuses stands in the table
-            found[side] = {"error": str(error).splitlines()[0][:200]}
-    return found
 
 
 def main() -> None:
@@ -51,29 +38,25 @@ def main() -> None:
     parser.add_argument("--platform", choices=DEVICES)
     parser.add_argument("--group", nargs="+", choices=GROUPS, default=GROUPS)
     parser.add_argument("--only", nargs="+", default=())
+    parser.add_argument("--missing", action="store_true", help="only functions that the file has no figures of")
     parser.add_argument("--size", default="full", choices=("full", "quick", "tiny"))
+    parser.add_argument("--limit", type=float, default=60, help="seconds that a program may take to be compiled")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--json", type=Path, default=FIGURES)
     options = parser.parse_args()
     data = json.loads(options.json.read_text()) if options.json.exists() else {}
-    for group in options.group if options.platform else ():
-        for name in listed(group):
-            if options.only and name not in options.only:
-                continue
+    wanted = [(g, n) for g in options.group for n in listed(g) if not options.only or n in options.only]
+    if options.missing:
+        known = data.get(options.platform, {})
+        wanted = [(g, n) for g, n in wanted if n not in known.get(g, {})]
+    with closing(Compilations(options.limit)) as compilations:
+        for group, name in wanted if options.platform else ():
             start = time.perf_counter()
-            found = {
-                pair.which: measured(pair, options.platform)
-                for pair in pairs(group, name, options.platform, options.size)
-            }
+            found = compilations.of(group, name, options.platform, options.size)
             data.setdefault(options.platform, {}).setdefault(group, {})[name] = found
-            ratios = [
-                round(f["plain"]["seconds"] / f["jaxte"]["seconds"], 2)
-                for f in found.values()
-                if not any("error" in side for side in f.values())
-            ]
+            ratios = [r and round(r, 2) for f in found.values() for r in [ratio(f)]]
             print(f"{options.platform} {group} {name:28} {ratios} {time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
             options.json.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
-            jax.clear_caches()
     if options.page or options.json == FIGURES:
         PAGE.write_text(page(data))
 

@@ -84,6 +84,7 @@ def grad(
     allow_int: bool = False,
     *,
     safe: bool = True,
+    platform: str | None = None,
 ) -> Callable[..., Any]:
     """A function that computes the gradient of ``f``, as ``jax.grad`` does, with adjoints that jaxte derived.
 
@@ -96,17 +97,20 @@ def grad(
         allow_int: as in ``jax.grad``, of JAX functions.
         safe: whether the branch of a ``jnp.where`` that is not taken contributes 0 where its slope is infinite or NaN, for which
             ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Of JAX functions: Tensors are always so.
+        platform: "cpu", "gpu" or "tpu", for which it is decided what gains, and for which that is written (see :func:`adjoint`). Of JAX
+            functions: a jaxte function has the one of its ``te.function``.
 
     Raises:
-        ArgumentError: a builder of Tensors that was not given to ``te.function``.
+        ArgumentError: a builder of Tensors that was not given to ``te.function``; an option for JAX functions alone.
+        LoweringError: the platform is unknown.
 
     Example:
         >>> te.grad(lambda u: jnp.sum((jnp.roll(u, 1) - u) ** 2))(jnp.arange(4.0))
     """
     if isinstance(f, Function):
-        _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
+        _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.grad(f, argnums, has_aux)
-    raised = _raised(f, "te.grad", safe)
+    raised = _raised(f, "te.grad", safe, platform)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.grad, options, "Gradient")
 
@@ -120,23 +124,27 @@ def value_and_grad(
     allow_int: bool = False,
     *,
     safe: bool = True,
+    platform: str | None = None,
 ) -> Callable[..., Any]:
     """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""
     if isinstance(f, Function):
-        _of_arrays_only(f, holomorphic=holomorphic, allow_int=allow_int)
+        _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.value_and_grad(f, argnums, has_aux)
-    raised = _raised(f, "te.value_and_grad", safe)
+    raised = _raised(f, "te.value_and_grad", safe, platform)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.value_and_grad, options, "Value and gradient")
 
 
 @wants_arguments
-def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True) -> Any:
+def vjp(
+    f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platform: str | None = None
+) -> Any:
     """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
     if isinstance(f, Function):
+        _of_arrays_only(f, platform)
         return transforms.vjp(f, *primals, has_aux=has_aux)
     pull: Any = jax.vjp
-    return pull(_raised(f, "te.vjp", safe), *primals, has_aux=has_aux)
+    return pull(_raised(f, "te.vjp", safe, platform), *primals, has_aux=has_aux)
 
 
 @wants_arguments
@@ -148,13 +156,13 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
         primals: the inputs, or the arrays at which the function is taken.
         tangents: of each of them.
         args: ``override`` and ``fdiff`` of Tensors.
-        options: the same by name; ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
+        options: the same by name; ``has_aux`` of a JAX function, ``safe`` and ``platform`` as in :func:`grad`.
 
     Example:
         >>> value, tangent = te.jvp(heat, (u,), (du,))
     """
     if _is_jax(f):
-        return jax.jvp(_raised(f, "te.jvp", options.pop("safe", True)), primals, tangents, *args, **options)
+        return jax.jvp(_raised(f, "te.jvp", **_own(options)), primals, tangents, *args, **options)
     return linear_maps.jvp(f, primals, tangents, *args, **options)
 
 
@@ -164,13 +172,13 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
 
     Args:
         f: Tensors, followed by their inputs; or any JAX function, followed by the arrays at which it is taken.
-        options: ``has_aux`` of a JAX function, and ``safe`` as in :func:`grad`.
+        options: ``has_aux`` of a JAX function, ``safe`` and ``platform`` as in :func:`grad`.
 
     Example:
         >>> value, push = te.linearize(heat, u)
     """
     if _is_jax(f):
-        return jax.linearize(_raised(f, "te.linearize", options.pop("safe", True)), *primals, **options)
+        return jax.linearize(_raised(f, "te.linearize", **_own(options)), *primals, **options)
     return linear_maps.linearize(f, *primals, **options)
 
 
@@ -179,13 +187,13 @@ def hessian(f: Any, *args: Any, **options: Any) -> Any:
     """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian``.
 
     Args:
-        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, and ``safe`` as in :func:`grad`.
+        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
 
     Example:
         >>> te.hessian(loss)(x)
     """
     if _is_jax(f):
-        raised = _raised(f, "te.hessian", options.pop("safe", True))
+        raised = _raised(f, "te.hessian", **_own(options))
         names = ("argnums", "has_aux", "holomorphic")
         return Transformed(raised, jax.hessian, dict(zip(names, args, strict=False)) | options, "Hessian")
     return tensor_hessian(f, *args, **options)
@@ -199,18 +207,28 @@ def _is_jax(f: Any) -> bool:
     return callable(f) and not isinstance(f, Tensor)
 
 
-def _raised(f: Any, who: str, safe: bool = True) -> Raised:
+def _own(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of :func:`adjoint` among those of a transformation, taken out."""
+    return {name: options.pop(name) for name in ("safe", "platform") if name in options}
+
+
+def _raised(f: Any, who: str, safe: bool = True, platform: str | None = None) -> Raised:
     if isinstance(f, Function):
+        _of_arrays_only(f, platform)
         return Raised(f, safe=safe)
     if isinstance(f, Tensor) or not callable(f):
         raise DefinitionError(
             f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"
         )
-    found: Raised = adjoint(f, safe=safe)
+    found: Raised = adjoint(f, safe=safe, platform=platform)
     return found
 
 
-def _of_arrays_only(f: Function, **options: bool) -> None:
+def _of_arrays_only(f: Function, platform: str | None, **options: bool) -> None:
+    if platform is not None:
+        raise ArgumentError(
+            f"platform={platform!r} is for JAX functions; {f.__name__} is a jaxte function, whose forms te.function chooses: give platform= there"
+        )
     for name, value in options.items():
         if value:
             raise ArgumentError(

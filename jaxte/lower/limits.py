@@ -15,6 +15,7 @@ FEW_POSITIONS = 8  # a loop over so many costs more to start than to run: produc
 LONGEST_UNROLLED = (
     32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise
 )
+MANY_ROWS = 32  # rows of what is summed that are summed by themselves at first, where sums of several shifts are wanted: savitzky_golay
 MOST_COPIES = 64  # slices, groups, classes or sums in one statement: stencil_25_point
 MOST_UNROLLED = (
     100  # terms of one sum over several short axes together: the operator correlation, of 9 by 9 positions

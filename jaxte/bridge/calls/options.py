@@ -14,7 +14,7 @@ from jaxte.bridge.calls.measured import measurements
 from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.rules import VERIFY
-from jaxte.lower.cost.platforms import OTHER, is_known
+from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.saving import AUTO, Save
 from jaxte.lower.program.rows import check_rows
@@ -100,14 +100,23 @@ class Options:
 
         A backend that no rates are known of is an accelerator of some kind: forms are those for a GPU, as ``te.explain`` says.
         """
-        backend = jax.default_backend()
         asked = self.platform if self.platform is not None else _asked.get()
         follows = asked is None
-        platform = asked or (backend if is_known(backend) else OTHER)
         debug = self.debug or VERIFY
         return Policy(
-            platform, self.max_memory, self.forms, self.without, measurements(), self.save, debug, follows
+            _named(asked), self.max_memory, self.forms, self.without, measurements(), self.save, debug, follows
         )
+
+
+def planned_facts() -> Platform:
+    """What is known of the platform that functions without options are planned for now."""
+    return platform_of(_named(_asked.get()))
+
+
+def _named(asked: str | None) -> str:
+    """The platform that was asked for, or the one that JAX runs on."""
+    backend = asked or jax.default_backend()
+    return backend if is_known(backend) else OTHER
 
 
 NO_OPTIONS = Options()

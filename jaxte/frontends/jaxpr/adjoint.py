@@ -177,6 +177,10 @@ class Raised(Explained):
             self._plans.keep(own, found, wanted)
         return found
 
+    def on(self, platform: str | None) -> Raised:
+        """The same function raised for a platform."""
+        return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, platform)
+
     def _like(self, f: Callable[..., Any]) -> Raised:
         """Another function, raised as this one is."""
         return Raised(f, self.choice is Choice.EVERYTHING, self.safe, self.platform)
@@ -255,7 +259,8 @@ def adjoint(
         )
     if platform is not None:
         platform_of(platform)
-    raised = f if isinstance(f, Raised) else Raised(f, everything, safe, platform)
+    raised = f if isinstance(f, Raised) else Raised(f, everything, safe)
+    raised = raised if platform in (None, raised.platform) else raised.on(platform)
     if tune is not None:
         raised.tune(*tune)
     return raised

@@ -13,7 +13,7 @@ from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, long_text, points
-from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MOST_TERMS
+from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MANY_ROWS, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.intervals import extent_of
 
@@ -21,8 +21,8 @@ _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie betwee
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
-def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
-    """The work of ``node`` at each point of ``axes``, without any form of its own."""
+def general_work(axes: Sequence[Axis], node: Reduce, fused: bool = False) -> Work:
+    """The work of ``node`` at each point of ``axes``, without any form of its own; ``fused`` where products are summed as they are made."""
     everywhere = points(axes) * points(node.axes)
     width = dtypes.width(node.dtype)
     shifted = shifted_axes(node)
@@ -46,15 +46,24 @@ def general_work(axes: Sequence[Axis], node: Reduce) -> Work:
     if (
         shifted and points(a for a in node.axes if not among(a, shifted)) > 1
     ):  # each product is made, then summed
-        own += Work(stream=4 * width * everywhere)
+        own += _fused_sums(axes, node, shifted) if fused else Work(stream=4 * width * everywhere)
     elif (
-        shifted and node.where is not TRUE
+        shifted and node.where is not TRUE and not fused
     ):  # zeros around what is read; else pieces of the result are put together
         result = points(axes)
         moved = 2 * _read_points(node, shifted) + result if node.reducer.name == "sum" else 8 * result
         own += Work(stream=width * moved)
     slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
+
+
+def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> Work:
+    """Sums of products that are not written: what is multiplied is read, and a sum of a whole array takes two kernels, of many rows one for all."""
+    read = 2 * dtypes.width(node.dtype) * _read_points(node, shifted)
+    long = [extent_of(a.extent) for a in node.axes if extent_of(a.extent) > LONGEST_UNROLLED]
+    taps = prod(extent_of(a.extent) for a in shifted)
+    whole = all(among(a, shifted) for a in axes) and prod(long[:-1]) < MANY_ROWS
+    return Work(stream=read, kernel=2 * taps if whole else 2)
 
 
 def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:

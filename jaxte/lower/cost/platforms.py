@@ -78,6 +78,14 @@ class Platform:
         tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, copies with
             their ends continued).
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
+        groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
+            (a convolution for each group).
+        sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
+            has no memory (sums in one pass).
+        transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
+            of a cumulative sum (raised stencils and cumulative sums).
+        holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
+            than are too many to be held).
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
@@ -103,6 +111,10 @@ class Platform:
     computes_again: bool = False
     tests_pads: bool = False
     fuses_products: bool = True
+    groups_in_loops: bool = False
+    sums_columns: bool = False
+    transposes_apart: bool = False
+    holds_pairs: bool = False
     intermediate: int = 24
     loop: int = 25_000_000
     window_call: int = 1
@@ -152,6 +164,10 @@ CPU = Platform(
     computes_again=True,
     tests_pads=True,
     fuses_products=False,
+    groups_in_loops=True,
+    sums_columns=True,
+    transposes_apart=True,
+    holds_pairs=True,
     intermediate=4,
     loop=0,
     window_call=4,

@@ -84,11 +84,19 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
         return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
-    if body.policy.facts.fuses_products and _is_whole(groups, scope):
-        groups = [[f for members in groups for f in members]]
+    if body.policy.facts.fuses_products:
+        if _is_whole(groups, scope):
+            groups = [[f for members in groups for f in members]]
+        if len(groups) == 1 and len(job.reduced) == len(scope.order):
+            groups, outer = [[*groups[0], *(f for f in outer if _is_float(f))]], [f for f in outer if not _is_float(f)]
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _is_float(factor: Factor) -> bool:
+    """Whether a factor is a number that may be multiplied within a sum: one number more would be a kernel of its own."""
+    return isinstance(factor.expr, Const) and isinstance(factor.expr.value, float)
 
 
 def _is_whole(groups: Sequence[Sequence[Factor]], scope: Scope) -> bool:

@@ -21,16 +21,16 @@ from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW, LONG_SUM, MOST_COLUMNS
+from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.by_columns import by_columns
-from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims
+from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims, reduced_call
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, joined
-from jaxte.lower.views.overlaps import overlapping
+from jaxte.lower.views.overlaps import overlapping, overlaps
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import dims_of, known
@@ -218,10 +218,15 @@ def _shrinks(dim: Axis, base: int) -> bool:
 def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     """Unrolls a short reduced dimension that shares an index with another one without being a digit of it."""
     exprs = [f.expr for f in job.factors]
+    rows = _rows(body, job, scope)
+    if rows:
+        along = replace(job, reduced=tuple(d for d in job.reduced if not among(d, rows)))
+        value = body.named((yield from _overlaps(body, along, scope)))
+        return reduced_call(body, "sum", value, rows, scope, job.dtype)
     dim = overlapping(exprs, job.reduced, scope, job.budget)
     dim = _short(job, scope) if dim is None else dim
-    apart = not body.in_tiles and not body.policy.facts.fuses_products
-    if dim is None and apart and (short := _plane(job, scope)) is not None:
+    own = _shifted if body.policy.facts.fuses_products else _plane
+    if dim is None and not body.in_tiles and (short := own(job, scope)) is not None:
         return (yield from _for_each(body, job, scope, short))
     if dim is None:
         return (yield from contraction(body, job, scope))
@@ -272,6 +277,35 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
         if alone and dim in every and not among(dim, job.reduced) and is_short(dim, most):
             return dim
     return None
+
+
+def _shifted(job: Job, scope: Scope) -> Axis | None:
+    """A dimension of the result of a few positions by which what is multiplied is shifted, ``p`` in ``sum over i of d[i] * x[i + p]``.
+
+    Where another factor has all other dimensions this is no product of matrices, and its shifts side by side would be an array of their own: for
+    one position of ``p`` after the other, nothing but the sum is written.
+    """
+    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    every = frozenset().union(*dims)
+    kept = [d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_COLUMNS, job.budget))]
+    for dim in overlaps([f.expr for f in job.factors], kept, scope, job.budget):
+        if sum(dim in own for own in dims) == 1 and every - {dim} in dims:
+            return dim
+    return None
+
+
+def _rows(body: Body, job: Job, scope: Scope) -> list[Axis]:
+    """What sums of shifts are summed over at last, once each is summed along its rows.
+
+    Sums of a whole array are taken in two kernels each, unless what is written at first is an array for all of them.
+    """
+    if not body.policy.facts.fuses_products or body.in_tiles or job.guards:
+        return []
+    long = [d for d in scope.order if among(d, job.reduced) and not is_short(d, LONGEST_UNROLLED)]
+    inner = replace(job, reduced=tuple(d for d in job.reduced if among(d, long)))
+    if len(long) < 2 or _points(long[:-1]) < MANY_ROWS or _shifted(inner, scope) is None:
+        return []
+    return long[:-1]
 
 
 def _points(dims: Sequence[Axis]) -> int:

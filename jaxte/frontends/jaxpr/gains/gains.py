@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.banded import band_of
 from jaxte.frontends.jaxpr.gains.convolutions import slow_convolution
@@ -102,7 +103,8 @@ def gain_of(step: Step) -> str:
         return ""
     if step.name == "slice" and not overlaps(step):
         return ""
-    return strong(step) or (SHIFTS.get(step.name, "") if _positions_known(step) else "")
+    shifts = SHIFTS if planned_facts().transposes_apart else {}
+    return strong(step) or (shifts.get(step.name, "") if _positions_known(step) else "")
 
 
 def strong(step: Step) -> str:
@@ -127,6 +129,8 @@ def strong(step: Step) -> str:
         return "a sum beside a few elements of what is summed: one number flows back along the axis, and others to these"
     if _is_repeat(step) and is_counted(step.outputs[0]):
         return "elements repeated, of which only a sum is taken: each is computed once, and counted"
+    if step.name == "cumsum" and not planned_facts().transposes_apart and not _is_read_in_parts(step):
+        return ""
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
 
@@ -139,6 +143,11 @@ def reduces(step: Step) -> bool:
         and step.outputs[0].shape != ()
         and elements(step.inputs[0]) > _SHORT * elements(step.outputs[0])
     )
+
+
+def _is_read_in_parts(step: Step) -> bool:
+    """Whether slices of a cumulative sum are read, whose differences are sums over windows."""
+    return any(reader.name == "slice" for reader in step.outputs[0].readers)
 
 
 def _is_part(step: Step) -> bool:

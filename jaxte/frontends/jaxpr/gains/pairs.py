@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.lang.dtypes import is_float
 
@@ -27,6 +28,8 @@ def is_pairwise(step: Step) -> bool:
     if step.name != "sub" or not is_differentiated(step) or elements(step.outputs[0]) < SMALLEST:
         return False
     (out,) = step.outputs
+    if not planned_facts().holds_pairs and elements(out) < _MANY:
+        return False
     readers = list(dict.fromkeys(out.readers))
     if not _is_of_few_coordinates(out):
         if any(r.name not in _SMOOTH for r in readers):

@@ -81,7 +81,9 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         yield own(PER_GROUP, dense + groups_copies(spec, axes, groups), source)
     yield from _folded(body, spec, wanted)
     yield from _images(body, spec, wanted)
-    sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards)
+    sums = recognise_tap_sums(
+        found.match, axes, node.dtype, found.outer, found.guards, body.policy.facts.sums_columns
+    )
     if not isinstance(sums, Refusal):
         source = partial(tap_sums_source, sums, step=body.step, shared=body.shared)
         yield way(body, wanted, ONE_PASS, tap_sums_work(sums), sums.operands, source)

@@ -33,11 +33,12 @@ def convolution_work(node: Convolution, facts: Platform) -> Work:
     """
     met, counted = 2.0 * points(node, extent_of), flops(node, extent_of)
     own, out = {letter: extent_of(e) for letter, e in window(node).items()}, extent_of(features(node))
-    if extent_of(node.groups) > 1 or own["I"] == 1 == out:
+    groups = extent_of(node.groups)
+    if (groups > 1 and (facts.groups_in_loops or own["I"] == 1)) or own["I"] == 1 == out:
         return Work(grouped_convolution=counted, kernel=1)
     if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers
         return Work(grouped_convolution=met, kernel=1)
-    few = max(1.0, facts.lanes / out)
+    few = max(1.0, facts.lanes * groups / out)
     if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)
     width = dtypes.width("float32")

@@ -8,7 +8,8 @@ slice and each product first. One ``lax.reduce`` of all the products at once rea
 It applies where every axis outside of the spatial dimensions is in both operands (grouped or contracted), the output positions
 are few, and lhs is not dilated. The last dimension is summed at the end, by itself, so that the sums are short enough to
 be as exact as those of a convolution. Channels that both operands have last stay there: positions are summed in the pass, for each channel by
-itself, and what is left at the end.
+itself, and what is left at the end. Where a core has little memory for columns, as on a GPU, each row is summed by itself in the pass, and the sums of
+rows at the end.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class TapSumsSpec(OfTwo):
         first: the number of the first spatial dimension; the others follow it.
         kept: the other dimensions that are grouped; the rest are summed over.
         shape, order, final_shape, broadcast, scale: as in ``ConvolutionSpec``.
+        along_rows: whether the last dimension is summed in the pass, and the others at the end.
     """
 
     lhs: Array
@@ -67,6 +69,7 @@ class TapSumsSpec(OfTwo):
     final_shape: tuple[Expr, ...] | None
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
+    along_rows: bool = False
 
     @property
     def sums(self) -> int:
@@ -81,15 +84,25 @@ class TapSumsSpec(OfTwo):
     def in_pass(self) -> tuple[int, ...]:
         """The dimensions that are summed in the pass; the other summed ones are at the end."""
         ndim = len(self.lhs.axes)
+        if self.along_rows:
+            return (ndim - 1,)
         if self.ends < ndim:
             return tuple(range(self.first, self.ends))
         return tuple(n for n in range(ndim - 1) if n not in self.kept)
 
 
 def recognise_tap_sums(
-    match: Match, axes: Sequence[Axis], dtype: str, outer: Sequence[Factor], guards: Sequence[Expr]
+    match: Match,
+    axes: Sequence[Axis],
+    dtype: str,
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
+    along_columns: bool = True,
 ) -> TapSumsSpec | Refusal:
-    """The sums that the convolution ``match`` is; arguments as those of ``specify``."""
+    """The sums that the convolution ``match`` is; arguments as those of ``specify``.
+
+    Where columns cannot be summed together, each sum is along its rows first.
+    """
     if any(match.with_role(r) for r in ("batch", "feature", "lhs_sum", "rhs_sum")):
         return Refusal("an axis is in one operand only: there are products of matrices")
     found = _small(match) or _small(exchanged(match))
@@ -100,6 +113,8 @@ def recognise_tap_sums(
     leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
     trailing = [a for a in leading if among(a, groups)] if _has_channels_last(match, groups) else []
+    if not (along_columns or _has_rows(match)):
+        return Refusal("positions stand in columns, of which several sums take more memory than a core has")
     leading = [a for a in leading if not among(a, trailing)]
     operands = []
     for side in (0, 1):
@@ -123,6 +138,7 @@ def recognise_tap_sums(
         final,
         broadcast,
         array(axes, multiplied(outer, outside)) if outer else None,
+        not along_columns,
     )
 
 
@@ -138,6 +154,13 @@ def _has_channels_last(match: Match, groups: Sequence[Axis]) -> bool:
             if not behind and any(among(a, groups) for a in form.axes):
                 return False
     return True
+
+
+def _has_rows(match: Match) -> bool:
+    """Whether the last dimension that is moved along is the last one of both operands."""
+    last = match.spatial[-1]
+    moving = [a for a in (last.t, last.z) if a is not None]
+    return all(any(among(a, moving) for a in side.forms[-1].axes) for side in (match.lhs, match.rhs) if side.forms)
 
 
 def _small(match: Match) -> tuple[Match, list[Window]] | None:
@@ -212,6 +235,11 @@ def _finished(spec: TapSumsSpec, sums: Items, operands: Sequence[Node]) -> Node:
         result: Node = Stacked((sums,), len(sums.extents))
         if spec.first:
             result = Reduced("sum", result, tuple(range(spec.first)))
+    elif spec.along_rows:
+        left = len(spec.lhs.axes) - 1
+        result = Stacked((sums,), left)
+        others = tuple(n for n in range(left) if n not in spec.kept)
+        result = Reduced("sum", result, others) if others else result
     else:
         result = Reduced("sum", Stacked((sums,), len(spec.kept)), (-1,))
     kept = [spec.lhs.axes[n].hi for n in spec.kept]
