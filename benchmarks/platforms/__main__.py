@@ -38,9 +38,13 @@ def main() -> None:
     parser.add_argument("--platform", choices=DEVICES)
     parser.add_argument("--group", nargs="+", choices=GROUPS, default=GROUPS)
     parser.add_argument("--only", nargs="+", default=())
-    parser.add_argument("--missing", action="store_true", help="only functions that the file has no figures of")
+    parser.add_argument(
+        "--missing", action="store_true", help="only functions that the file has no figures of"
+    )
     parser.add_argument("--size", default="full", choices=("full", "quick", "tiny"))
-    parser.add_argument("--limit", type=float, default=60, help="seconds that a program may take to be compiled")
+    parser.add_argument(
+        "--limit", type=float, default=60, help="seconds that a program may take to be compiled"
+    )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--json", type=Path, default=FIGURES)
     options = parser.parse_args()

@@ -47,7 +47,9 @@ class Compilations:
                 return found
             self.close()
             if at is None:
-                return found | {"all": dict.fromkeys(_SIDES, {"error": "the functions were not made in time"})}
+                return found | {
+                    "all": {side: {"error": "the functions were not made in time"} for side in _SIDES}
+                }
             which, side = at
             found.setdefault(which, {})[side] = {"error": f"not compiled in {self._limit:.0f} s"}
             left_out.append((which, side))

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from jaxte.frontends.jaxpr.adjoint import Raised
 from jaxte.frontends.jaxpr.taken import taken_by
+from jaxte.lower.cost.platforms import platform_of
 
 
 @contextmanager
-def everywhere(*, everything: bool = False, safe: bool = True) -> Iterator[None]:
+def everywhere(*, everything: bool = False, safe: bool = True, platform: str | None = None) -> Iterator[None]:
     """Within the block, ``jax.grad``, ``jax.value_and_grad`` and ``jax.vjp`` are those of jaxte, in code that knows nothing of it.
 
     A training loop of a library takes its gradients by ``jax.value_and_grad(loss)``; within the block ``loss`` is raised as
@@ -25,11 +26,17 @@ def everywhere(*, everything: bool = False, safe: bool = True) -> Iterator[None]
     Args:
         everything: as in :func:`adjoint`.
         safe: as in :func:`adjoint`.
+        platform: as in :func:`adjoint`.
+
+    Raises:
+        LoweringError: the platform is unknown.
 
     Example:
         >>> with te.everywhere():
         ...     jax.grad(lambda u: jnp.sum(jnp.roll(u, 1) * u))(jnp.arange(4.0))
         Array([4., 2., 4., 2.], dtype=float32)
     """
-    with taken_by(lambda f: Raised(f, everything, safe)):
+    if platform is not None:
+        platform_of(platform)
+    with taken_by(lambda f: Raised(f, everything, safe, platform)):
         yield

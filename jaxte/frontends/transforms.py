@@ -136,9 +136,7 @@ def value_and_grad(
 
 
 @wants_arguments
-def vjp(
-    f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platform: str | None = None
-) -> Any:
+def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platform: str | None = None) -> Any:
     """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
     if isinstance(f, Function):
         _of_arrays_only(f, platform)

@@ -104,7 +104,14 @@ class Options:
         follows = asked is None
         debug = self.debug or VERIFY
         return Policy(
-            _named(asked), self.max_memory, self.forms, self.without, measurements(), self.save, debug, follows
+            _named(asked),
+            self.max_memory,
+            self.forms,
+            self.without,
+            measurements(),
+            self.save,
+            debug,
+            follows,
         )
 
 

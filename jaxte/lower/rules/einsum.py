@@ -88,7 +88,10 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         if _is_whole(groups, scope):
             groups = [[f for members in groups for f in members]]
         if len(groups) == 1 and len(job.reduced) == len(scope.order):
-            groups, outer = [[*groups[0], *(f for f in outer if _is_float(f))]], [f for f in outer if not _is_float(f)]
+            groups, outer = (
+                [[*groups[0], *(f for f in outer if _is_float(f))]],
+                [f for f in outer if not _is_float(f)],
+            )
     values = yield from _operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))

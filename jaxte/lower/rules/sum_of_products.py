@@ -287,7 +287,9 @@ def _shifted(job: Job, scope: Scope) -> Axis | None:
     """
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
     every = frozenset().union(*dims)
-    kept = [d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_COLUMNS, job.budget))]
+    kept = [
+        d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_COLUMNS, job.budget))
+    ]
     for dim in overlaps([f.expr for f in job.factors], kept, scope, job.budget):
         if sum(dim in own for own in dims) == 1 and every - {dim} in dims:
             return dim

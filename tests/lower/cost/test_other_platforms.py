@@ -63,6 +63,17 @@ def returns(r: Any) -> Any:
     return te.compute((b, n), lambda b, t: te.sum(0.97 ** (s - t) * r[b, s], axis=s, where=s >= t), "g")
 
 
+def weights(h: Any, x: Any) -> Any:
+    """The gradient of a filter along columns for its taps: sums of products with seven shifts of an image."""
+    b, n, m = h.shape
+    i, j, c = te.reduce_axis((0, n), "i"), te.reduce_axis((0, m), "j"), te.reduce_axis((0, b), "c")
+    return te.compute((7,), lambda p: te.sum(te.tanh(h[c, i, j]) * x[c, i + p, j], axis=(c, i, j)), "w")
+
+
+def plain_weights(h: Any, x: Any) -> Any:
+    return jnp.stack([jnp.sum(jnp.tanh(h) * x[:, p : p + h.shape[1]]) for p in range(7)])
+
+
 def plain_flux(u: Any) -> Any:
     d = jnp.tanh(jnp.roll(u, -1, 0) - u) * jnp.exp(-(u**2))
     return u + 0.1 * (d - jnp.roll(d, 1, 0))
@@ -103,8 +114,14 @@ CASES = {
     "coordinates": Case(
         forces, plain_forces, (struct(1024, 1024), struct(1024, 3)), ("jnp.stack", "lax.map")
     ),
+    "columns": Case(
+        weights, plain_weights, (struct(8, 256, 256), struct(8, 262, 256)), ("lax.reduce", "einsum")
+    ),
     "blocks": Case(returns, plain_returns, (struct(16, 256),), ("g_blocks",)),
 }
+
+
+LARGEST = {"blocks": 130, "columns": 262}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -121,7 +138,7 @@ def test_answers_to_the_cpu_stay_there(name: str) -> None:
 def test_values_and_gradients(name: str, platform: str, rng: np.random.Generator) -> None:
     case = CASES[name]
     args = [
-        rng.normal(size=tuple(min(e, 130 if name == "blocks" else 24) for e in s.shape)).astype("float32")
+        rng.normal(size=tuple(min(e, LARGEST.get(name, 24)) for e in s.shape)).astype("float32")
         for s in case.shapes
     ]
     expected, pull = jax.vjp(case.plain, *args)

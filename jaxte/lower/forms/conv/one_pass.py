@@ -160,7 +160,9 @@ def _has_rows(match: Match) -> bool:
     """Whether the last dimension that is moved along is the last one of both operands."""
     last = match.spatial[-1]
     moving = [a for a in (last.t, last.z) if a is not None]
-    return all(any(among(a, moving) for a in side.forms[-1].axes) for side in (match.lhs, match.rhs) if side.forms)
+    return all(
+        any(among(a, moving) for a in side.forms[-1].axes) for side in (match.lhs, match.rhs) if side.forms
+    )
 
 
 def _small(match: Match) -> tuple[Match, list[Window]] | None:

@@ -1,0 +1,95 @@
+"""What is raised depends on the platform that it is raised for: where XLA fuses what JAX derives, the program is plain JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+U = np.linspace(-1, 1, 64 * 64, dtype="float32").reshape(64, 64) ** 3
+
+
+def heat(u: Any) -> Any:
+    for _ in range(3):
+        u = u + 0.1 * (
+            jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u
+        )
+    return jnp.sum(u**2)
+
+
+def pairs(u: Any) -> Any:
+    d = u.ravel()[:512, None] - u.ravel()[None, 512:1024]
+    return jnp.sum(jnp.exp(-(d**2)) * d**2)
+
+
+def running(u: Any) -> Any:
+    return jnp.sum(jnp.cumsum(u, 1) ** 2)
+
+
+def windows_of_sums(u: Any) -> Any:
+    c = jnp.cumsum(u, 1)
+    return jnp.sum((c[:, 8:] - c[:, :-8]) ** 2)
+
+
+def largest(u: Any) -> Any:
+    return jnp.sum(lax.reduce_window(u, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2)
+
+
+def regions(f: Callable[..., Any], platform: str) -> int:
+    return len(te.explain(te.grad(f, platform=platform), U).regions)
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+@pytest.mark.parametrize("f", [heat, pairs, running], ids=lambda f: f.__name__)
+def test_what_xla_fuses_stays_as_it_is(f: Callable[..., Any], platform: str) -> None:
+    assert regions(f, "cpu") == 1 and regions(f, platform) == 0
+    with te.everywhere(platform=platform):
+        assert "jaxte" not in str(jax.make_jaxpr(jax.grad(f))(U))
+    assert str(jax.make_jaxpr(te.grad(f, platform=platform))(U)) == str(jax.make_jaxpr(jax.grad(f))(U))
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+@pytest.mark.parametrize("f", [windows_of_sums, largest], ids=lambda f: f.__name__)
+def test_what_gains_everywhere_is_raised_everywhere(f: Callable[..., Any], platform: str) -> None:
+    assert regions(f, platform) == 1
+    gradient = te.grad(f, platform=platform)
+    assert te.explain(gradient, U).regions[0].code.platform == platform
+    np.testing.assert_allclose(gradient(U), jax.grad(f)(jnp.asarray(U)), rtol=1e-4, atol=1e-4)
+
+
+def test_every_transformation_takes_a_platform() -> None:
+    own, u = {"platform": "gpu"}, jnp.asarray(U)
+    expected = jax.grad(largest)(u)
+    value, gradient = te.value_and_grad(largest, **own)(u)
+    again, pull = te.vjp(largest, u, **own)
+    np.testing.assert_allclose(value, again)
+    for found in (gradient, pull(jnp.ones(()))[0]):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    _, tangent = te.jvp(largest, (u,), (u,), **own)
+    _, push = te.linearize(largest, u, **own)
+    np.testing.assert_allclose([tangent, push(u)], [jnp.vdot(expected, u)] * 2, rtol=1e-4)
+    assert te.grad(te.adjoint(largest), platform="tpu").raised.platform == "tpu"  # type: ignore[attr-defined]
+    assert te.hessian(largest, **own).raised.platform == "gpu"
+
+
+def test_platforms_that_are_none() -> None:
+    for transform in (te.grad, te.value_and_grad, te.hessian, lambda f, **own: te.vjp(f, U, **own)):
+        with pytest.raises(te.LoweringError, match="platform 'abacus' is unknown; give one of cpu, gpu, tpu"):
+            transform(heat, platform="abacus")
+    with (
+        pytest.raises(te.LoweringError, match="platform 'abacus' is unknown"),
+        te.everywhere(platform="abacus"),
+    ):
+        pass
+    doubled = te.function(lambda x: te.compute((), lambda: 2 * x[()], "y"))
+    with pytest.raises(
+        te.ArgumentError, match=r"platform='gpu' is for JAX functions; .* give platform= there"
+    ):
+        te.grad(doubled, platform="gpu")
