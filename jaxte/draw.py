@@ -44,7 +44,8 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
     """The elements of ``tensor``, of one axis or two, that the element of ``output`` at ``position`` depends on, through all tensors in between.
 
     Args:
-        output, tensor: Tensors of a graph with known sizes.
+        output: a Tensor of a graph with known sizes.
+        tensor: another, which it is computed from.
         position: one integer for each axis of ``output``.
         ax: axes to draw into; new ones if not given.
 

@@ -133,6 +133,7 @@ def test_the_reference_can_be_built() -> None:
     together = re.compile(r"^ +\w+(?:, \w+)+: ", re.MULTILINE)
     public = {f"te.{n}": getattr(te, n) for n in te.__all__}
     public |= {f"te.ops.{n}": getattr(te.ops, n) for n in te.ops.__all__}
+    public |= {f"te.draw.{n}": getattr(te.draw, n) for n in ("graph", "reads", "spy")}
     for name, value in public.items():
         arguments = re.search(r"Args:\n(.*?)(?:\n\n|\Z)", value.__doc__ or "", re.DOTALL)
         found = together.findall(arguments[1]) if arguments else []
