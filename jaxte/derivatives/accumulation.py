@@ -13,6 +13,7 @@ from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
+from jaxte.autodiff.terms.beside import made_better
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import recursions
@@ -20,10 +21,10 @@ from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
-from jaxte.lang.expr import as_expr
+from jaxte.lang.expr import Reduce, as_expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.rules import VERIFY
-from jaxte.planning.sums import Definition, planned_body
+from jaxte.planning.sums import Definition, planned_body, renewed
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
@@ -39,7 +40,7 @@ def accumulate(
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``."""
     check_fdiff(fdiff)
     walk = _Accumulation(outputs, heads, wanted, overrides_of(outputs, override), fdiff)
-    with bounded(len(walk.visits)):
+    with bounded(len(walk.visits)), made_better(_planned):
         for tensor in walk.visits:
             walk.visit(tensor)
     found = walk.adjoints | walk.vanished
@@ -47,6 +48,12 @@ def accumulate(
         verify_linear(found.values(), heads, walk.order)
     order = [t for t in reversed(walk.order) if t in found]
     return {t: found[t] for t in order}, {t: walk.summands[t] for t in order}
+
+
+def _planned(beside: Compute) -> Compute:
+    """A tensor that adjoints need beside one of the graph, planned as these are if it is a sum, as the number of ties is."""
+    is_sum = isinstance(beside.body, Reduce) and beside.body.reducer.name == "sum"
+    return renewed(beside, planned_body(beside, Definition())) if is_sum else beside
 
 
 class _Accumulation:

@@ -19,9 +19,11 @@ from jaxte.planning.indices.number_digits import over_digits, with_digit_axes
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.whole_terms import at_terms
+from jaxte.planning.indices.window_elements import with_elements
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed
 from jaxte.planning.orders.geometric import in_blocks
+from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
@@ -88,6 +90,16 @@ def _terms_apart(parts: tuple[Reduce, ...], at: Sum) -> tuple[Reduce, ...]:
 SOLVED = Rule("solved equations", _solved, "what an equation with data chooses is read there")
 COUNTED = Rule("counted points", _counted, "only the points that count are reduced over")
 BLOCKS = Rule("blocks of a recurrence", _in_blocks, "geometric weights carry sums from block to block")
+ELEMENTS = Rule[Expr, Sum](
+    "elements of windows",
+    lambda node, at: with_elements(node, at.axes, at.name) if isinstance(node, Reduce) else node,
+    "what long windows are a maximum of is computed once for each position",
+)
+WINNERS = Rule[Expr, Sum](
+    "winners by doubling",
+    lambda node, at: by_doubling(node, at.axes, at.name) if isinstance(node, Reduce) else node,
+    "sums of what attains the extremum of a long window are known of its halves",
+)
 LINES = Rule[Reduce, Sum](
     "lines of weights",
     lambda node, at: with_lines(node, at.name),
@@ -158,7 +170,17 @@ def _on_copies(own: Compute, at: Definition) -> Compute:
 CONTINUED_ENDS = Rule(
     "continued ends", _on_copies, "sums that read around or beyond the ends are planned over copies with continued ends"
 )  # fmt: skip
-SUMS: tuple[Rule, ...] = (SOLVED, COUNTED, BLOCKS, LINES, TERMS_APART, FRAMES, PARTIAL_SUMS, WHOLE_TERMS)
+SUMS: tuple[Rule, ...] = (
+    SOLVED,
+    COUNTED,
+    WINNERS,
+    BLOCKS,
+    LINES,
+    TERMS_APART,
+    FRAMES,
+    PARTIAL_SUMS,
+    WHOLE_TERMS,
+)
 DEFINITIONS: tuple[Rule, ...] = (DIGIT_AXES, OVER_DIGITS, SHAPES, CONTINUED_ENDS)
 
 
@@ -210,9 +232,10 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     outside, value = COUNTED.at((TRUE, node), at)
     if not isinstance(value, Reduce):
         return _where(outside, value, node)
-    blocks = BLOCKS.at(value, at)
-    if blocks is not value:
-        return _where(outside, blocks, node)
+    for rule in (ELEMENTS, WINNERS, BLOCKS):
+        found = rule.at(value, at)
+        if found is not value:
+            return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
     terms = TERMS_APART.at((LINES.at(value, at),), within)
     new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])

@@ -5,7 +5,9 @@ They are found again as long as a graph holds them. Neither tensor keeps the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
 from jaxte.autodiff.terms.places import ENDS
@@ -14,6 +16,17 @@ from jaxte.tensors.tensor import Compute
 KINDS = ("winner", "ties", "places", "elements", "held", "whole", "best", *ENDS.kinds)
 _made: WeakValueDictionary[tuple[Compute, str], Compute] = WeakValueDictionary()
 _SAME = "same"
+_better: ContextVar[Callable[[Compute], Compute]] = ContextVar("_better", default=lambda made: made)
+
+
+@contextmanager
+def made_better(better: Callable[[Compute], Compute]) -> Iterator[None]:
+    """Tensors that are made here are what ``better`` makes of them: planned as adjoints are."""
+    token = _better.set(better)
+    try:
+        yield
+    finally:
+        _better.reset(token)
 
 
 def same_elements(tensor: Compute, known: Compute) -> None:
@@ -26,7 +39,7 @@ def beside(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
     tensor = _made.get((tensor, _SAME), tensor)
     found = _made.get((tensor, kind))
     if found is None:
-        found = _made[tensor, kind] = make()
+        found = _made[tensor, kind] = _better.get()(make())
     return found
 
 

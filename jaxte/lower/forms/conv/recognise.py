@@ -151,7 +151,9 @@ def _spatial(
     if isinstance(relation, Refusal):
         return relation
     if any(step not in (1, -1) and _may_be_empty(size.size) for step, size in _spread_over(relation)):
-        return Refusal("for some sizes there is nothing of what zeros are laid between, which lax counts as no position")
+        return Refusal(
+            "for some sizes there is nothing of what zeros are laid between, which lax counts as no position"
+        )
     return Spatial(free[0], reduced[0], x[0], k[0], relation)
 
 
