@@ -33,6 +33,7 @@ from jaxte.derivatives.reverse import DifferentiationResult, differentiate, grad
 from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.everywhere import everywhere
 from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.loops.loops import loops
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum
 from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
@@ -189,7 +190,7 @@ __version__ = "0.2.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "loops", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "mean", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",

@@ -53,6 +53,7 @@ LAYERS = (
     "sets.intervals",
     "sets.neighbours",
     "sets.conditions",
+    "sets.flow",
     "sets.transformation",
     "sets.solving.elimination",
     "sets.solving.mixed_radix",
@@ -196,6 +197,7 @@ LAYERS = (
     "bridge.tuning.*",
     "bridge",
     "frontends.text.*",  # patterns and formulas, which the bridge runs
+    "frontends.loops.*",  # functions with loops, likewise
     # JAX functions are traced by jax itself, and run with what the bridge makes of their parts
     "frontends.*",
     "ops.*",
@@ -216,7 +218,7 @@ _OF_JAX = {line for line in LAYERS if line.startswith("bridge")} | {
 
 # library -> the lines of LAYERS that may import it
 RESTRICTED = {
-    "islpy": {"sets.domain"},
+    "islpy": {"sets.domain", "sets.flow"},
     "matplotlib": {"comparing", "draw"},
     "jax": _OF_JAX,
     "jaxlib": _OF_JAX,

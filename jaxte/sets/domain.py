@@ -49,7 +49,7 @@ _MOST_PIECES = 4
 _SPENT = ("maximal number of operations", "read_from_str")  # what isl says; reading is cut off where it is
 
 
-def _context() -> isl.Context:
+def context() -> isl.Context:
     if not hasattr(_local, "context"):
         _local.context = isl.Context()
         _local.open = 0
@@ -66,7 +66,7 @@ def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) 
 
     Nearly every question takes few operations, and counts for that; the others count for all that they may take.
     """
-    context, most, limit = _context(), max(1, OPERATIONS // share), FEW_OPERATIONS
+    own, most, limit = context(), max(1, OPERATIONS // share), FEW_OPERATIONS
     while True:
         limit = min(limit, most)
         steps = QUESTION if limit <= FEW_OPERATIONS else limit // OPERATIONS_OF_A_STEP
@@ -75,7 +75,7 @@ def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) 
             ran_short(given)
             break
         charge(steps)
-        answered, answer = _within(context, limit, question)
+        answered, answer = _within(own, limit, question)
         if answered:
             return answer
         if limit == most:
@@ -118,8 +118,8 @@ class IntegerSet:
     ) -> None:
         self.variables = tuple(variables)
         self._bounds = _range_conditions(self.variables, ranges or {})
-        self._bounds += stated([*self.variables, *_sizes_of([*self._bounds, *conditions], self.variables)])
-        self._sizes = _sizes_of([*self._bounds, *conditions], self.variables)
+        self._bounds += stated([*self.variables, *sizes_of([*self._bounds, *conditions], self.variables)])
+        self._sizes = sizes_of([*self._bounds, *conditions], self.variables)
         self._known: isl.Set | None = _asked(lambda: self._read([*self._bounds, *conditions]), None)
 
     @property
@@ -130,9 +130,9 @@ class IntegerSet:
         return self._known
 
     def _names(self, extra: Sequence[Expr] = ()) -> tuple[dict[Expr, str], str, str]:
-        sizes = dict.fromkeys([*self._sizes, *_sizes_of(extra, self.variables)])
+        sizes = dict.fromkeys([*self._sizes, *sizes_of(extra, self.variables)])
         names: dict[Expr, str] = {v: f"v{i}" for i, v in enumerate(self.variables)}
-        names |= {p: f"p_{p.name}" if _plain(p.name) else f"q{i}" for i, p in enumerate(sizes)}
+        names |= {p: f"p_{p.name}" if is_plain(p.name) else f"q{i}" for i, p in enumerate(sizes)}
         params = ", ".join(names[p] for p in sizes)
         return names, f"[{params}] -> " if params else "", ", ".join(names[v] for v in self.variables)
 
@@ -146,7 +146,7 @@ class IntegerSet:
         ]
         # isl reads a condition in parentheses twice, and the same one again each time
         where = " and ".join(dict.fromkeys(p for p in parts if p != FULL_TEXT)) or FULL_TEXT
-        return isl.Set.read_from_str(_context(), f"{params}{{ [{dims}] : {where} }}")
+        return isl.Set.read_from_str(context(), f"{params}{{ [{dims}] : {where} }}")
 
     def is_empty(self) -> bool:
         """Whether there is no point; False where isl leaves that open."""
@@ -190,7 +190,7 @@ class IntegerSet:
         nodes |= {f"in{n}": variable for n, variable in enumerate(leading)}
         result: Expr = FALSE
         for piece in pieces:
-            holds = [_constraint_expr(c, nodes) for c in piece.get_constraints()]
+            holds = [constraint_expr(c, nodes) for c in piece.get_constraints()]
             result = call(OR, result, conjunction(holds))
         return result
 
@@ -252,7 +252,7 @@ class IntegerSet:
     def _image(self, expr: Expr) -> isl.Set:
         names, params, dims = self._names([expr])
         written = f"{params}{{ [{dims}] -> [{index_text(expr, names)}] }}"
-        return self._set.apply(isl.Map.read_from_str(_context(), written))
+        return self._set.apply(isl.Map.read_from_str(context(), written))
 
     def __str__(self) -> str:
         written = str(self._set)
@@ -269,7 +269,7 @@ def stated(sizes: Sequence[Expr]) -> list[Expr]:
     return [substitute(c, known) for c in conditions]
 
 
-def _plain(name: str) -> bool:
+def is_plain(name: str) -> bool:
     return name.isascii() and name.isidentifier()
 
 
@@ -289,7 +289,7 @@ def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | N
     return found
 
 
-def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
+def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     """The sizes that ``exprs`` mention and that are not among the variables."""
     nodes = postorder(*exprs)
     return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
@@ -298,7 +298,7 @@ def _sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
 def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
     """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
     pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
-    exprs = [normal(_aff_expr(piece, nodes)) for piece in pieces]
+    exprs = [normal(aff_expr(piece, nodes)) for piece in pieces]
     if len(exprs) == 1:
         return exprs[0]
     for op, union in ((MAXIMUM, "max"), (MINIMUM, "min")):
@@ -313,12 +313,12 @@ def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
     return None
 
 
-def _constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
-    value = normal(_aff_expr(constraint.get_aff(), nodes))
+def constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
+    value = normal(aff_expr(constraint.get_aff(), nodes))
     return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
 
 
-def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
+def aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
     denominator = aff.get_denominator_val().to_python()
     scaled = aff.scale_val(aff.get_denominator_val())
@@ -334,7 +334,7 @@ def _aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     for i in range(scaled.dim(isl.dim_type.div)):
         factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
         if factor:
-            result = result + factor * _aff_expr(
+            result = result + factor * aff_expr(
                 scaled.get_div(i), nodes
             )  # a fraction, whose floor it returns
     return result if denominator == 1 else result // denominator

@@ -17,8 +17,10 @@ from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELEC
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, linear, normal
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import difference, is_index, linear_or_none
 from jaxte.sets.intervals import decide
+from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
@@ -207,9 +209,43 @@ class _Reading:
 
     def value(self, body: Expr) -> Expr:
         making = self.making
+        body = self._with_fixed_lags(body)
         table = self._starts(body)
         value = rewrite(substitute(body, table), self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
+
+    def _with_fixed_lags(self, body: Expr) -> Expr:
+        """``body`` with positions of states that its conditions fix relative to the clock written so: ``h[1]`` where ``t == 2`` is ``h[t - 1]``."""
+        making = self.making
+        suspects = {r for r in reads_of(body) if r.tensor in making.group.numbers and not self._is_fixed(r)}
+        if not suspects:
+            return body
+        lags: dict[Read, set[int | None]] = {}
+        for read, axes, conditions in contexts((*free_axes(body),), body, suspects):
+            points = IntegerSet(axes, conditions)
+            if not points.is_empty():
+                offset = read.indices[making.group.place_of(read.tensor)] - making.clock
+                ends = points.maximum(offset), points.maximum(-offset)
+                found = [int(e.value) for e in ends if isinstance(e, Const)]  # type: ignore[arg-type]
+                lags.setdefault(read, set()).add(
+                    found[0] if len(found) == 2 and found[0] == -found[1] else None
+                )
+        table: dict[Expr, Expr] = {}
+        for read in suspects:
+            (lag,) = (
+                own if len(own := lags.get(read, {-1 if not making.group.reverse else 1})) == 1 else (None,)
+            )
+            if lag is not None:
+                place = making.group.place_of(read.tensor)
+                at = [making.clock + lag if n == place else i for n, i in enumerate(read.indices)]
+                table[read] = Read(read.tensor, at)
+        return substitute(body, table)
+
+    def _is_fixed(self, read: Read) -> bool:
+        index = read.indices[self.making.group.place_of(read.tensor)]
+        offset = self.making.offset(index)
+        form = None if offset is None else linear_or_none(offset)
+        return bool(reads_of(index)) or (form is not None and form.is_constant)
 
     def _starts(self, body: Expr) -> dict[Expr, Expr]:
         """Choices between a state and its values before the first position, as reads of what is carried, which begins with these.

@@ -1,0 +1,1 @@
+"""Python functions with loops, statements and overwritten variables, as definitions and recurrences."""

@@ -1,0 +1,115 @@
+"""What adds to an element: ``+=``, ``x = max(x, e)`` and the like, and sums of blocks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from jaxte.frontends.loops.assignments import Assignments, extent_of
+from jaxte.frontends.loops.expressions import BINARY, Redo
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.recorder import FOLDS, identity
+from jaxte.frontends.loops.values import Block, elementwise, is_number
+from jaxte.lang.dtypes import promote
+from jaxte.lang.expr import Read, as_expr
+from jaxte.lang.identity import among
+from jaxte.lang.walk import reads_of
+
+_SUMS = {ast.Add: "sum", ast.Sub: "sum", ast.Mult: "prod"}
+
+
+class Additions(Assignments):
+    """Reads what adds to elements."""
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        op = _SUMS.get(type(node.op))
+        place = self._place(node.target)
+        value = self.operand(node.value)
+        if op == "sum" and isinstance(node.op, ast.Sub):
+            value = elementwise(lambda x: -as_expr(x), [value])
+        if isinstance(place, Block):
+            if op is None:
+                self.put_block(place, elementwise(BINARY[type(node.op)], [place, value]), node)
+            else:
+                self.put_block(place, value, node, op)
+            return
+        self._add(op, place, value, node, BINARY[type(node.op)])
+
+    def _place(self, target: ast.expr) -> Read | Block:
+        own = self.value(target)
+        if isinstance(own, Variable):
+            return self.block(own, target) if own.shape else self.read(own, (), target)
+        if not isinstance(own, (Read, Block)):
+            if isinstance(target, ast.Name):
+                raise Redo((self.frame.number, target.id))
+            raise self.fault(target, "this is nothing that can be written")
+        return own
+
+    def _add(self, op: str | None, place: Read, value: Any, node: Any, function: Callable[..., Any]) -> None:
+        variable, span = self._variable_of(place), self.frame.text.span(node.target)
+        if not is_number(value):
+            raise self.fault(node.value, "one element is written, and this is no number")
+        reads_itself = among(place, reads_of(as_expr(value)))
+        if op is None or reads_itself or not _keeps_kind(variable, value):
+            if op == "sum":
+                function = BINARY[ast.Add]  # of what is subtracted, its negative
+            self.recorder.assign(variable, place.indices, function(place, value), span)
+            return
+        self.recorder.add(op, variable, place.indices, value, span)
+
+    def sum_idiom(self, target: ast.expr, value: ast.expr) -> bool:
+        """``x = x + e``, ``x = max(x, e)`` and the like, as what they are."""
+        shown = ast.unparse(target)
+        op, parts = None, []
+        match value:
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as sign, right=right):
+                op, parts = _SUMS[type(sign)], [left, right]
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if ast.unparse(left) == shown:
+                minus = ast.copy_location(ast.UnaryOp(ast.USub(), right), right)
+                op, parts = "sum", [left, minus]
+            case ast.Call(func=func, args=[left, right], keywords=[]):
+                name = ast.unparse(func).split(".")[-1]
+                op = {"max": "max", "min": "min", "maximum": "max", "minimum": "min"}.get(name)
+                parts = [left, right]
+        if op is None or isinstance(target, (ast.Tuple, ast.List)):
+            return False
+        own = [n for n, p in enumerate(parts) if ast.unparse(p) == shown]
+        if not own or (isinstance(target, ast.Name) and target.id not in self.frame.names):
+            return False
+        if isinstance(target, ast.Name) and not (
+            isinstance(self.frame.names[target.id], Variable) and not self.frame.names[target.id].shape
+        ):
+            return False
+        place = self._place(target)
+        if not isinstance(place, Read):
+            return False
+        other = self.number(parts[1 - own[0]])
+        variable = self._variable_of(place)
+        if among(place, reads_of(as_expr(other))) or not _keeps_kind(variable, other):
+            span = self.frame.text.span(target)
+            self.recorder.assign(variable, place.indices, FOLDS[op](place, other), span)
+        else:
+            self.recorder.add(op, variable, place.indices, other, self.frame.text.span(target))
+        return True
+
+    def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:
+        """The reduction of the last ``count`` axes of ``block``, by loops before the statement."""
+        rest = block.shape[: len(block.shape) - count]
+        kind = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
+        shape = tuple(extent_of(e, self, node) for e in rest)
+        key = (self.frame.number, op, self.recorder.new_number())
+        held = self.recorder.variable(key, f"{op}_{len(self.recorder.statements)}", shape, kind)
+        span = self.frame.text.span(node)
+        self._over(rest, lambda at: self.recorder.assign(held, at, identity(op, kind), span))
+        self._over(
+            block.shape, lambda at: self.recorder.add(op, held, at[: len(rest)], block.element(at), span)
+        )
+        if not rest:
+            return self.read(held, (), node)
+        return Block(rest, lambda at: self.read(held, at, node))
+
+
+def _keeps_kind(variable: Variable, value: Any) -> bool:
+    """Whether adding ``value`` in the dtype of the variable is what Python does: not so of a float that is added to an integer."""
+    return promote([(variable.dtype, False), as_expr(value).kind])[0] == variable.dtype

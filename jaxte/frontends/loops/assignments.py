@@ -1,0 +1,232 @@
+"""Assignments: of names, elements and slices, and what becomes of a name that stands for a number, an expression or an array."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxte.frontends.loops.calls import Calls
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.values import Allocation, Block, element_of, is_number, is_static
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Const, Expr, Read, as_expr
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.tensors.shapes import check_shape
+
+
+class Assignments(Calls):
+    """Reads assignments."""
+
+    base = 0  # loops and choices around the call of the function
+    forced: set[object]  # names that are variables, whatever they are given
+
+    @abstractmethod
+    def sum_idiom(self, target: ast.expr, value: ast.expr) -> bool:
+        """Whether ``target = value`` is an addition, which is recorded then."""
+
+    def assigned(self, target: ast.expr, value_node: ast.expr) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self._unpacked(target, value_node)
+            return
+        found = self.sum_idiom(target, value_node)
+        if found:
+            return
+        value = self.value(value_node)
+        self.put(target, value, value_node)
+
+    def _unpacked(self, target: ast.Tuple | ast.List, value_node: ast.expr) -> None:
+        value = self.value(value_node)
+        if isinstance(value, Variable) or not isinstance(value, tuple) or len(value) != len(target.elts):
+            raise self.fault(
+                target, f"{len(target.elts)} names are assigned, and the other side is not as many values"
+            )
+        kept = []
+        for n, own in enumerate(value):
+            if isinstance(own, Variable) and not own.shape:
+                own = self.read(own, (), value_node)
+            if isinstance(own, Block) or (isinstance(own, Expr) and not is_static(own)):
+                key = (
+                    self.frame.number,
+                    "part",
+                    n,
+                    value_node.lineno,
+                    value_node.col_offset,
+                    self.recorder.loops,
+                )
+                held = self.stored(key, f"part_{n}", own, value_node)
+                own = held if isinstance(own, Block) else self.read(held, (), value_node)
+                if isinstance(own, Variable):
+                    own = self.block(own, value_node)
+            kept.append(own)
+        for own_target, own in zip(target.elts, kept, strict=True):
+            self.put(own_target, own, value_node)
+
+    def put(self, target: ast.expr, value: Any, node: ast.expr) -> None:
+        """One assignment."""
+        if isinstance(target, ast.Name):
+            self._put_name(target, value, node)
+            return
+        if not isinstance(target, ast.Subscript):
+            raise self.fault(target, "a name, an element or a slice is assigned")
+        place = self.value(target)
+        if isinstance(value, Variable):
+            value = self.as_operand(value, node)
+        if isinstance(place, Block):
+            self.put_block(place, value, target)
+        elif isinstance(place, Read):
+            if not is_number(value):
+                raise self.fault(node, "one element is assigned, and this is no number")
+            self.recorder.assign(self._variable_of(place), place.indices, value, self.frame.text.span(target))
+        else:
+            raise self.fault(target, "this is nothing that can be written")
+
+    def _variable_of(self, read: Read) -> Variable:
+        return next(v for v in self.recorder.variables.values() if v.cell is read.tensor)
+
+    def put_block(self, place: Block, value: Any, node: ast.AST, op: str | None = None) -> None:
+        """``place[...] = value``; all of ``value`` is read before anything is written."""
+        own = place.of
+        if own is None:
+            raise self.fault(node, "this is no part of an array that can be written")
+        held = value
+        if isinstance(value, Block) and self._may_read(value, own):
+            shape = tuple(as_expr(e) for e in own.shape)
+            held = self._temporary(value, place, shape, node)
+        self._over(
+            place.shape, lambda at: self._put_element(place.element(at), element_of(held, at), node, op)
+        )
+
+    def _may_read(self, value: Block, own: Variable) -> bool:
+        at = [as_expr(0) for _ in value.shape]
+        saved = {r: list(g) for r, g in self.recorder.guards.items()}
+        found = any(r.tensor is own.cell for r in reads_of(as_expr(value.element(at))))
+        self.recorder.guards.clear()
+        self.recorder.guards.update(saved)
+        return found
+
+    def _temporary(self, value: Block, place: Block, shape: Sequence[Expr], node: ast.AST) -> Block:
+        """``value``, computed as a whole, at the positions of ``place``."""
+        size = tuple(
+            _bound_of(e, s) for e, s in zip(value.shape, shape[len(shape) - len(value.shape) :], strict=True)
+        )
+        kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
+        key = (self.frame.number, "block", len(self.recorder.statements), self.recorder.loops)
+        held = self.recorder.variable(key, f"{place.of.name if place.of else 'x'}_new", size, kind)
+        span = self.frame.text.span(node)
+        self._over(value.shape, lambda at: self.recorder.assign(held, at, value.element(at), span))
+        return Block(value.shape, lambda at: self.read(held, at, node))
+
+    def _put_element(self, place: Expr, value: Any, node: ast.AST, op: str | None) -> None:
+        assert isinstance(place, Read)
+        variable, span = self._variable_of(place), self.frame.text.span(node)
+        if op is None:
+            self.recorder.assign(variable, place.indices, value, span)
+        else:
+            self.recorder.add(op, variable, place.indices, value, span)
+
+    def _over(self, shape: Sequence[Expr], body: Callable[[list[Expr]], None]) -> None:
+        """Loops over the elements of a block."""
+
+        def inner(at: list[Expr]) -> None:
+            if len(at) == len(shape):
+                body(at)
+                return
+            with self.recorder.loop(f"a{len(at)}", 0, shape[len(at)]) as counter:
+                inner([*at, counter.value])
+
+        inner([])
+
+    def _put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
+        name, names = target.id, self.frame.names
+        key = (self.frame.number, name)
+        if isinstance(value, Allocation):
+            names[name] = self.made(key, name, value, target)
+            return
+        if isinstance(value, Variable) and not value.shape:
+            value = self.read(value, (), node)
+        if isinstance(value, Block):
+            if value.of is not None and isinstance(node, ast.Subscript):
+                raise self.fault(
+                    node,
+                    f"{name} would be a view of {value.of.name}; write .copy() behind it, or index {value.of.name} itself",
+                )
+            own = names.get(name)
+            if isinstance(own, Variable) and own.shape and own in self.frame_made:
+                self.put_block(self.block(own, target), value, target)
+                return
+            names[name] = self.stored((*key, len(value.shape)), name, value, target)
+            return
+        if is_number(value):
+            single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
+            if single and is_static(value):
+                names[name] = value
+                return
+            own = names.get(name)
+            if isinstance(own, Variable) and not own.shape and own.initial is None:
+                self.recorder.assign(own, (), value, self.frame.text.span(target))
+                return
+            names[name] = self.stored(key, name, value, target)
+            return
+        if self.recorder.depth > self.base and name in names and names[name] is not value:
+            raise self.fault(
+                target, f"{name} stands for another object within a loop or an if; use another name"
+            )
+        names[name] = value
+
+    @property
+    def frame_made(self) -> set[Variable]:
+        return {
+            v
+            for k, v in self.recorder.variables.items()
+            if isinstance(k, tuple) and k[0] == self.frame.number
+        }
+
+    def made(self, key: object, name: str, value: Allocation, node: ast.AST) -> Variable:
+        """A new array, which holds nothing yet, or the same number everywhere."""
+        shape = check_shape(value.shape, name)
+        kind = value.dtype or self.default
+        own = self.recorder.variable((key, shape), name, shape, kind)
+        own.is_inferred = False
+        if value.fill is not None:
+            span = self.frame.text.span(node)
+            fill = value.fill
+            self._over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
+        return own
+
+    def stored(self, key: object, name: str, value: Any, node: ast.AST) -> Variable:
+        """``value`` in a variable."""
+        span = (
+            self.frame.text.span(node)
+            if hasattr(node, "lineno")
+            else self.frame.text.span(self.frame.text.tree)
+        )
+        if not isinstance(value, Block):
+            value = as_expr(value)
+            own = self.recorder.variable(key, name, (), _default_kind(value, self.default))
+            self.recorder.assign(own, (), value, span)
+            return own
+        kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
+        shape = tuple(extent_of(e, self, node) for e in value.shape)
+        own = self.recorder.variable((key, shape), name, shape, kind)
+        self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
+        return own
+
+
+def _default_kind(value: Expr, default: str) -> str:
+    return default if value.weak and dtypes.is_float(value.dtype) else value.dtype
+
+
+def _bound_of(extent: Expr, most: Expr) -> Any:
+    return _plain(most if free_axes(extent) else extent)
+
+
+def extent_of(extent: Expr, reader: Calls, node: ast.AST) -> Any:
+    if free_axes(extent):
+        raise reader.fault(node, "the length of this block depends on a counter; write the loops")
+    return _plain(extent)
+
+
+def _plain(extent: Expr) -> Any:
+    return int(extent.value) if isinstance(extent, Const) else extent  # type: ignore[arg-type]

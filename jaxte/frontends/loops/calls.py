@@ -1,0 +1,200 @@
+"""Calls: functions of numbers, arrays that are made, and sums of blocks, which are loops of their own."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.loops.elements import Elements
+from jaxte.frontends.loops.expressions import SPEAKS
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.values import (
+    ALLOCATIONS,
+    LIBRARIES,
+    PRODUCTS,
+    REDUCTIONS,
+    Allocation,
+    Block,
+    dtype_of,
+    elementwise,
+    function_of,
+)
+from jaxte.lang import functions
+from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.walk import free_axes, reads_of
+
+_CASTS = {float: "float", int: "int32", bool: "bool"}
+
+
+class Calls(Elements):
+    """Reads expressions with calls."""
+
+    def call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            base = self.value(node.func.value)
+            if isinstance(base, (Variable, Block)):
+                return self.method(base, node)
+        target = self.value(node.func)
+        return self.called(target, node)
+
+    def called(self, target: Any, node: ast.Call) -> Any:
+        name = getattr(target, "__name__", "")
+        library = _is_library(target)
+        if library and name in ALLOCATIONS:
+            return self.allocated(name, node)
+        if library and name in ("copy", "array", "asarray"):
+            return self.copied(self.operand(node.args[0]))
+        if target is len:
+            return (
+                self.value(node.args[0]).shape[0]
+                if not isinstance(self.value(node.args[0]), tuple)
+                else len(self.value(node.args[0]))
+            )
+        if target in _CASTS:
+            own = self.number(node.args[0])
+            kind = self.default if target is float else _CASTS[target]
+            return functions.cast(own, kind) if isinstance(own, Expr) else target(own)
+        if target in (min, max) and len(node.args) > 1:
+            return self.folded(functions.minimum if target is min else functions.maximum, target, node)
+        if (library and name in REDUCTIONS) or target in (sum, min, max):
+            return self.reduced(REDUCTIONS[name], name == "mean", [self.operand(node.args[0])], node)
+        if library and name in PRODUCTS:
+            a, b = (self.operand(x) for x in node.args)
+            if name == "outer":
+                return Block((*a.shape, *b.shape), lambda at: a.element(at[:1]) * b.element(at[1:]))
+            return self.product(a, b, node)
+        return self.applied(target, node)
+
+    def applied(self, target: Any, node: ast.Call) -> Any:
+        """A function of scalars, applied to numbers or elements."""
+        own = functions.abs if target is abs else functions.power if target is pow else function_of(target)
+        args = [self.operand(a) for a in node.args]
+        if own is not None and not node.keywords:
+            if not any(isinstance(a, (Expr, Block)) for a in args) and callable(target):
+                return target(*args)
+            return elementwise(own, args)
+        if isinstance(target, type) and issubclass(target, np.generic):
+            return elementwise(lambda x: functions.cast(x, dtype_of(target)), args)
+        label = ast.unparse(node.func)
+        raise self.fault(
+            node.func,
+            f"{label} is no function that te.loops knows; decorate it with @te.loops too, or use one of numpy by its name",
+        )
+
+    def folded(self, own: Callable[..., Any], target: Callable[..., Any], node: ast.Call) -> Any:
+        args = [self.operand(a) for a in node.args]
+        if not any(isinstance(a, (Expr, Block)) for a in args):
+            return target(args)
+        found = args[0]
+        for other in args[1:]:
+            found = elementwise(own, [found, other])
+        return found
+
+    def allocated(self, name: str, node: ast.Call) -> Allocation:
+        words = {k.arg: k.value for k in node.keywords}
+        args = list(node.args)
+        like = name.endswith("_like")
+        shape = self.value(args.pop(0) if args else words["shape"])
+        own = None
+        if like:
+            own = shape.dtype if isinstance(shape, Variable) else None
+            shape = shape.shape
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        fill: Any = {"zeros": 0, "ones": 1, "empty": None}.get(name.removesuffix("_like"))
+        if name.startswith("full"):
+            fill = self.number(args.pop(0) if args else words["fill_value"])
+        kind = words.get("dtype", args[0] if args else None)
+        dtype = own if kind is None else dtype_of(self.value(kind))
+        for extent in shape:
+            if isinstance(extent, Expr) and (free_axes(extent) or reads_of(extent)):
+                raise self.fault(
+                    node, "the shape of an array depends on a counter or on data; make it as large as it gets"
+                )
+        return Allocation(shape, dtype, fill)
+
+    def copied(self, own: Any) -> Any:
+        if not isinstance(own, Block):
+            return own
+        return Block(own.shape, own.element)
+
+    def method(self, base: Variable | Block, node: ast.Call) -> Any:
+        assert isinstance(node.func, ast.Attribute)
+        name = node.func.attr
+        own = self.as_operand(base, node.func.value)
+        if name == "copy":
+            return self.copied(own)
+        if name in REDUCTIONS:
+            return self.reduced(REDUCTIONS[name], name == "mean", [own], node)
+        if name == "dot":
+            return self.product(own, self.operand(node.args[0]), node)
+        if name == "astype":
+            kind = dtype_of(self.value(node.args[0])) or self.default
+            return elementwise(lambda x: functions.cast(x, kind), [own])
+        raise self.fault(node.func, f".{name}() of an array is no part of te.loops; {SPEAKS}")
+
+    # --- sums of blocks, which are loops of their own
+
+    def product(self, a: Any, b: Any, node: ast.AST) -> Any:
+        """``a @ b``."""
+        if not isinstance(a, Block) or not isinstance(b, Block):
+            return elementwise(operator.mul, [a, b])
+        if len(a.shape) > 2 or len(b.shape) > 2:
+            raise self.fault(node, "@ of more than two axes; write the loops")
+        rows, columns = a.shape[:-1], b.shape[1:]
+
+        def term(at: Sequence[Expr]) -> Expr:
+            *outer, k = at
+            return a.element([*outer[: len(rows)], k]) * b.element([k, *outer[len(rows) :]])
+
+        return self.summed("sum", Block((*rows, *columns, a.shape[-1]), term), 1, node)
+
+    def reduced(self, op: str, mean: bool, args: Sequence[Any], node: ast.Call) -> Any:
+        own = args[0]
+        given = (
+            node.args[1:]
+            if not isinstance(node.func, ast.Attribute) or _is_library(self.value(node.func.value))
+            else node.args
+        )
+        words = {k.arg: k.value for k in node.keywords}
+        if set(words) - {"axis"} or len(given) > 1:
+            raise self.fault(node, "of a reduction of arrays, axis= is known here; write the loops")
+        axis_node = words.get("axis", given[0] if given else None)
+        axis = None if axis_node is None else self.value(axis_node)
+        if not isinstance(own, Block):
+            return own
+        rank = len(own.shape)
+        chosen = (
+            range(rank)
+            if axis is None
+            else [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
+        )
+        rest = [n for n in range(rank) if n not in chosen]
+        order = [*rest, *chosen]
+
+        def element(at: Sequence[Expr]) -> Expr:
+            return own.element([at[order.index(n)] for n in range(rank)])
+
+        found = self.summed(op, Block(tuple(own.shape[n] for n in order), element), len(chosen), node)
+        if not mean:
+            return found
+        count: Any = as_expr(1)
+        for n in chosen:
+            count = count * own.shape[n]
+        return elementwise(lambda x: x / functions.cast(count, self.default), [found])
+
+    @abstractmethod
+    def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:
+        """The reduction of the last ``count`` axes of ``block``."""
+
+
+def _is_library(target: Any) -> bool:
+    if isinstance(target, ModuleType):
+        return target.__name__.split(".")[0] in LIBRARIES
+    module = getattr(target, "__module__", None) or ("numpy" if isinstance(target, np.ufunc) else "")
+    return module.split(".")[0] in LIBRARIES

@@ -1,0 +1,216 @@
+"""When the elements of equations that read each other are computed: an affine clock for each, by which whatever is read comes before.
+
+A clock counts one axis, or goes along diagonals (``2 * i + j``), or counts every iteration of the loops. It is best if each read is of a fixed number of
+steps ago; else what is read is kept as long as the loop runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
+
+from jaxte.frontends.loops.dataflow import Equation, Stand
+from jaxte.frontends.loops.program import Counter
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.bodies.contexts import contexts
+
+_FACTORS = (0, 1, 2, 4)
+_MOST_TRIED = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A read of ``target`` in the body of ``source``."""
+
+    source: Equation
+    target: Equation
+    read: Read
+    axes: tuple[Axis, ...]
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How many steps before its reader an element is computed: at least ``least``."""
+
+    least: int
+    is_fixed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Clocks:
+    """A clock for each equation, an expression of its axes."""
+
+    times: Mapping[Equation, Expr]
+    lags: Mapping[Edge, Lag]
+
+    @property
+    def is_fixed(self) -> bool:
+        return all(self.lag(e.source, e.read).is_fixed for e in self.lags)
+
+    def lag(self, source: Equation, read: Read) -> Lag:
+        """That of a read wherever it stands in the body of ``source``."""
+        own = [lag for e, lag in self.lags.items() if e.source is source and e.read is read]
+        least = min(lag.least for lag in own)
+        return Lag(least, all(lag.is_fixed and lag.least == least for lag in own))
+
+    def solved(self, equation: Equation) -> Axis | None:
+        """The axis of ``equation`` that follows from its clock and the others."""
+        form = linear(self.times[equation])
+        return next((a for a in equation.axes if form.coefficient(a) == 1), None)
+
+
+class Search:
+    """Clocks of equations that read each other."""
+
+    def __init__(self, equations: Sequence[Equation]) -> None:
+        self.equations = list(equations)
+        self.edges = [e for own in equations for e in _edges(own, equations)]
+        self._known: dict[tuple[Edge, Expr, Expr], Lag | None] = {}
+        self._tried = 0
+
+    def fixed(self) -> Clocks | None:
+        """Clocks by which each read is of a fixed number of steps ago."""
+        return self._best(self._single, True) or self._best(self._diagonal, True)
+
+    def kept(self) -> Clocks | None:
+        """Clocks that count one axis of each."""
+        return self._best(self._single, False)
+
+    def in_order(self) -> Clocks | None:
+        """Clocks that count the iterations of the loops, one after the other."""
+        times = _ranks(self.equations)
+        return None if times is None else self._clocks(times, False)
+
+    def _best(self, candidates: object, fixed: bool) -> Clocks | None:
+        self._tried = 0
+        assert callable(candidates)
+        return self._assigned({}, candidates, fixed)
+
+    def _assigned(self, times: dict[Equation, Expr], candidates: object, fixed: bool) -> Clocks | None:
+        """The first clocks that fit, of equations one after the other."""
+        if len(times) == len(self.equations):
+            return self._clocks(times, fixed)
+        equation = self.equations[len(times)]
+        assert callable(candidates)
+        for time in candidates(equation):
+            self._tried += 1
+            if self._tried > _MOST_TRIED:
+                return None
+            own = {**times, equation: time}
+            if all(self._fits(e, own, fixed) for e in self.edges if equation in (e.source, e.target)):
+                found = self._assigned(own, candidates, fixed)
+                if found is not None:
+                    return found
+        return None
+
+    def _fits(self, edge: Edge, times: Mapping[Equation, Expr], fixed: bool) -> bool:
+        if edge.source not in times or edge.target not in times:
+            return True
+        lag = self._lag(edge, times[edge.source], times[edge.target])
+        return lag is not None and (lag.is_fixed or not fixed)
+
+    def _clocks(self, times: Mapping[Equation, Expr], fixed: bool) -> Clocks | None:
+        lags = {}
+        graph: TopologicalSorter[Equation] = TopologicalSorter(dict.fromkeys(self.equations, ()))
+        for edge in self.edges:
+            lag = self._lag(edge, times[edge.source], times[edge.target])
+            if lag is None or (fixed and not lag.is_fixed):
+                return None
+            lags[edge] = lag
+            if not lag.least:
+                if edge.source is edge.target:
+                    return None
+                graph.add(edge.source, edge.target)
+        try:
+            graph.prepare()
+        except CycleError:
+            return None
+        return Clocks(dict(times), lags)
+
+    def _lag(self, edge: Edge, reader: Expr, target: Expr) -> Lag | None:
+        """None where what is read is computed later, at some point."""
+        key = edge, reader, target
+        if key not in self._known:
+            self._known[key] = self._measured(edge, reader, target)
+        return self._known[key]
+
+    def _measured(self, edge: Edge, reader: Expr, target: Expr) -> Lag | None:
+        table = dict(zip(edge.target.axes, edge.read.indices, strict=True))
+        difference = normal(reader - substitute(target, table))
+        if reads_of(difference):
+            return None
+        form = linear_or_none(difference)
+        if form is not None and form.is_constant:
+            return Lag(form.constant, True) if form.constant >= 0 else None
+        points = IntegerSet(edge.axes, edge.conditions)
+        if points.is_empty():
+            return Lag(1, True)
+        most = points.maximum(normal(-difference))
+        if not isinstance(most, Const) or int(most.value) > 0:  # type: ignore[arg-type]
+            return None
+        least, greatest = -int(most.value), points.maximum(difference)  # type: ignore[arg-type]
+        return Lag(least, isinstance(greatest, Const) and greatest.value == least)
+
+    # --- candidates
+
+    def _single(self, equation: Equation) -> Iterator[Expr]:
+        yield from equation.axes
+
+    def _diagonal(self, equation: Equation) -> Iterator[Expr]:
+        axes = equation.axes
+        for factors in product(_FACTORS, repeat=min(len(axes), 3)):
+            if 1 in factors and sum(f > 0 for f in factors) > 1:
+                time = as_expr(0)
+                for factor, axis in zip(factors, axes, strict=False):
+                    time = time + factor * axis
+                yield normal(time)
+
+
+def _edges(equation: Equation, among: Sequence[Equation]) -> Iterator[Edge]:
+    own = {e.stand: e for e in among}
+    targets = {r for r in reads_of(equation.body) if isinstance(r.tensor, Stand) and r.tensor in own}
+    for read, axes, conditions in contexts(equation.axes, equation.body, targets):
+        domain = () if equation.domain is TRUE else (equation.domain,)
+        yield Edge(equation, own[read.tensor], read, axes, (*domain, *conditions))
+
+
+def _ranks(equations: Sequence[Equation]) -> dict[Equation, Expr] | None:
+    """The number of each iteration, of statements in loops, in the order of the program."""
+    statements = {e: e.statement for e in equations}
+    if any(s is None for s in statements.values()):
+        return None
+    entries = [(s.places, s.counters, e) for e, s in statements.items() if s is not None]
+    found: dict[Equation, Expr] = {}
+
+    def block(
+        own: list[tuple[tuple[int, ...], tuple[Counter, ...], Equation]], level: int, start: Expr
+    ) -> int | None:
+        """The number of iterations of a block."""
+        offset = 0
+        for place in sorted({places[level] for places, _, _ in own}):
+            inner = [e for e in own if e[0][level] == place]
+            leaf = [e for e in inner if len(e[1]) == level]
+            for _, _, equation in leaf:
+                found[equation] = normal(start + offset)
+                offset += 1
+            nested = [e for e in inner if len(e[1]) > level]
+            if not nested:
+                continue
+            counter = nested[0][1][level]
+            size = block(nested, level + 1, as_expr(0))
+            extent = counter.axis.extent
+            if size is None or not isinstance(extent, Const):
+                return None
+            for _, _, equation in nested:
+                found[equation] = normal(start + offset + size * counter.axis + found[equation])
+            offset += size * int(extent.value)  # type: ignore[arg-type]
+        return offset
+
+    return found if block(entries, 0, as_expr(0)) is not None else None

@@ -1,0 +1,275 @@
+"""From a program to equations: each statement is a tensor over its loops, and each read finds the elements of these that it sees.
+
+What is overwritten is another element of another tensor. Additions (``+=``, ``*=``, ``min=``, ``max=``) have no tensor: who reads what they add to
+sees a reduction over those that came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from jaxte.frontends.loops.program import Cell, Program, Statement, Variable
+from jaxte.frontends.loops.recorder import FOLDS, identity
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
+from jaxte.lang.functions import logical_or, select
+from jaxte.lang.walk import reads_of, substitute
+from jaxte.sets.flow import Access, Content, Flow, Source
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import as_extent
+from jaxte.tensors.tensor import Placeholder
+
+_LAST = 10**6  # the time of what is returned
+
+
+class Stand(Placeholder):
+    """What stands in expressions for the tensor of an equation."""
+
+    __slots__ = ("equation",)
+    equation: Equation
+
+
+@dataclass(eq=False)
+class Equation:
+    """``name[axes] = body``, within ``domain``; the body reads other equations by their :class:`Stand`.
+
+    Attributes:
+        statement: that it is the value of; None for what elements of an array hold.
+        counters: of the loops around it.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    domain: Expr
+    dtype: str
+    statement: Statement | None = None
+    body: Expr = TRUE
+
+    def __post_init__(self) -> None:
+        self.stand = Stand(self.name, tuple(as_extent(a.extent) for a in self.axes), self.dtype)
+        self.stand.equation = self
+
+
+class Dataflow:
+    """The equations of ``program``.
+
+    Args:
+        plain: numbers of statements of which additions are taken for what they are written as, a new value.
+    """
+
+    def __init__(self, program: Program, plain: Collection[int] = ()) -> None:
+        self.program = program
+        self._depth = max((len(s.counters) for s in program.statements), default=0)
+        self._adds = self._additions(plain)
+        self.reads: dict[tuple[Statement, Read], Access] = {}
+        self._indices: dict[Access, dict[Axis, Expr]] = {}
+        self.writes: dict[Access, Statement | Variable] = {}
+        for statement in program.statements:
+            for n, read in enumerate(self.cells(statement)):
+                self.reads[statement, read] = self._read_access(statement, read, n)
+        self.outputs = {v: self._whole(f"O{n}", v, _LAST) for n, v in enumerate(program.results)}
+        self.flow = self._asked()
+        self._contents = self._found()
+        self._equations: dict[object, Equation] = {}
+        self._parts: dict[Statement, Expr] = {}
+        self.results = [self._result(v) for v in program.results]
+
+    # --- accesses
+
+    def _additions(self, plain: Collection[int]) -> dict[Statement, str]:
+        found: dict[Statement, str] = {}
+        by_variable: dict[Variable, str] = {}
+        for own in self.program.statements:
+            if own.op is not None and own.number not in plain:
+                if by_variable.setdefault(own.variable, own.op) == own.op:
+                    found[own] = own.op
+        return found
+
+    def _value(self, statement: Statement) -> Expr:
+        own = statement.part if statement in self._adds else statement.whole
+        assert own is not None
+        return own
+
+    def cells(self, statement: Statement) -> list[Read]:
+        """The reads of variables in a statement."""
+        return [r for r in dict.fromkeys(reads_of(self._value(statement))) if isinstance(r.tensor, Cell)]
+
+    def _read_access(self, statement: Statement, read: Read, n: int) -> Access:
+        variable = self.variable_of(read)
+        axes, indices, table = list(statement.axes), list(read.indices), {}
+        for place, index in enumerate(indices):
+            if reads_of(index):
+                axis = Axis(f"{variable.name}_{place}", 0, variable.shape[place])
+                axes.append(axis)
+                table[axis] = index
+                indices[place] = axis
+        given = statement.guards.get(read, ((),))
+        either = reduce(logical_or, (conjunction(g) for g in given))
+        conditions = (*statement.conditions, *([] if either is TRUE else [either]))
+        access = Access(
+            f"R{statement.number}_{n}",
+            tuple(axes),
+            conditions,
+            self._array(variable),
+            tuple(indices),
+            statement.time(self._depth, 0),
+        )
+        self._indices[access] = table
+        return access
+
+    def _asked(self) -> Flow:
+        writes: list[Access] = []
+        additions: list[Access] = []
+        for statement in self.program.statements:
+            own = Access(
+                f"W{statement.number}",
+                statement.axes,
+                statement.conditions,
+                self._array(statement.variable),
+                statement.indices,
+                statement.time(self._depth, 1),
+            )
+            self.writes[own] = statement
+            (additions if statement in self._adds else writes).append(own)
+        for n, variable in enumerate(self.program.variables):
+            if variable.initial is not None:
+                own = self._whole(f"I{n}", variable, -1)
+                self.writes[own] = variable
+                writes.append(own)
+        return Flow([*self.reads.values(), *self.outputs.values()], writes, additions)
+
+    def _whole(self, label: str, variable: Variable, time: int) -> Access:
+        axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(variable.shape))
+        times = (as_expr(time), *(as_expr(0) for _ in range(2 * self._depth + 1)))
+        return Access(label, axes, (), self._array(variable), axes, times)
+
+    def _array(self, variable: Variable) -> str:
+        return f"A{self.program.variables.index(variable)}"
+
+    def variable_of(self, read: Read) -> Variable:
+        return next(v for v in self.program.variables if v.cell is read.tensor)
+
+    # --- contents
+
+    def _found(self) -> dict[Access, Content]:
+        """What each read sees: that of those with additions for all at once that see the same."""
+        found: dict[Access, Content] = {}
+        groups: dict[str, list[Access]] = {}
+        shapes = {self._array(v): [as_expr(e) for e in v.shape] for v in self.program.variables}
+        for access in [*self.reads.values(), *self.outputs.values()]:
+            if self.flow.has_additions(access):
+                groups.setdefault(access.array, []).append(access)
+            else:
+                found[access] = self.flow.content(access)
+        for array, reads in groups.items():
+            for content in self.flow.shared_contents(reads, shapes[array]):
+                found.update((r, content) for r in content.reads)
+        return found
+
+    def _result(self, variable: Variable) -> Equation:
+        access = self.outputs[variable]
+        content = self._contents[access]
+        return self._equation_of(content, variable)
+
+    def _equation_of(self, content: Content, variable: Variable) -> Equation:
+        if content not in self._equations:
+            own = Equation(variable.name, content.axes, content.domain, variable.dtype)
+            self._equations[content] = own
+            own.body = self._seen(content, variable)
+        return self._equations[content]
+
+    def equation(self, statement: Statement) -> Equation:
+        """The values that a statement writes."""
+        if statement not in self._equations:
+            domain = conjunction(statement.conditions)
+            own = Equation(
+                statement.variable.name, statement.axes, domain, statement.variable.dtype, statement
+            )
+            self._equations[statement] = own
+            own.body = self._resolved(statement)
+        return self._equations[statement]
+
+    def _resolved(self, statement: Statement) -> Expr:
+        """What a statement writes, or adds, over the axes of its loops."""
+        known: dict[Expr, Expr] = {}
+
+        def rule(node: Expr) -> Expr:
+            if node in known:
+                return known[node]
+            if isinstance(node, Read) and isinstance(node.tensor, Cell):
+                found = self._at(statement, node, [rule(i) for i in node.indices])
+            elif node.children:
+                found = node.rebuild([rule(c) for c in node.children])
+            else:
+                found = node
+            known[node] = found
+            return found
+
+        return rule(self._value(statement))
+
+    def _at(self, statement: Statement, read: Read, indices: Sequence[Expr]) -> Expr:
+        access, variable = self.reads[statement, read], self.variable_of(read)
+        content = self._contents[access]
+        if content.shared:
+            return Read(self._equation_of(content, variable).stand, indices)
+        places = {n: a for a in self._indices[access] for n, i in enumerate(access.indices) if i is a}
+        table = {axis: indices[n] for n, axis in places.items()}
+        if not content.added:
+            return substitute(self._seen(content, variable), table)
+        stand = self._equation_of(content, variable).stand
+        return Read(stand, [table.get(a, a) for a in content.axes])
+
+    def _seen(self, content: Content, variable: Variable) -> Expr:
+        """What elements of a variable hold, over the axes of ``content``."""
+        result: Expr | None = None
+        for source in content.written:
+            own = self._element(source)
+            result = own if result is None else select(source.condition, own, result)
+        for source in content.added:
+            op = self._adds[self._statement(source)]
+            term = self._term(source, op)
+            if source.condition is not TRUE:
+                term = select(source.condition, term, identity(op, variable.dtype))
+            result = term if result is None else as_expr(FOLDS[op](result, term))
+        if result is None:  # of an element that the other branch of an if writes
+            return as_expr(cast(0, variable.dtype))
+        return result
+
+    def _statement(self, source: Source) -> Statement:
+        own = self.writes[source.write]
+        assert isinstance(own, Statement)
+        return own
+
+    def _element(self, source: Source) -> Expr:
+        own = self.writes[source.write]
+        if isinstance(own, Variable):
+            assert own.initial is not None
+            return Read(own.initial, source.at)
+        equation = self.equation(own)
+        return Read(equation.stand, source.at)
+
+    def _term(self, source: Source, op: str) -> Expr:
+        """What the additions of one source come to."""
+        statement = self._statement(source)
+        if statement not in self._parts:
+            self._parts[statement] = cast(self._resolved(statement), statement.variable.dtype)
+        table: Mapping[Expr, Expr] = dict(zip(statement.axes, source.at, strict=True))
+        part = substitute(self._parts[statement], table)
+        if not source.free:
+            return part
+        reducer = builtin_reducer(op, statement.variable.dtype)
+        return Reduce(reducer, [part], source.free, source.where)
+
+    def every(self) -> list[Equation]:
+        """All equations that the results need, in no order."""
+        return list(self._equations.values())
+
+    def additions_in(self, equations: Collection[Equation]) -> set[int]:
+        """The numbers of the statements whose additions ``equations`` hold."""
+        held = {id(e) for e in equations}
+        found: set[int] = set()
+        for key, own in self._equations.items():
+            if id(own) in held and isinstance(key, Content):
+                found |= {self._statement(s).number for s in key.added}
+        return found

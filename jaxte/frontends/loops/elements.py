@@ -1,0 +1,120 @@
+"""Elements and slices of arrays, and what is known of a slice: its first position, its step and its length."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.loops.expressions import Expressions
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.values import Block, is_static
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.sets.affine import normal
+
+
+class Elements(Expressions):
+    """Reads expressions with elements and slices."""
+
+    def subscript(self, node: ast.Subscript) -> Any:
+        base = self.value(node.value)
+        if isinstance(base, tuple):
+            place = (
+                self.number(node.slice)
+                if not isinstance(node.slice, ast.Slice)
+                else self._plain_slice(node.slice)
+            )
+            return base[place]
+        if not isinstance(base, (Variable, Block)):
+            raise self.fault(node.value, "only arrays and shapes are indexed")
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return self.taken(base, entries, node)
+
+    def _plain_slice(self, node: ast.Slice) -> slice:
+        return slice(*(None if e is None else self.number(e) for e in (node.lower, node.upper, node.step)))
+
+    def taken(self, base: Variable | Block, entries: Sequence[ast.expr], node: ast.AST) -> Any:
+        """Elements of ``base``: one of them, or a block where some of the entries are slices."""
+        shape = [as_expr(e) for e in base.shape]
+        places: list[Any] = []  # an index, or (first, step) of the next axis of the block
+        extents: list[Expr] = []
+        entries = self._filled(entries, len(shape), node)
+        axis = 0
+        for entry in entries:
+            if isinstance(entry, ast.Constant) and entry.value is None:
+                places.append(None)
+                extents.append(as_expr(1))
+                continue
+            if isinstance(entry, ast.Slice):
+                first, step, extent = self._sliced(entry, shape[axis])
+                places.append((first, step))
+                extents.append(extent)
+            else:
+                places.append(self.index(entry, shape[axis]))
+            axis += 1
+
+        def element(at: Sequence[Expr]) -> Expr:
+            rest, indices = list(at), []
+            for place in places:
+                if place is None:
+                    rest.pop(0)
+                elif isinstance(place, tuple):
+                    indices.append(normal(place[0] + rest.pop(0) * place[1]))
+                else:
+                    indices.append(place)
+            if isinstance(base, Block):
+                return base.element(indices)
+            return self.read(base, indices, node)
+
+        variable = base if isinstance(base, Variable) else base.of
+        return Block(tuple(extents), element, variable) if extents else element(())
+
+    def _filled(self, entries: Sequence[ast.expr], rank: int, node: ast.AST) -> list[ast.expr]:
+        """The entries of an index with ``...``, and what stands behind the last, as whole slices."""
+        own = [e for e in entries if not (isinstance(e, ast.Constant) and e.value in (None, ...))]
+        missing: list[ast.expr] = [ast.Slice() for _ in range(rank - len(own))]
+        if len(own) > rank:
+            raise self.fault(node, f"{len(own)} indices for {rank} axes")
+        found: list[ast.expr] = []
+        for entry in entries:
+            if isinstance(entry, ast.Constant) and entry.value is ...:
+                found, missing = [*found, *missing], []
+            else:
+                found.append(entry)
+        return [*found, *missing]
+
+    def index(self, node: ast.expr, extent: Expr) -> Expr:
+        """One index; a negative number counts from the end."""
+        found = self.number(node)
+        if isinstance(found, (float, np.floating)):
+            raise self.fault(node, "an index is an integer")
+        own = as_expr(found)
+        if isinstance(own, Const) and int(own.value) < 0:  # type: ignore[arg-type]
+            own = extent + own
+        return normal(own) if is_static(own) else own
+
+    def _sliced(self, node: ast.Slice, extent: Expr) -> tuple[Expr, int, Expr]:
+        """The first position, the step and the count of a slice."""
+        step = 1 if node.step is None else self.number(node.step)
+        if not isinstance(step, int) or not step:
+            raise self.fault(node, "the step of a slice is a number that is known")
+
+        def end(entry: ast.expr | None, default: Expr) -> Expr:
+            if entry is None:
+                return default
+            own = as_expr(self.number(entry))
+            if not is_static(own):
+                raise self.fault(
+                    entry, "the end of a slice is data; write a loop over all positions with an if"
+                )
+            return extent + own if isinstance(own, Const) and int(own.value) < 0 else own  # type: ignore[arg-type]
+
+        if step > 0:
+            first, stop = end(node.lower, as_expr(0)), end(node.upper, extent)
+            if isinstance(stop, Const) and isinstance(extent, Const):
+                stop = as_expr(min(int(stop.value), int(extent.value)))  # type: ignore[arg-type]
+            return first, step, normal((stop - first + (step - 1)) // step)
+        first, stop = end(node.lower, extent - 1), end(node.upper, as_expr(-1))
+        return first, step, normal((first - stop + (-step - 1)) // -step)

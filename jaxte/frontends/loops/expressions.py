@@ -1,0 +1,243 @@
+"""Expressions of a program: Python's syntax tree as numbers, index expressions, elements of variables, and blocks of elements."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.recorder import Recorder
+from jaxte.frontends.loops.source import Written
+from jaxte.frontends.loops.values import (
+    Block,
+    elementwise,
+    is_number,
+    is_static,
+)
+from jaxte.frontends.text.tree import nearest
+from jaxte.lang import functions
+from jaxte.lang.errors import DefinitionError, JaxteError
+from jaxte.lang.expr import Const, Expr, Read, as_expr
+from jaxte.lang.walk import reads_of
+from jaxte.sets.affine import normal
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.tensor import Tensor
+
+BINARY: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ast.Lt: (operator.lt, functions.less), ast.LtE: (operator.le, functions.less_equal),
+    ast.Gt: (operator.gt, functions.greater), ast.GtE: (operator.ge, functions.greater_equal),
+    ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
+}  # fmt: skip
+_CASTS = {float: "float", int: "int32", bool: "bool"}
+
+
+class Redo(Exception):
+    """The text has to be read again, with ``name`` as a variable."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(str(key))
+        self.key = key
+
+
+@dataclass
+class Frame:
+    """One function that is read: its text, and what its names stand for."""
+
+    text: Written
+    names: dict[str, Any]
+    ended: dict[str, str]
+    number: int
+
+
+class Expressions(ABC):
+    """Reads the expressions of one function."""
+
+    def __init__(self, frame: Frame, recorder: Recorder, default: str) -> None:
+        self.frame = frame
+        self.recorder = recorder
+        self.default = default
+
+    def fault(self, node: ast.AST, message: str, kind: type[DefinitionError] = DefinitionError) -> Exception:
+        return self.frame.text.fault(node, message, kind)
+
+    def value(self, node: ast.expr) -> Any:
+        """What ``node`` stands for."""
+        rule = _RULES.get(type(node))
+        if rule is None:
+            raise self.fault(node, f"{type(node).__name__} is no part of te.loops; {SPEAKS}")
+        try:
+            return getattr(self, rule)(node)
+        except (JaxteError, Redo) as error:
+            if isinstance(error, Redo) or "\n" in str(error):
+                raise
+            raise self.fault(node, str(error)) from None
+        except (TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
+            raise self.fault(node, str(error)) from None
+
+    def number(self, node: ast.expr) -> Any:
+        """A number: static, or an expression."""
+        found = self.value(node)
+        if isinstance(found, Variable) and not found.shape:
+            return self.read(found, (), node)
+        if not is_number(found):
+            raise self.fault(node, "a number is wanted here, not an array; index it, as in x[i]")
+        return found
+
+    def operand(self, node: ast.expr) -> Any:
+        """A number or a block."""
+        return self.as_operand(self.value(node), node)
+
+    def as_operand(self, found: Any, node: ast.expr) -> Any:
+        if isinstance(found, Variable):
+            return self.block(found, node) if found.shape else self.read(found, (), node)
+        if isinstance(found, np.ndarray) and found.ndim:
+            raise self.fault(node, "an array of NumPy from outside; make it an argument of the function")
+        if not is_number(found) and not isinstance(found, Block):
+            raise self.fault(node, "a number or an array is wanted here")
+        return found
+
+    def read(self, variable: Variable, indices: Sequence[Expr], node: ast.AST) -> Read:
+        return self.recorder.read(variable, indices, self.frame.text.span(node))
+
+    def block(self, variable: Variable, node: ast.AST) -> Block:
+        """The whole of a variable."""
+        shape = tuple(as_expr(e) for e in variable.shape)
+        return Block(shape, lambda at: self.read(variable, at, node), variable)
+
+    # --- the kinds of expressions
+
+    def constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def name(self, node: ast.Name) -> Any:
+        names, text = self.frame.names, self.frame.text
+        if node.id in names:
+            return names[node.id]
+        if node.id in self.frame.ended:
+            if node.id in text.stores:
+                raise Redo((self.frame.number, node.id))
+            raise self.fault(node, self.frame.ended[node.id])
+        if node.id in text.stores:
+            raise self.fault(node, f"{node.id} is read before it is given a value; assign it first")
+        if node.id in text.names:
+            return text.names[node.id]
+        raise self.fault(
+            node, f"{node.id} is no name that is known here{nearest(node.id, [*names, *text.stores])}"
+        )
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        base = self.value(node.value)
+        if isinstance(base, (Variable, Block)):
+            if node.attr == "shape":
+                return tuple(base.shape)
+            if node.attr == "ndim":
+                return len(base.shape)
+            if node.attr == "size":
+                found = as_expr(1)
+                for extent in base.shape:
+                    found = found * extent
+                return normal(found)
+            if node.attr == "dtype" and isinstance(base, Variable):
+                return base.dtype
+            if node.attr == "T":
+                own = self.as_operand(base, node.value)
+                return Block(own.shape[::-1], lambda at: own.element(list(at)[::-1]))
+            raise self.fault(node, f".{node.attr} of an array is no part of te.loops; {SPEAKS}")
+        if isinstance(base, ModuleType) or not isinstance(base, (Expr, Tensor)):
+            return getattr(base, node.attr)
+        raise self.fault(node, f".{node.attr} is no part of te.loops")
+
+    def tuple(self, node: ast.Tuple | ast.List) -> Any:
+        return tuple(self.value(e) for e in node.elts)
+
+    def binary(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.MatMult):
+            return self.product(self.operand(node.left), self.operand(node.right), node)
+        a, b = self.value(node.left), self.value(node.right)
+        if isinstance(a, tuple) or isinstance(b, tuple):
+            return BINARY[type(node.op)](a, b)
+        a, b = self.as_operand(a, node.left), self.as_operand(b, node.right)
+        found = elementwise(BINARY[type(node.op)], [a, b])
+        return normal(found) if isinstance(found, Expr) and is_static(found) else found
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        own = self.operand(node.operand)
+        if isinstance(node.op, ast.UAdd):
+            return own
+        if isinstance(node.op, ast.Not):
+            return not own if isinstance(own, bool) else functions.logical_not(own)
+        return elementwise(operator.neg if isinstance(node.op, ast.USub) else operator.invert, [own])
+
+    def joined(self, node: ast.BoolOp) -> Any:
+        """``and`` and ``or``, of which the later parts are evaluated only where the earlier ones leave it open."""
+        is_and = isinstance(node.op, ast.And)
+        found = self.number(node.values[0])
+        for part in node.values[1:]:
+            if isinstance(found, bool):
+                if found is not is_and:
+                    return found
+                found = self.number(part)
+                continue
+            with self.recorder.inside(as_expr(found) if is_and else functions.logical_not(found)):
+                other = self.number(part)
+            if reads_of(as_expr(other)) and is_decidable(as_expr(found)):
+                table = (found, other, False) if is_and else (found, True, other)
+                found = functions.select(*table)
+            else:
+                found = (functions.logical_and if is_and else functions.logical_or)(found, other)
+        return found
+
+    def compared(self, node: ast.Compare) -> Any:
+        if any(type(op) not in COMPARE for op in node.ops):
+            if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+                a, b = self.value(node.left), self.value(node.comparators[0])
+                return (a is b) == isinstance(node.ops[0], ast.Is)
+            raise self.fault(node, "in and not in are no part of te.loops")
+        left, found = self.operand(node.left), None
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.operand(right_node)
+            static = not isinstance(left, (Expr, Block)) and not isinstance(right, (Expr, Block))
+            one = elementwise(COMPARE[type(op)][0 if static else 1], [left, right])
+            if isinstance(one, Const):
+                one = bool(one.value)
+            found = (
+                one
+                if found is None
+                else (found and one if isinstance(found, bool) else functions.logical_and(found, one))
+            )
+            left = right
+        return found
+
+    def chosen(self, node: ast.IfExp) -> Any:
+        test = self.number(node.test)
+        if isinstance(test, (bool, int)):
+            return self.value(node.body if test else node.orelse)
+        test = as_expr(test)
+        with self.recorder.inside(test):
+            taken = self.number(node.body)
+        with self.recorder.inside(functions.logical_not(test)):
+            other = self.number(node.orelse)
+        return functions.select(test, taken, other)
+
+    @abstractmethod
+    def product(self, a: Any, b: Any, node: ast.AST) -> Any:
+        """``a @ b``."""
+
+
+SPEAKS = "it has loops, if, assignments, arithmetic, elements and slices of arrays, np.zeros and the like, and the functions of numpy on numbers"
+_RULES: dict[type, str] = {
+    ast.Constant: "constant", ast.Name: "name", ast.Attribute: "attribute", ast.Tuple: "tuple", ast.List: "tuple", ast.BinOp: "binary",
+    ast.UnaryOp: "unary", ast.BoolOp: "joined", ast.Compare: "compared", ast.IfExp: "chosen", ast.Subscript: "subscript", ast.Call: "call",
+}  # fmt: skip

@@ -1,0 +1,121 @@
+"""A program: variables, the counters of loops, and statements that write one element, each at a time that its place in the loops gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jaxte.frontends.text.tree import Span
+from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.walk import free_axes
+from jaxte.sets.tabulate import evaluate_index
+from jaxte.tensors.shapes import Shape
+from jaxte.tensors.tensor import Placeholder, Tensor
+
+
+class Cell(Placeholder):
+    """What stands in expressions for the present content of a variable."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False)
+class Variable:
+    """An array, or a number, that statements write.
+
+    Attributes:
+        initial: the argument that it holds at first; None for one that holds nothing.
+        is_inferred: whether its dtype is that of what is written to it.
+    """
+
+    name: str
+    shape: Shape
+    dtype: str
+    initial: Tensor | None = None
+    is_inferred: bool = True
+    cell: Cell = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cell = Cell(self.name, self.shape, self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Counter:
+    """The counter of a loop: ``axis`` counts the iterations from 0, ``value`` is what the program sees, within ``condition``."""
+
+    name: str
+    axis: Axis
+    value: Expr
+    condition: Expr
+
+    def at(self, point: Mapping[Axis, int]) -> int:
+        """What the program sees at ``point``."""
+        return evaluate_index(self.value, {a: point[a] for a in free_axes(self.value)})
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """``variable[indices] = whole``, which is ``op`` of the element itself and ``part`` where it adds to it.
+
+    Attributes:
+        counters: of the loops around it, the outermost first.
+        places: its place among the statements of each block around it, one more than counters.
+        conditions: on counters and sizes, under which it is executed.
+        guards: the conditions under which each read is evaluated, of all that it may be.
+        keeps: what it reads where a condition on data leaves the element as it was.
+        complete: whether ``keeps`` may find nothing, because the other branch writes the element.
+        finishes: whether it is the last of the statements of both branches that do.
+        branch: of which choices by data it is part: the number of each ``if``, and which of its branches.
+    """
+
+    number: int
+    counters: tuple[Counter, ...]
+    places: tuple[int, ...]
+    conditions: tuple[Expr, ...]
+    variable: Variable
+    indices: tuple[Expr, ...]
+    whole: Expr
+    span: Span
+    guards: Mapping[Read, Sequence[tuple[Expr, ...]]]
+    spans: Mapping[Read, Span]
+    op: str | None = None
+    part: Expr | None = None
+    keeps: Read | None = None
+    complete: bool = False
+    finishes: bool = False
+    branch: tuple[tuple[int, bool], ...] = ()
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(c.axis for c in self.counters)
+
+    def time(self, depth: int, step: int) -> tuple[Expr, ...]:
+        """When it is executed, with ``depth`` loops: reads at step 0, the write at step 1."""
+        found: list[Expr] = []
+        for place, counter in zip(self.places, self.counters, strict=False):
+            found += [as_expr(place), counter.axis]
+        found.append(as_expr(self.places[-1]))
+        found += [as_expr(0)] * (2 * (depth - len(self.counters)))
+        return (*found, as_expr(step))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Statements in the order of the text.
+
+    Attributes:
+        results: the variables that it returns.
+    """
+
+    name: str
+    statements: tuple[Statement, ...]
+    variables: tuple[Variable, ...]
+    results: tuple[Variable, ...]
+    is_tuple: bool
+
+    def instance(self, statement: Statement, point: Mapping[Axis, int]) -> str:
+        """The iteration of ``statement`` at ``point``, as in ``i = 3, j = 0``."""
+        return ", ".join(f"{c.name} = {c.at(point)}" for c in statement.counters)

@@ -1,0 +1,280 @@
+"""What a program consists of, while its text is read: the loops and conditions around a statement, and the statements so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jaxte.frontends.loops.program import Counter, Statement, Variable
+from jaxte.frontends.text.tree import Span
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, call, cast
+from jaxte.lang.functions import logical_and, logical_not, maximum, minimum, select
+from jaxte.lang.operators import ADD, EQUAL, MULTIPLY
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.sets.affine import normal
+from jaxte.sets.domain import IntegerSet
+from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.shapes import Shape
+from jaxte.tensors.tensor import Tensor
+
+FOLDS = {
+    "sum": lambda a, b: call(ADD, a, b),
+    "prod": lambda a, b: call(MULTIPLY, a, b),
+    "max": maximum,
+    "min": minimum,
+}
+
+
+Branch = tuple[tuple[int, bool], ...]
+Target = tuple[Variable, tuple[int, ...], int]
+
+
+class Unbounded(Exception):
+    """The range of a loop has no greatest length."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One branch of an ``if`` on data: what was tested is held in a variable."""
+
+    guard: Expr
+    held: Variable
+    number: int
+    branch: bool
+
+
+@dataclass
+class Recorder:
+    """A program under way.
+
+    Attributes:
+        kinds: the dtypes of variables of which the last reading of the text found them.
+        found: the dtypes of all that is written to a variable, in this reading.
+        guards, spans: under which conditions the text evaluates a read, and where it stands.
+    """
+
+    kinds: dict[object, str]
+    statements: list[Statement] = field(default_factory=list)
+    variables: dict[object, Variable] = field(default_factory=dict)
+    found: dict[Variable, list[Any]] = field(default_factory=dict)
+    guards: dict[Read, list[tuple[Expr, ...]]] = field(default_factory=dict)
+    spans: dict[Read, Span] = field(default_factory=dict)
+    within: list[Expr] = field(default_factory=list)  # conditions of choices in the expression that is read
+    _counters: list[Counter] = field(default_factory=list)
+    _places: list[int] = field(default_factory=lambda: [0])
+    _conditions: list[Expr] = field(default_factory=list)
+    _choices: list[_Choice] = field(default_factory=list)
+    _finished: list[tuple[Branch, Target]] = field(default_factory=list)
+    _count: int = 0
+
+    # --- what stands around
+
+    @property
+    def depth(self) -> int:
+        """How many loops and choices are around."""
+        return len(self._counters) + len(self._choices) + len(self._conditions)
+
+    @property
+    def loops(self) -> int:
+        return len(self._counters)
+
+    @contextmanager
+    def loop(self, name: str, lo: Any, hi: Any, step: int = 1) -> Iterator[Counter]:
+        """A loop around the statements that follow."""
+        counter = self._counter(name, normal(as_expr(lo)), normal(as_expr(hi)), step)
+        self._counters.append(counter)
+        self._places.append(0)
+        yield counter
+        self._counters.pop()
+        self._places.pop()
+        self._places[-1] += 1
+
+    def _counter(self, name: str, lo: Expr, hi: Expr, step: int) -> Counter:
+        sign = 1 if step > 0 else -1
+        size, span = abs(step), normal((hi - lo) * sign)
+        moving = bool(free_axes(lo) or free_axes(hi))
+        if not moving:
+            extent = normal((span + (size - 1)) // size)
+            if isinstance(extent, Const) and int(extent.value) < 0:  # type: ignore[arg-type]
+                extent = as_expr(0)
+            axis = Axis(name, 0, extent)
+            return Counter(name, axis, normal(lo + axis * step), TRUE)
+        around = [c.axis for c in self._counters]
+        points = IntegerSet(around, [*self.conditions, span > 0])
+        first, most = lo, span
+        empty = points.is_empty()
+        if free_axes(lo) and size == 1:
+            ends = (None, None) if empty else (points.maximum(lo * -sign), points.maximum(hi * sign))
+            if ends[0] is not None and ends[1] is not None:
+                first, most = normal(ends[0] * -sign), normal(ends[1] + ends[0])
+        if free_axes(most):
+            found = as_expr(0) if empty else points.maximum(most)
+            if found is None:
+                raise Unbounded
+            most = found
+        axis = Axis(name, 0, normal((most + (size - 1)) // size))
+        value = normal(first + axis * step)
+        inside = logical_and(value * sign >= lo * sign, value * sign < hi * sign)
+        return Counter(name, axis, value, inside)
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        return (*(c.condition for c in self._counters if c.condition is not TRUE), *self._conditions)
+
+    @contextmanager
+    def under(self, condition: Expr) -> Iterator[None]:
+        """A condition on counters and sizes around the statements that follow."""
+        self._conditions.append(condition)
+        yield
+        self._conditions.pop()
+
+    @contextmanager
+    def choice(self, held: Variable, number: int, branch: bool) -> Iterator[None]:
+        """A condition on data around the statements that follow."""
+        guard: Expr = Read(held.cell, ())
+        self._choices.append(_Choice(guard if branch else logical_not(guard), held, number, branch))
+        yield
+        self._choices.pop()
+
+    def complete(self, start: int, number: int) -> None:
+        """Of the statements since ``start``, marks those of which both branches of a choice write the same element."""
+        around = self._branch
+        written: list[set[Target]] = []
+        for taken in (True, False):
+            inner = (*around, (number, taken))
+            own = {_target(s) for s in self.statements[start:] if s.branch == inner and s.op is None}
+            written.append(own | {target for branch, target in self._finished if branch == inner})
+        both = written[0] & written[1]
+        self._finished += [(around, target) for target in both]
+        last = {_target(s): n for n, s in enumerate(self.statements) if n >= start}
+        for n in range(start, len(self.statements)):
+            target = _target(self.statements[n])
+            if target in both:
+                self.statements[n] = replace(self.statements[n], complete=True, finishes=last[target] == n)
+
+    @property
+    def _branch(self) -> Branch:
+        return tuple((c.number, c.branch) for c in self._choices)
+
+    def new_number(self) -> int:
+        self._count += 1
+        return self._count
+
+    def new_statement(self) -> None:
+        """What was noted of the reads of the statement before is forgotten."""
+        self.guards.clear()
+        self.spans.clear()
+
+    @contextmanager
+    def inside(self, condition: Expr) -> Iterator[None]:
+        """A condition around a part of the expression that is read."""
+        self.within.append(condition)
+        yield
+        self.within.pop()
+
+    # --- variables
+
+    def variable(
+        self, key: object, name: str, shape: Shape, dtype: str, initial: Tensor | None = None
+    ) -> Variable:
+        own = self.variables.get(key)
+        if own is None:
+            own = self.variables[key] = Variable(name, shape, self.kinds.get(key, dtype), initial)
+        return own
+
+    def read(self, variable: Variable, indices: Sequence[Expr], span: Span) -> Read:
+        read = Read(variable.cell, indices)
+        self.guards.setdefault(read, []).append(tuple(self.within))
+        self.spans.setdefault(read, span)
+        return read
+
+    # --- statements
+
+    def assign(self, variable: Variable, indices: Sequence[Expr], value: Any, span: Span) -> None:
+        """``variable[indices] = value``."""
+        self._write(variable, indices, as_expr(value), None, span)
+
+    def add(self, op: str, variable: Variable, indices: Sequence[Expr], part: Any, span: Span) -> None:
+        """``variable[indices] = op(variable[indices], part)``."""
+        self._write(variable, indices, as_expr(part), op, span)
+
+    def _write(
+        self, variable: Variable, indices: Sequence[Expr], value: Expr, op: str | None, span: Span
+    ) -> None:
+        plain, of_data, around = list(indices), [], []
+        for n, index in enumerate(indices):
+            if reads_of(index):
+                axis = Axis(f"{variable.name}_{n}", 0, variable.shape[n])
+                around.append(Counter(axis.name, axis, axis, TRUE))
+                plain[n] = axis
+                of_data.append(call(EQUAL, axis, index))
+        self.found.setdefault(variable, []).append((value.dtype, value.weak))
+        if value.dtype != variable.dtype or value.weak:
+            value = cast(value, variable.dtype)
+        self._emit(variable, tuple(plain), value, op, span, of_data, around)
+
+    def _emit(
+        self,
+        variable: Variable,
+        indices: tuple[Expr, ...],
+        value: Expr,
+        op: str | None,
+        span: Span,
+        of_data: Sequence[Expr],
+        around: Sequence[Counter],
+    ) -> None:
+        tests = [*(c.guard for c in self._choices), *of_data]
+        own = Read(variable.cell, indices)
+        keeps = None
+        for choice in self._choices:
+            self._noted(Read(choice.held.cell, ()), span)
+        if op is not None:
+            self._noted(own, span)
+            part = value
+            for test in reversed(tests):
+                part = select(test, part, identity(op, variable.dtype))
+            whole = as_expr(FOLDS[op](own, part))
+        else:
+            part, whole = None, value
+            if tests:
+                keeps = own
+                self._noted(own, span)
+                test = tests[0]
+                for other in tests[1:]:
+                    test = logical_and(test, other)
+                whole = select(test, whole, own)
+        counters = (*self._counters, *around)
+        self.statements.append(
+            Statement(
+                len(self.statements),
+                counters,
+                (*self._places, *(0 for _ in around)),
+                self.conditions,
+                variable,
+                indices,
+                as_expr(cast(whole, variable.dtype)) if whole.dtype != variable.dtype else whole,
+                span,
+                {r: tuple(g) for r, g in self.guards.items()},
+                dict(self.spans),
+                op,
+                part,
+                keeps,
+                branch=self._branch,
+            )
+        )
+        self._places[-1] += 1
+
+    def _noted(self, read: Read, span: Span) -> None:
+        self.guards.setdefault(read, []).append(())
+        self.spans.setdefault(read, span)
+
+
+def _target(statement: Statement) -> Target:
+    return statement.variable, tuple(map(id, statement.indices)), len(statement.counters)
+
+
+def identity(op: str, dtype: str) -> Expr:
+    """What ``op`` leaves as it is."""
+    return builtin_reducer(op, dtype).identity[0]

@@ -1,0 +1,377 @@
+"""Statements of a program: Python's syntax tree of a function as a :class:`Program`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxte.frontends.loops.additions import Additions
+from jaxte.frontends.loops.expressions import Frame, Redo
+from jaxte.frontends.loops.program import Program, Variable
+from jaxte.frontends.loops.recorder import Recorder, Unbounded
+from jaxte.frontends.loops.source import Written
+from jaxte.frontends.loops.values import (
+    Block,
+    is_number,
+    is_static,
+)
+from jaxte.lang import dtypes, functions
+from jaxte.lang.dtypes import promote
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.walk import reads_of
+from jaxte.sets.affine import normal
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.tensor import Tensor
+
+_AGAIN = 12  # readings of a text, until the dtypes of its variables are found
+_REMEDIES: dict[type, str] = {
+    ast.While: "a while loop has no bound that is known; write for t in range(most) with an if around its body",
+    ast.Break: "break is no part of te.loops; put an if around the rest of the body",
+    ast.Continue: "continue is no part of te.loops; put an if around the rest of the body",
+    ast.FunctionDef: "a function within the function; define it outside and decorate it with @te.loops",
+    ast.Try: "try is no part of te.loops",
+    ast.With: "with is no part of te.loops",
+    ast.Global: "global variables are not written by te.loops",
+    ast.Assert: "assert is no part of te.loops",
+    ast.Delete: "del is no part of te.loops",
+}
+
+
+def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
+    """The program of a function for its arguments: Tensors, and static objects.
+
+    Raises:
+        DefinitionError: a statement that is not understood, with a caret under it.
+    """
+    kinds: dict[object, str] = {}
+    forced: set[object] = set()
+    for _ in range(_AGAIN):
+        recorder = Recorder(kinds)
+        try:
+            reader = Reader(text, recorder, forced, _default_of(arguments), ())
+            found = reader.run(arguments)
+        except Redo as again:
+            forced.add(again.key)
+            continue
+        before = dict(kinds)
+        for key, variable in recorder.variables.items():
+            if variable.is_inferred and variable in recorder.found:
+                kind, weak = promote(recorder.found[variable])
+                kinds[key] = reader.default if weak and dtypes.is_float(kind) else kind
+        if before == kinds:
+            return found
+    raise DefinitionError(
+        f"{text.source.who}: the dtypes of its variables depend on each other; give them by arrays"
+    )
+
+
+def _default_of(arguments: Mapping[str, Any]) -> str:
+    """The dtype of floats: the widest of the arguments."""
+    kinds = [
+        (a.dtype, False) for a in arguments.values() if isinstance(a, Tensor) and dtypes.is_inexact(a.dtype)
+    ]
+    return dtypes.real_dtype(promote(kinds)[0]) if kinds else "float32"
+
+
+class Reader(Additions):
+    """Reads the statements of one function."""
+
+    def __init__(
+        self,
+        text: Written,
+        recorder: Recorder,
+        forced: set[object],
+        default: str,
+        callers: tuple[Callable[..., Any], ...],
+    ) -> None:
+        number = recorder.new_number()
+        super().__init__(Frame(text, {}, {}, number), recorder, default)
+        self.forced = forced
+        self.callers = (*callers, text.function)
+        self.returned: Any = None
+        self.has_returned = False
+
+    # --- a function
+
+    def run(self, arguments: Mapping[str, Any]) -> Program:
+        """The program of the outermost function."""
+        given: dict[str, Variable] = {}
+        for name, value in arguments.items():
+            if isinstance(value, Tensor):
+                own = self.recorder.variable(("argument", name), name, value.shape, value.dtype, value)
+                own.is_inferred = False
+                given[name] = own
+        self.bind({name: given.get(name, value) for name, value in arguments.items()})
+        self.block_of(self.frame.text.tree.body)
+        written = {s.variable for s in self.recorder.statements}
+        changed = [v for v in given.values() if v in written and v.shape]
+        results, is_tuple = self._results(changed)
+        return Program(
+            self.frame.text.source.who,
+            tuple(self.recorder.statements),
+            tuple(self.recorder.variables.values()),
+            tuple(results),
+            is_tuple,
+        )
+
+    def _results(self, changed: Sequence[Variable]) -> tuple[list[Variable], bool]:
+        tree = self.frame.text.tree
+        if not self.has_returned:
+            if not changed:
+                raise self.fault(tree, "the function returns nothing and writes none of its arguments")
+            return list(changed), len(changed) > 1
+        values = self.returned if isinstance(self.returned, tuple) else (self.returned,)
+        results = [self._kept(v, tree.body[-1], f"result_{n}") for n, v in enumerate(values)]
+        lost = [v.name for v in changed if v not in results]
+        if lost:
+            raise self.fault(
+                tree.body[-1],
+                f"{lost[0]} is an argument that the function writes, and arrays of JAX do not change: return {lost[0]} too, or begin with "
+                f"{lost[0]} = {lost[0]}.copy()",
+            )
+        return results, isinstance(self.returned, tuple)
+
+    def _kept(self, value: Any, node: ast.AST, name: str) -> Variable:
+        if isinstance(value, Variable):
+            return value
+        return self.stored((self.frame.number, name), name, value, node)
+
+    def bind(self, values: Mapping[str, Any]) -> None:
+        """The values of parameters."""
+        for name, value in values.items():
+            key = (self.frame.number, name)
+            if name in self.frame.text.stores and is_number(value) and not isinstance(value, Tensor):
+                self.frame.names[name] = self.stored(key, name, value, self.frame.text.tree.args)
+            elif isinstance(value, Variable) and not value.shape and name in self.frame.text.stores:
+                own = self.read(value, (), self.frame.text.tree)
+                self.frame.names[name] = self.stored(key, name, own, self.frame.text.tree)
+            else:
+                self.frame.names[name] = value
+
+    # --- statements
+
+    def block_of(self, body: Sequence[ast.stmt]) -> None:
+        for n, node in enumerate(body):
+            if self.has_returned:
+                raise self.fault(node, "nothing is executed after return; remove it")
+            self.recorder.new_statement()
+            if isinstance(node, ast.Return):
+                if self.recorder.depth > self.base:
+                    raise self.fault(
+                        node,
+                        "return within a loop or an if; assign a variable there, and return it at the end",
+                    )
+                self.returned = self.value(node.value) if node.value is not None else None
+                self.has_returned = node.value is not None
+                if not self.has_returned and n + 1 < len(body):
+                    raise self.fault(node, "nothing is executed after return; remove it")
+            else:
+                self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Pass():
+                return
+            case ast.Expr(value=ast.Constant(value=str())):
+                return
+            case ast.Expr(value=ast.Call() as call):
+                found = self.value(call)
+                if found is not None and not isinstance(found, (tuple, Variable, Block)):
+                    return
+            case ast.Assign(targets=[target], value=value):
+                self.assigned(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.assigned(target, value)
+            case ast.AugAssign():
+                self.augmented(node)
+            case ast.For():
+                self.loop(node)
+            case ast.If():
+                self.branch(node.test, node.body, node.orelse)
+            case _:
+                remedy = _REMEDIES.get(type(node), f"{type(node).__name__} is no statement of te.loops")
+                raise self.fault(node, remedy)
+
+    def loop(self, node: ast.For) -> None:
+        if node.orelse:
+            raise self.fault(node, "else of a loop is no part of te.loops")
+        if not isinstance(node.target, ast.Name):
+            raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
+        name = node.target.id
+        if name in self.frame.text.stores:
+            raise self.fault(
+                node.target, f"{name} is the counter of a loop and is assigned elsewhere; use another name"
+            )
+        lo, hi, step = self._range(node)
+        try:
+            entering = self.recorder.loop(name, lo, hi, step)
+            with entering as counter:
+                if isinstance(counter.axis.extent, Const) and counter.axis.extent.value == 0:
+                    return
+                before = dict(self.frame.names)
+                self.frame.names[name] = counter.value
+                self.block_of(node.body)
+                self._leave(before, f"{name} is the counter of a loop that has ended", name)
+        except Unbounded:
+            raise self.fault(
+                node.iter, "the range of this loop is not bounded by counters and sizes"
+            ) from None
+
+    def _range(self, node: ast.For) -> tuple[Any, Any, int]:
+        call = node.iter
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "reversed"
+            and len(call.args) == 1
+        ):
+            inner = call.args[0]
+            lo, hi, step = self._range_of(inner)
+            if step != 1:
+                raise self.fault(
+                    inner, "reversed of a range with a step; write range(last, first - 1, -step)"
+                )
+            return normal(as_expr(hi) - 1), normal(as_expr(lo) - 1), -1
+        return self._range_of(call)
+
+    def _range_of(self, call: ast.expr) -> tuple[Any, Any, int]:
+        if not isinstance(call, ast.Call) or self.value(call.func) is not range or call.keywords:
+            raise self.fault(call, "a loop runs over range(...) or reversed(range(...))")
+        args = []
+        for own in call.args:
+            found = self.number(own)
+            if not is_static(found) or isinstance(found, float):
+                raise self.fault(
+                    own,
+                    "the bound of a loop depends on data; loop over the greatest range, with an if on the data around the body",
+                )
+            args.append(found)
+        step = args[2] if len(args) == 3 else 1
+        if isinstance(step, Expr) and isinstance(step, Const):
+            step = int(step.value)  # type: ignore[arg-type]
+        if not isinstance(step, int) or not step:
+            raise self.fault(call, "the step of a range is a number that is known, and not 0")
+        lo, hi = (0, args[0]) if len(args) == 1 else args[:2]
+        return lo, hi, step
+
+    def _leave(self, before: Mapping[str, Any], why: str, counter: str = "") -> None:
+        """What was bound in a loop, or in a branch, and is no variable has no meaning behind it."""
+        for name, value in list(self.frame.names.items()):
+            if name in before and before[name] is value:
+                continue
+            if isinstance(value, Variable) and name not in before:
+                continue
+            if name == counter:
+                del self.frame.names[name]
+                self.frame.ended[name] = why
+                if name in before:
+                    self.frame.names[name] = before[name]
+                continue
+            if name in before or isinstance(value, Block):
+                raise self.fault(
+                    self.frame.text.tree,
+                    f"{name} stands for another array within a loop or an if; write {name}[...] = instead",
+                )
+            del self.frame.names[name]
+            self.frame.ended[name] = why
+
+    # --- choices
+
+    def branch(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        if isinstance(test, ast.BoolOp) and len(test.values) > 1:
+            first = test.values[0]
+            rest = (
+                test.values[1]
+                if len(test.values) == 2
+                else ast.copy_location(ast.BoolOp(test.op, test.values[1:]), test.values[1])
+            )
+            own = self.number(first)
+            if isinstance(own, bool) or is_decidable(as_expr(own)):
+                nested = [_if(test, rest, body, orelse)]
+                if isinstance(test.op, ast.And):
+                    self.branch_on(own, first, nested, orelse)
+                else:
+                    self.branch_on(own, first, body, nested)
+                return
+        self.branch_on(self.number(test), test, body, orelse)
+
+    def branch_on(
+        self, test: Any, node: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
+    ) -> None:
+        if not isinstance(test, Expr):
+            self.block_of(body if test else orelse)
+            return
+        if test.dtype != "bool":
+            test = functions.not_equal(test, 0)
+        before = dict(self.frame.names)
+        if is_decidable(test) and not reads_of(test):
+            with self.recorder.under(test):
+                self.block_of(body)
+            self._leave(before, "it is assigned in a branch")
+            if orelse:
+                with self.recorder.under(functions.logical_not(test)):
+                    self.block_of(orelse)
+                self._leave(before, "it is assigned in a branch")
+            return
+        self._on_data(test, node, body, orelse, before)
+
+    def _on_data(
+        self,
+        test: Expr,
+        node: ast.expr,
+        body: Sequence[ast.stmt],
+        orelse: Sequence[ast.stmt],
+        before: Mapping[str, Any],
+    ) -> None:
+        number = self.recorder.new_number()
+        held = self.stored((self.frame.number, "if", number, self.recorder.loops), f"if_{number}", test, node)
+        start = len(self.recorder.statements)
+        for branch, own in ((True, body), (False, orelse)):
+            if not own:
+                continue
+            with self.recorder.choice(held, number, branch):
+                self.block_of(own)
+            self._leave(before, "it is assigned in a branch")
+        self.recorder.complete(start, number)
+
+    # --- calls of other such functions
+
+    def called(self, target: Any, node: ast.Call) -> Any:
+        text = getattr(target, "written", None)
+        if not isinstance(text, Written):
+            return super().called(target, node)
+        if text.function in self.callers:
+            raise self.fault(node, f"{text.source.who} calls itself; te.loops has no recursion, write a loop")
+        values = [self._argument(a, n) for n, a in enumerate(node.args)]
+        words = {str(k.arg): self._argument(k.value, len(values) + n) for n, k in enumerate(node.keywords)}
+        try:
+            bound = target.parameters.bind(*values, **words)
+        except TypeError as error:
+            raise self.fault(node, str(error)) from None
+        bound.apply_defaults()
+        inner = Reader(text, self.recorder, self.forced, self.default, self.callers)
+        inner.base = self.recorder.depth
+        inner.bind(bound.arguments)
+        inner.block_of(text.tree.body)
+        return inner.returned
+
+    def _argument(self, node: ast.expr, n: int) -> Any:
+        own = self.value(node)
+        if isinstance(own, Block):
+            if own.of is not None and isinstance(node, ast.Subscript):
+                raise self.fault(
+                    node,
+                    "a slice is handed to a function; hand over a .copy(), or the whole array and the index",
+                )
+            key = (self.frame.number, "argument", self.recorder.new_number())
+            return self.stored(key, f"argument_{n}", own, node)
+        if isinstance(own, Expr) and not is_static(own):
+            key = (self.frame.number, "argument", self.recorder.new_number())
+            return self.stored(key, f"argument_{n}", own, node)
+        return own
+
+
+def _if(like: ast.AST, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.If:
+    return ast.copy_location(ast.If(test, list(body), list(orelse)), like)

@@ -1,0 +1,251 @@
+"""From equations to tensors: definitions where nothing leads back, recurrences of what does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jaxte.frontends.loops.checks import check
+from jaxte.frontends.loops.clocks import Clocks, Search
+from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
+from jaxte.frontends.loops.program import Program
+from jaxte.frontends.loops.states import Kept, Timed
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.functions import select
+from jaxte.lang.graphs import reached
+from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.intervals import highest
+from jaxte.tensors.compute import defined
+from jaxte.tensors.recurrences.node import Recurrence
+from jaxte.tensors.recurrences.steps import step_of
+from jaxte.tensors.tensor import Compute, Tensor
+
+_SMALL = 12  # nodes of an expression that is computed again rather than kept
+
+
+def tensors_of(program: Program) -> tuple[Tensor, ...]:
+    """The results of a program.
+
+    Raises:
+        DefinitionError: a read of what was never written, or out of range; loops whose order no clock describes.
+    """
+    flow = Dataflow(program)
+    check(flow)
+    blocks, clocks = _scheduled(flow)
+    added = flow.additions_in([e for b in blocks if _is_open(b) for e in b])
+    if added and not _are_fixed(blocks, clocks):
+        other = Dataflow(program, added)
+        rows = _scheduled(other)
+        if _are_fixed(*rows) or any(c is None for b, c in zip(blocks, clocks, strict=True) if _is_open(b)):
+            flow, (blocks, clocks) = other, rows
+    making = _Making()
+    for block, own in zip(blocks, clocks, strict=True):
+        making.add(block, own, program)
+    return tuple(making.result(e, e.name) for e in flow.results)
+
+
+def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
+    """Whether each recurrence reads its tensors a fixed number of steps ago."""
+    return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if _is_open(b))
+
+
+def _is_open(block: Sequence[Equation]) -> bool:
+    return len(block) > 1 or _reads_itself(block)
+
+
+def _reads_itself(block: Sequence[Equation]) -> bool:
+    return any(r.tensor is e.stand for e in block for r in reads_of(e.body))
+
+
+def _below(equation: Equation) -> list[Equation]:
+    return [r.tensor.equation for r in reads_of(equation.body) if isinstance(r.tensor, Stand)]
+
+
+def _scheduled(flow: Dataflow) -> tuple[list[list[Equation]], list[Clocks | None]]:
+    """The equations in blocks that read each other, each after what it reads, with their clocks."""
+    every = list(reached(flow.results, _below))
+    below = {e: set(reached(_below(e), _below)) for e in every}
+    blocks: list[list[Equation]] = []
+    done: set[Equation] = set()
+    for own in sorted(every, key=lambda e: len(below[e] | {e})):
+        if own not in done:
+            block = [e for e in every if e is own or (own in below[e] and e in below[own])]
+            blocks.append(block)
+            done.update(block)
+    clocks: list[Clocks | None] = []
+    for block in blocks:
+        search = Search(block) if _is_open(block) else None
+        clocks.append(None if search is None else search.fixed() or search.kept() or search.in_order())
+    return blocks, clocks
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What stands for an equation: an expression of its axes."""
+
+    axes: tuple[Axis, ...]
+    value: Expr
+
+    def at(self, indices: Sequence[Expr]) -> Expr:
+        return substitute(self.value, dict(zip(self.axes, indices, strict=True)))
+
+
+class _Making:
+    """Tensors under way."""
+
+    def __init__(self) -> None:
+        self._made: dict[Equation, _Made] = {}
+
+    def add(self, block: Sequence[Equation], clocks: Clocks | None, program: Program) -> None:
+        if not _is_open(block):
+            (own,) = block
+            self._made[own] = self._plain(own)
+            return
+        if clocks is None:
+            names = ", ".join(dict.fromkeys(e.name for e in block))
+            raise DefinitionError(
+                f"{program.name}: the order in which {names} are computed follows no clock that te.loops finds: sizes that are symbols, or data as "
+                "indices of what the loop itself writes; give sizes that are known"
+            )
+        for equation in block:
+            equation.body = self._joined(equation.body, block)
+        if clocks.is_fixed:
+            self._lagged(block, clocks)
+        else:
+            self._kept(block, clocks)
+
+    def result(self, equation: Equation, name: str) -> Tensor:
+        made = self._made[equation]
+        axes = tuple(Axis(a.name, 0, a.extent) for a in made.axes)
+        value = made.at(axes)
+        if isinstance(value, Read) and isinstance(value.tensor, Tensor) and value.tensor.name == name:
+            if all(i is a for i, a in zip(value.indices, axes, strict=True)):
+                return value.tensor
+        return defined([name], axes, [cast(value, equation.dtype)])[0]
+
+    def _joined(self, body: Expr, block: Sequence[Equation] = ()) -> Expr:
+        """``body`` with what stands for the equations that it reads, those of ``block`` left out."""
+
+        def rule(node: Expr) -> Expr:
+            if isinstance(node, Read) and isinstance(node.tensor, Stand):
+                own = self._made.get(node.tensor.equation)
+                if own is not None:
+                    return own.at(node.indices)
+            return node
+
+        return rewrite(body, rule)
+
+    def _plain(self, equation: Equation) -> _Made:
+        """A definition; what is small stands in place of each read of it."""
+        body = self._joined(equation.body)
+        nodes = postorder(body)
+        if len(nodes) <= _SMALL and not any(isinstance(n, Reduce) for n in nodes):
+            return _Made(equation.axes, cast(body, equation.dtype))
+        axes = tuple(Axis(a.name, 0, a.extent) for a in equation.axes)
+        table: dict[Expr, Expr] = dict(zip(equation.axes, axes, strict=True))
+        value = cast(substitute(_guarded(equation.domain, body), table), equation.dtype)
+        (tensor,) = defined([equation.name], axes, [value])
+        return _Made(equation.axes, Read(tensor, equation.axes))
+
+    # --- recurrences
+
+    def _lagged(self, block: Sequence[Equation], clocks: Clocks) -> None:
+        """Each read is of a fixed number of steps ago."""
+        own = {e: Timed(e, clocks, self._length(block, clocks)) for e in block}
+
+        bodies = {}
+        for equation in block:
+            timed = own[equation]
+
+            def rule(node: Expr, timed: Timed = timed) -> Expr:
+                if isinstance(node, Read) and isinstance(node.tensor, Stand):
+                    lag = clocks.lag(timed.equation, node)
+                    return own[node.tensor.equation].read(timed.clock - lag.least, node.indices)
+                return node
+
+            bodies[equation] = substitute(rewrite(equation.body, rule), timed.table)
+        self._close(block, own, bodies)
+
+    def _kept(self, block: Sequence[Equation], clocks: Clocks) -> None:
+        """What is read is kept as long as the loop runs, in a second state for each equation."""
+        length = self._length(block, clocks)
+        own: dict[Equation, Timed] = {}
+        kept: dict[Equation, Kept] = {}
+        for equation in block:
+            if any(clocks.times[equation] is a for a in equation.axes):
+                own[equation] = Timed(equation, clocks, length)
+            kept[equation] = Kept(equation, clocks, length, own.get(equation))
+        bodies: dict[Equation, Expr] = {}
+        for equation in block:
+            reader = own.get(equation) or kept[equation]
+
+            def rule(node: Expr, reader: Timed | Kept = reader) -> Expr:
+                if not isinstance(node, Read) or not isinstance(node.tensor, Stand):
+                    return node
+                target, lag = node.tensor.equation, clocks.lag(reader.equation, node)
+                if lag.is_fixed and target in own:
+                    return own[target].read(reader.clock - lag.least, node.indices)
+                return kept[target].read(reader.clock, node.indices, lag.least > 0)
+
+            value = rewrite(equation.body, rule)
+            bodies[equation] = substitute(value, reader.table) if isinstance(reader, Timed) else value
+        states: list[Timed | Kept] = [*own.values(), *kept.values()]
+        names, axes, values = [], [], []
+        for timed in own.values():
+            names.append(timed.equation.name)
+            axes.append(timed.axes)
+            values.append(cast(_guarded(timed.domain, bodies[timed.equation]), timed.equation.dtype))
+        for k in kept.values():
+            names.append(f"{k.equation.name}_kept")
+            axes.append(k.axes)
+            values.append(cast(k.body(bodies[k.equation]), k.equation.dtype))
+        definitions = [defined([n], a, [v])[0] for n, a, v in zip(names, axes, values, strict=True)]
+        group = Recurrence(tuple(s.state for s in states), tuple(definitions), (0,) * len(states), False)
+        step_of(group)
+        for state, tensor in zip(states, group.tensors, strict=True):
+            if isinstance(state, Timed):
+                self._made[state.equation] = _Made(
+                    state.equation.axes, Read(tensor, state.place(state.equation.axes))
+                )
+            elif state.equation not in own:
+                last = normal(as_expr(length) - 1)
+                self._made[state.equation] = _Made(
+                    state.equation.axes, Read(tensor, [last, *state.equation.axes])
+                )
+
+    def _length(self, block: Sequence[Equation], clocks: Clocks) -> Expr:
+        """The number of steps."""
+        ends = []
+        for equation in block:
+            most = highest(linear(clocks.times[equation]))
+            assert most is not None
+            ends.append(normal(from_linear(most) + 1))
+        if all(e is ends[0] for e in ends):
+            return ends[0]
+        numbers = [int(e.value) for e in ends if isinstance(e, Const)]  # type: ignore[arg-type]
+        if len(numbers) < len(ends):
+            raise DefinitionError(
+                f"loops over {', '.join(e.name for e in block)} of different symbolic sizes depend on each other; give sizes that are known"
+            )
+        return as_expr(max(numbers))
+
+    def _close(
+        self, block: Sequence[Equation], own: Mapping[Equation, Timed], bodies: Mapping[Equation, Expr]
+    ) -> None:
+        definitions: list[Compute] = []
+        for equation in block:
+            timed = own[equation]
+            value = cast(_guarded(timed.domain, bodies[equation]), equation.dtype)
+            definitions += defined([equation.name], timed.axes, [value])
+        states = tuple(own[e].state for e in block)
+        group = Recurrence(states, tuple(definitions), (0,) * len(states), False)
+        step_of(group)
+        for equation, tensor in zip(block, group.tensors, strict=True):
+            place = own[equation].place(equation.axes)
+            self._made[equation] = _Made(equation.axes, Read(tensor, place))
+
+
+def _guarded(domain: Expr, body: Expr) -> Expr:
+    return body if domain is TRUE else select(domain, body, 0)

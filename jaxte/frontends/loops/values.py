@@ -1,0 +1,126 @@
+"""What names and expressions of a program stand for: static objects of Python, scalar expressions, variables, and blocks of elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.text.vocabulary import FUNCTIONS
+from jaxte.lang import dtypes
+from jaxte.lang.errors import ShapeError
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.text import text
+from jaxte.lang.walk import reads_of
+from jaxte.sets.affine import normal
+from jaxte.sets.index_forms import is_index
+
+NUMBER = (bool, int, float, complex)
+ALIASES = {
+    "absolute": "abs", "fabs": "abs", "fmax": "maximum", "fmin": "minimum", "float_power": "power", "divmod": "",
+    "loggamma": "lgamma", "expit": "sigmoid",
+}  # fmt: skip
+LIBRARIES = ("numpy", "math", "jaxte", "jax", "scipy", "cmath")
+ALLOCATIONS = ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like")
+REDUCTIONS = {
+    "sum": "sum",
+    "prod": "prod",
+    "max": "max",
+    "min": "min",
+    "amax": "max",
+    "amin": "min",
+    "mean": "sum",
+}
+PRODUCTS = ("dot", "matmul", "inner", "outer", "vdot")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Elements over ``shape``, extents that may depend on counters.
+
+    Attributes:
+        of: the variable that it is a view of.
+    """
+
+    shape: tuple[Expr, ...]
+    element: Callable[[Sequence[Expr]], Expr]
+    of: Variable | None = None
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """An array that is made: what it holds at first, nothing of ``np.empty``."""
+
+    shape: tuple[Any, ...]
+    dtype: str | None
+    fill: Any
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (*NUMBER, np.number, np.bool_, Expr)) or getattr(value, "ndim", None) == 0
+
+
+def is_static(value: Any) -> bool:
+    """Whether ``value`` is known without any data: a number, or an expression of counters and sizes."""
+    return not isinstance(value, Expr) or (is_index(value) and not reads_of(value))
+
+
+def function_of(value: Any) -> Callable[..., Any] | None:
+    """The function on scalar expressions that a function of a library stands for."""
+    if isinstance(value, (type(np.sin), type(math.sin))) or callable(value):
+        name = getattr(value, "__name__", "")
+        module = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")
+        if module.split(".")[0] in LIBRARIES:
+            return FUNCTIONS.get(ALIASES.get(name, name))
+    return None
+
+
+def broadcast(blocks: Sequence[Any]) -> tuple[Expr, ...]:
+    """The shape that operands broadcast to, as NumPy broadcasts."""
+    shapes = [b.shape for b in blocks if isinstance(b, Block)]
+    rank = max(map(len, shapes))
+    found: list[Expr] = []
+    for n in range(rank):
+        own = [s[n - rank + len(s)] for s in shapes if n - rank + len(s) >= 0]
+        wide = [e for e in own if not is_one(e)] or own
+        for other in wide[1:]:
+            if normal(wide[0] - other) is not as_expr(0):
+                raise ShapeError(
+                    f"blocks of {text(wide[0])} and of {text(other)} elements do not go together"
+                )
+        found.append(wide[0])
+    return tuple(found)
+
+
+def is_one(extent: Expr) -> bool:
+    return isinstance(extent, Const) and extent.value == 1
+
+
+def element_of(value: Any, indices: Sequence[Expr]) -> Any:
+    """The element of an operand at a position of what it was broadcast to."""
+    if not isinstance(value, Block):
+        return value
+    own = indices[len(indices) - len(value.shape) :]
+    return value.element([as_expr(0) if is_one(e) else i for e, i in zip(value.shape, own, strict=True)])
+
+
+def elementwise(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """``function`` of numbers, or of the elements of blocks."""
+    if not any(isinstance(a, Block) for a in args):
+        return function(*args)
+    return Block(broadcast(args), lambda at: as_expr(function(*(element_of(a, at) for a in args))))
+
+
+def dtype_of(value: Any) -> str | None:
+    """The dtype that an object of a program names."""
+    if value is float:
+        return None
+    if value is int:
+        return "int32"
+    if value is bool:
+        return "bool"
+    return dtypes.dtype_name(value)
