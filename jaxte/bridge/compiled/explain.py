@@ -18,9 +18,11 @@ from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.cost.work import bytes_of
+from jaxte.lower.program.kept.checkpoints import segments_text
 from jaxte.lower.program.kept.operations import operations_text
 from jaxte.lower.program.kept.recomputation import needed_for
 from jaxte.lower.program.kept.residuals import bytes_text
+from jaxte.tensors.recurrences.node import Kept
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -53,15 +55,18 @@ class Saved:
         bytes: None where sizes are symbolic.
         size: the bytes as text, in terms of the sizes.
         again: the operations of computing it again from inputs and the other residuals, as text; empty for an input.
+        steps: of a recurrence that is kept at some positions, at how many, and how many steps are computed again; empty for others.
     """
 
     tensor: Tensor
     bytes: int | None
     size: str = ""
     again: str = ""
+    steps: str = ""
 
     def __str__(self) -> str:
         again = f", {self.again} operations to compute again" if self.again else ""
+        again += f", {self.steps}" if self.steps else ""
         return (
             f"{self.tensor.name} {self.tensor.dtype}{shape_text(self.tensor.shape)}: {self.size} bytes{again}"
         )
@@ -227,6 +232,8 @@ def explain_graph(graph: Graph) -> Explanation:
 
 
 def _saved(tensor: Tensor, residuals: Sequence[Tensor]) -> Saved:
+    if isinstance(tensor, Kept):
+        return Saved(tensor, bytes_of(tensor), bytes_text(tensor), steps=segments_text(tensor))
     others = [t for t in residuals if t is not tensor]
     _, again = needed_for([tensor], set(others), ())
     made = [t for t in again if isinstance(t, Compute)]

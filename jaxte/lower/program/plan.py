@@ -42,8 +42,8 @@ from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
+from jaxte.lower.recurrences.segments import loop_statements
 from jaxte.lower.recurrences.sums import within_loops
-from jaxte.lower.recurrences.write import recurrence_statements
 from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.gather import gather_value
@@ -178,7 +178,7 @@ class _Lowering:
                 if tensor not in idents:
                     together = [t for t in tensors if isinstance(t, Recurrent) and t.group is tensor.group]
                     writer = Writer(self.shared, lower_tensor, self.written)
-                    found = recurrence_statements(together, idents, writer)
+                    found = loop_statements(together, idents, writer)
                     statements += found.statements
                     idents |= found.names
                     choices += found.choices

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 Changed = dict[Tensor, Tensor]
@@ -52,8 +52,21 @@ def changes(
         if own is together and not any(t in known for t in tensor.inputs):
             continue
         made = Rebuilt(known).parts(own)
-        known.update(zip(together, made[: len(together)], strict=True))
+        known.update(zip(together, made, strict=False))
+        if isinstance(tensor, Recurrent):
+            known.update(_beside(tensor.group, made[0], order))
     return known
+
+
+def _beside(group: Recurrence, first: Tensor, order: Sequence[Tensor]) -> Changed:
+    """What stands for the last values of the tensors of ``group``, and for what is kept of them, where ``first`` stands for its first tensor."""
+    assert isinstance(first, Recurrent)
+    own = first.group
+    found: Changed = dict(zip(group.finals, own.finals, strict=False))
+    for tensor in order:
+        if isinstance(tensor, Kept) and tensor.group is group:
+            found[tensor] = Kept(own, tensor.position, tensor.levels)
+    return found
 
 
 def renewed(first: Changed, second: Changed) -> Changed:

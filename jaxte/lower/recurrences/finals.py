@@ -11,7 +11,7 @@ from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.recurrences.node import Final, Recurrent
+from jaxte.tensors.recurrences.node import Recurrent
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -25,10 +25,8 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
         results: those that have to exist in the end.
     """
     own = [t for t in order if t not in given]
-    last: dict[Tensor, Tensor] = {
-        t: t.group.finals[t.position]
-        for t in own
-        if isinstance(t, Recurrent) and not isinstance(t, Final) and t not in results and _ends_with(t)
+    last: dict[Tensor, None] = {
+        t: None for t in own if type(t) is Recurrent and t not in results and _ends_with(t)
     }
     for reader in own:
         if isinstance(reader, Compute):
@@ -41,18 +39,19 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
     if not last:
         return {}
 
-    def body(tensor: Compute, _: Changed) -> Expr:
-        table: dict[Expr, Expr] = {}
-        for read in reads_of(tensor.body):
-            if read.tensor in last:
-                whole = read.tensor
-                assert isinstance(whole, Recurrent)
-                place = whole.group.places[whole.position]
-                rest = [i for n, i in enumerate(read.indices) if n != place]
-                table[read] = Read(last[whole], rest)
-        return substitute(tensor.body, table)
+    return changes(own, lambda tensor, _: with_finals(tensor.body, last), {})
 
-    return changes(own, body, {})
+
+def with_finals(body: Expr, of: Members[Tensor]) -> Expr:
+    """``body`` where reads of the last position of tensors among ``of`` are reads of what the loop ends with."""
+    table: dict[Expr, Expr] = {}
+    for read in reads_of(body):
+        whole = read.tensor
+        if whole in of and isinstance(whole, Recurrent) and _is_last(read):
+            place = whole.group.places[whole.position]
+            rest = [i for n, i in enumerate(read.indices) if n != place]
+            table[read] = Read(whole.group.finals[whole.position], rest)
+    return substitute(body, table)
 
 
 def _ends_with(tensor: Recurrent) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
@@ -29,11 +28,13 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.changes import Changed, changes, renewed
 from jaxte.lower.recurrences.finals import finals_only
+from jaxte.lower.recurrences.inlined import bytes_of_any, made_in_steps
+from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step, step_of
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Tensor
@@ -62,19 +63,36 @@ def within_loops(
     """
     if not any(isinstance(t, Recurrent) and t not in given for t in order):
         return {}
-    sums = sums_in_loops(order, given, policy)
-    made = [sums.get(t, t) for t in results]
-    again = topological_order(made, lambda t: () if t in given else t.inputs)
-    return renewed(sums, finals_only(again, given, frozenset(made)))
+    again = frozenset(t for group in kept_in(given) for t in group.tensors)
+    changed = made_in_steps(order, given, again)
+
+    def made() -> list[Tensor]:
+        return [changed.get(t, t) for t in results]
+
+    def reached() -> list[Tensor]:
+        return topological_order(made(), lambda t: () if t in given else t.inputs)
+
+    cut = {t.group for t in made() if isinstance(t, Kept)}
+    changed = renewed(changed, sums_in_loops(reached(), given, policy, again, cut))
+    changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
+    return renewed(changed, replays(reached(), given)) if again else changed
 
 
-def sums_in_loops(order: Sequence[Tensor], given: Members[Tensor], policy: Policy) -> Changed:
+def sums_in_loops(
+    order: Sequence[Tensor],
+    given: Members[Tensor],
+    policy: Policy,
+    again: Members[Tensor],
+    cut: Members[Recurrence],
+) -> Changed:
     """What stands for the tensors of ``order`` where sums over positions are part of the loops that make what they read.
 
     Args:
         order: all tensors, each after what it reads.
         given: those that exist already.
         policy: has the rates of the platform.
+        again: tensors that are not to be read behind a loop, as they are computed again within one.
+        cut: recurrences that are kept at some positions only.
     """
     own = [t for t in order if t not in given]
     groups = list(dict.fromkeys(t.group for t in own if isinstance(t, Recurrent)))
@@ -87,7 +105,8 @@ def sums_in_loops(order: Sequence[Tensor], given: Members[Tensor], policy: Polic
             group = next((g for g in reversed(groups) if reaches[g].is_met(node)), None)
             if group is None or node in home or reaches[group].is_beyond(node):
                 continue
-            made = _in_loop(tensor, node, reaches[group], policy)
+            always = group in cut or any(t in again for t in group.inputs)
+            made = _in_loop(tensor, node, reaches[group], policy, always)
             if made is not None:
                 home[node] = group, len(group.states) + len(found[group])
                 found[group].append(made)
@@ -136,11 +155,11 @@ class _Reach:
         return any(r.tensor in self.far for r in reads_of(node))
 
 
-def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy) -> _Sum | None:
-    """``node`` as a state of the recurrence that it reads; None where it cannot be one, or would take longer."""
+def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, always: bool) -> _Sum | None:
+    """``node`` as a state of the recurrence that it reads; None where it cannot be one, or, unless it ``always`` is, would take longer."""
     group = reach.group
     free = [a for a in tensor.axes if a in free_axes(node)]
-    if node.reducer.name != "sum" or (is_contraction(node) and points(free) > 1):
+    if node.reducer.name != "sum" or (not always and is_contraction(node) and points(free) > 1):
         return None
     for axis in node.axes:
         if axis.lo is not as_expr(0) or not same_extent(axis.hi, group.extent):
@@ -154,11 +173,11 @@ def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy) -> _S
                 options.append((made, step_of(_with(group, [made]))))
             except DefinitionError:  # it reads other positions than those that a step has
                 continue
-        options = [(made, step) for made, step in options if _is_plain(step)]
+        options = [(made, step) for made, step in options if always or _is_plain(step)]
         if not options:
             continue
         made, step = min(options, key=lambda option: _bytes_more(option[1], group))
-        if _is_faster(step, made, group, policy):
+        if always or _is_faster(step, made, group, policy):
             return made
     return None
 
@@ -225,7 +244,7 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy) -> boo
     there = {*step.slices, *step.results[:-1]}
     there |= {t for (state, _), t in step.carried.items() if state is not made.state}
     read = {t for own in _added(step) for t in own.inputs if t in there}
-    at_once = float(sum(map(_bytes, read)))
+    at_once = float(sum(map(bytes_of_any, read)))
     count = extent_of(as_expr(group.extent))
     speed = rates.spill if count * at_once > rates.cache else rates.stream
     result = points(made.definition.axes[1:]) * dtypes.width(made.state.dtype)
@@ -237,13 +256,9 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy) -> boo
 def _bytes_more(step: Step, group: Recurrence) -> int:
     """What ``step`` reads that one of ``group`` does not."""
     known = {_shown(own) for own in step_of(group).slices.values()}
-    return sum(_bytes(part) for part, own in step.slices.items() if _shown(own) not in known)
+    return sum(bytes_of_any(part) for part, own in step.slices.items() if _shown(own) not in known)
 
 
 def _shown(own: Slice) -> tuple[Tensor, tuple[tuple[int, str], ...]]:
     """A slice, told apart from others of the same tensor."""
     return own.source, tuple((n, text(position)) for n, position in own.positions.items())
-
-
-def _bytes(tensor: Tensor) -> int:
-    return prod(extent_of(as_expr(e)) for e in tensor.shape) * dtypes.width(tensor.dtype)

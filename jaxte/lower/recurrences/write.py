@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
+from jaxte.lang.operators import LESS, SELECT, SUBTRACT
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.data import DynamicIndex
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
@@ -44,30 +46,24 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    text = _Text(group, step_of(group), dict(idents), writer, scope, [], [])
-    name = names.new(f"{scope}_step")
-    lines = text.handed()
-    inner = writer.program(Tiling(tuple(text.step.order), {}, {}), text.known, scope)
-    lines += inner.statements
-    results = [tensor_name(inner.names[r], r) for r in text.step.results]
-    rows = [results[t.position] for t in wanted if not isinstance(t, Final)]
-    row: Node = rows[0] if len(rows) == 1 else Tuple(tuple(rows)) if rows else Name("None")
-    function = Function(
-        scope, name, tuple(text.parameters), tuple(lines), Tuple((text.carried_on(results), row))
-    )
+    text = Text(group, step_of(group), dict(idents), writer, scope)
+    rows = [t.position for t in wanted if not isinstance(t, Final)]
+    function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
     moved = [s for t in wanted for s in text.in_place(t, targets[t])]
-    return Written([function, loop, *moved], targets, _choices(wanted, text.step, inner.choices))
+    return Written([function, loop, *moved], targets, choices_of(wanted, text.step, text.choices))
 
 
 @dataclass
-class _Text:
+class Text:
     """A recurrence that is being written.
 
     Attributes:
         known: names of tensors, outside and in a step.
         parameters: of the function of a step.
         carried: what is carried, state by state, the value of the step before first.
+        choices: what became of the tensors of a step.
+        near: tensors of which the positions from one on are at hand: the array, and the name of that position.
     """
 
     group: Recurrence
@@ -75,8 +71,54 @@ class _Text:
     known: dict[Tensor, str]
     writer: Writer
     scope: str
-    parameters: list[str]
-    carried: list[tuple[State, int, str]]
+    parameters: list[str] = field(default_factory=list)
+    carried: list[tuple[State, int, str]] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+    near: Mapping[Tensor, tuple[Name, Name]] = field(default_factory=dict)
+
+    def function(
+        self, name: str, rows: Sequence[int], most: int | None = None, begins: bool = False
+    ) -> Function:
+        """One step.
+
+        Args:
+            name: of the function.
+            rows: numbers of the tensors that it returns beside what is carried on.
+            most: positions from which on nothing changes; None where there are none.
+            begins: whether it returns what it was handed, in place of rows.
+        """
+        lines = self.handed()
+        inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}), self.known, self.scope)
+        lines += inner.statements
+        self.choices = list(inner.choices)
+        results = [tensor_name(inner.names[r], r) for r in self.step.results]
+        if most is not None:
+            results = self._held(results, most, lines)
+        found = [results[n] for n in rows]
+        row: Node = found[0] if len(found) == 1 else Tuple(tuple(found)) if found else Name("None")
+        if begins:
+            row = (
+                Name(self.parameters[0])
+                if len(self.carried) == 1
+                else Tuple(tuple(Name(own) for *_, own in self.carried))
+            )
+        result = Tuple((self.carried_on(results), row))
+        return Function(self.scope, name, tuple(self.parameters), tuple(lines), result)
+
+    def _held(self, results: Sequence[Name], most: int, lines: list[AnyStatement]) -> list[Name]:
+        """``results``, and those of the step before from position ``most`` on."""
+        now = tensor_name(self.known[self.step.now], self.step.now)
+        inside = Apply(LESS, (now, Number(most)))
+        found = list(results)
+        for state, lag, own in self.carried:
+            number = self.group.numbers[state]
+            if lag == 1:
+                new = results[number]
+                held = Name(self.writer.shared.names.new(new.identifier), new.extents, new.own_kind)
+                choice = Apply(SELECT, (inside, new, Name(own, new.extents, new.own_kind)))
+                lines.append(Statement(self.scope, held.identifier, choice))
+                found[number] = held
+        return found
 
     # --- the beginning of a step
 
@@ -107,10 +149,18 @@ class _Text:
         return lines
 
     def _sliced(self, own: Slice, lines: list[AnyStatement]) -> Node:
+        if own.source in self.near:
+            return self._sliced_near(own, lines)
         node: Node = tensor_name(self.known[own.source], own.source)
         for axis, position in sorted(own.positions.items(), reverse=True):
             node = DynamicIndex(node, self._position(position, lines), axis)
         return node
+
+    def _sliced_near(self, own: Slice, lines: list[AnyStatement]) -> Node:
+        """A slice of an array that has positions first, and begins at one of them."""
+        array, first = self.near[own.source]
+        ((_, position),) = own.positions.items()
+        return DynamicIndex(array, Apply(SUBTRACT, (self._position(position, lines), first)), 0)
 
     def _position(self, position: Expr, lines: list[AnyStatement]) -> Node:
         """A position of a slice, an expression of the clock."""
@@ -143,18 +193,25 @@ class _Text:
         return found[0] if len(found) == 1 else Tuple(tuple(found))
 
     def loop(self, function: Function, targets: Mapping[Tensor, str]) -> Statement:
-        starts = tuple(self._start(state, lag) for state, lag, _ in self.carried)
         extent = as_expr(self.group.extent)
         count = number_of(extent)
         stacked = [own for tensor, own in targets.items() if not isinstance(tensor, Final)]
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
-        last = {self.group.states[t.position]: own for t, own in targets.items() if isinstance(t, Final)}
-        ends = [last.get(state, "_") if lag == 1 else "_" for state, lag, _ in self.carried]
-        end = (ends or ["_"])[0] if len(ends) < 2 else f"({', '.join(ends)})"
         unroll = count if count is not None and 1 < count <= MOST_UNROLLED else 1
         positions = Arange(0, extent, 1, "int32")
-        scan = Carried(function.name, starts, positions, self.group.reverse, unroll)
-        return Statement(self.scope, f"{end}, {made}", scan)
+        scan = Carried(function.name, self.starts, positions, self.group.reverse, unroll)
+        return Statement(self.scope, f"{self.ends(targets)}, {made}", scan)
+
+    def ends(self, targets: Mapping[Tensor, str]) -> str:
+        """The names of what the loop carries on from its last position."""
+        last = {self.group.states[t.position]: own for t, own in targets.items() if isinstance(t, Final)}
+        found = [last.get(state, "_") if lag == 1 else "_" for state, lag, _ in self.carried]
+        return (found or ["_"])[0] if len(found) < 2 else f"({', '.join(found)})"
+
+    @property
+    def starts(self) -> tuple[Node, ...]:
+        """What the first step is handed."""
+        return tuple(self._start(state, lag) for state, lag, _ in self.carried)
 
     def _start(self, state: State, lag: int) -> Node:
         """The value of ``state`` that many positions before the first; zero where nothing reads it."""
@@ -180,7 +237,7 @@ class _Text:
         return [Statement(self.scope, target, View(first, Transpose(order)))]
 
 
-def _choices(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
+def choices_of(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
     """What became of the tensors, and of those that exist in a step only."""
     shown = " and ".join(t.name for t in wanted)
     carried = ", ".join(dict.fromkeys(s.name for s, _ in step.carried))

@@ -49,6 +49,22 @@ class Final(Recurrent):
     __slots__ = ()
 
 
+class Kept(Recurrent):
+    """What one tensor of a recurrence is right before each of its segments, from which the positions of a segment are computed again.
+
+    Attributes:
+        levels: how many segments there are, how many segments each of these has, and so on; the last are positions.
+    """
+
+    __slots__ = ("levels",)
+
+    def __init__(self, group: Recurrence, position: int, levels: tuple[int, ...]) -> None:
+        state, place = group.states[position], group.places[position]
+        shape = (levels[0], *state.shape[:place], *state.shape[place + 1 :])
+        super().__init__(f"{state.name}_kept", shape, state.dtype, group, position)
+        self.levels = levels
+
+
 @dataclass(frozen=True, eq=False)
 class Recurrence:
     """Tensors that are computed together, one position of an axis after the other.
@@ -117,6 +133,25 @@ class Recurrence:
     def extent(self) -> Extent:
         """The number of positions."""
         return self.states[0].shape[self.places[0]]
+
+
+@dataclass(frozen=True, eq=False)
+class Replay(Recurrence):
+    """A recurrence from the other end that computes the positions of ``source`` again, a segment at a time, and reads them nowhere else.
+
+    Attributes:
+        source: the other recurrence.
+        kept: what its tensors are before each segment.
+    """
+
+    source: Recurrence
+    kept: tuple[Kept, ...]
+
+    @cached_property
+    def inputs(self) -> tuple[Tensor, ...]:
+        own: set[Tensor] = {*self.states, *self.inside, *self.source.tensors}
+        read = (t for tensor in self.inside for t in tensor.inputs if t not in own)
+        return tuple(dict.fromkeys([*read, *self.kept, *self.source.inputs]))
 
 
 def with_siblings(order: Sequence[Tensor]) -> list[Tensor]:

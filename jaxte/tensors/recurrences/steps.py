@@ -105,7 +105,7 @@ class _Making:
             self._refuse_circle(key, shown)
         self._under_way.append((key, shown))
         axes = [a for n, a in enumerate(tensor.axes) if n != place]
-        body = _decided(substitute(tensor.body, {tensor.axes[place]: normal(self.clock + offset)}))
+        body = decided(substitute(tensor.body, {tensor.axes[place]: normal(self.clock + offset)}))
         self._check_bounds(tensor, body)
         value = _Reading(self, tensor).value(body)
         if value.weak or value.dtype != tensor.dtype:
@@ -161,7 +161,7 @@ class _Making:
         )
 
 
-def _decided(body: Expr) -> Expr:
+def decided(body: Expr) -> Expr:
     """``body`` without comparisons of positions that hold at all of them, or at none."""
 
     def rule(node: Expr) -> Expr:

@@ -13,6 +13,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.cost.saving import AUTO
+from jaxte.lower.program.kept.checkpoints import checkpoints
 from jaxte.lower.program.kept.operations import sum_text
 from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
@@ -78,12 +79,20 @@ def _as_asked(
     forward = with_siblings(topological_order([*inputs, *outputs, *made]))
     needed, own = _backward_part(forward, adjoints)
     at_hand = {*inputs, *outputs}
+    segments = checkpoints(outputs, adjoints, needed, at_hand, policy)
+    if segments:
+        again = {t for kept in segments for t in kept.group.tensors}
+        needed = [*(t for t in needed if t not in again), *(t for own in segments for t in own.inputs)]
+        needed = [t for t in forward if t in set(needed)]
     sizes = {t: _size(t) for t in forward}
-    kept = chosen_residuals(policy.save, forward, needed, at_hand, made, automatic, sizes)
-    read, again = needed_for(needed, kept, at_hand)
+    save = policy.save
+    if save.budget is not None:
+        save = replace(save, budget=max(0, save.budget - sum(map(_size, segments))))
+    kept = chosen_residuals(save, forward, needed, at_hand, made, automatic, sizes)
+    read, made_again = needed_for(needed, kept, at_hand)
     saved = dict.fromkeys(read)
-    add_sizes(saved, [*own, *again], [*inputs, *outputs], outputs)
-    return [t for t in forward if t in saved]
+    add_sizes(saved, [*own, *made_again], [*inputs, *outputs], outputs)
+    return [*(t for t in forward if t in saved), *segments]
 
 
 def _backward_part(

@@ -1,0 +1,128 @@
+"""Recurrences whose positions are computed again, a segment at a time, within a recurrence from the other end: under which conditions, and how long segments are.
+
+The states of the last segment are there in whole, and of each segment around it what the segments in it begin with. Of the schedules of two,
+three and more levels the first one that fits is taken: it computes the fewest steps again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Expr
+from jaxte.lang.identity import Members
+from jaxte.lower.recurrences.changes import Changed, changes
+from jaxte.lower.recurrences.finals import with_finals
+from jaxte.sets.affine import normal
+from jaxte.sets.intervals import known
+from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
+from jaxte.tensors.recurrences.steps import decided, step_of
+from jaxte.tensors.tensor import Compute, Tensor
+
+_MOST_LEVELS = 6
+_BESIDE = 2  # states: the one that is carried, and the one that a segment begins with
+
+
+def schedule(steps: int, states: int) -> tuple[int, ...] | None:
+    """How many segments of each level ``steps`` positions have within a memory of ``states``; None where none is short enough.
+
+    >>> schedule(1000, 32)
+    (10, 10, 10)
+    """
+    for depth in range(2, _MOST_LEVELS + 1):
+        options = [o for o in _levels(steps, depth) if sum(o) + depth + _BESIDE - 2 <= states]
+        if options:
+            return min(options, key=lambda o: (prod(o) != steps, sum(o)))
+    return None
+
+
+def _levels(steps: int, depth: int) -> Iterator[tuple[int, ...]]:
+    """Products of ``depth`` factors near to each other that are ``steps`` or a little more."""
+    if depth == 1:
+        yield (steps,)
+        return
+    root = round(steps ** (1 / depth))
+    for first in range(max(2, root - 4), root + 5):
+        for rest in _levels(-(-steps // first), depth - 1):
+            yield (first, *rest)
+
+
+def kept_of(group: Recurrence, states: int) -> tuple[Kept, ...]:
+    """What is kept of ``group`` within a memory of ``states``; nothing where it cannot be run in segments."""
+    if group.reverse or not isinstance(group.extent, int):
+        return ()
+    step = step_of(group)
+    if any(step.depth(state) != 1 for state in group.states):
+        return ()
+    levels = schedule(group.extent, states)
+    return () if levels is None else tuple(Kept(group, n, levels) for n in range(len(group.states)))
+
+
+def position_bytes(group: Recurrence) -> int | None:
+    """The memory of all tensors of ``group`` at one position; None where sizes are symbolic."""
+    found = 0
+    for state, place in zip(group.states, group.places, strict=True):
+        rest = (*state.shape[:place], *state.shape[place + 1 :])
+        if not all(isinstance(e, int) for e in rest):
+            return None
+        found += prod(e for e in rest if isinstance(e, int)) * dtypes.width(state.dtype)
+    return found
+
+
+def kept_in(given: Members[Tensor]) -> dict[Recurrence, tuple[Kept, ...]]:
+    """The recurrences of which no more than what segments begin with is there."""
+    found: dict[Recurrence, tuple[Kept, ...]] = {}
+    for tensor in given:
+        if isinstance(tensor, Kept):
+            found[tensor.group] = (*found.get(tensor.group, ()), tensor)
+    return found
+
+
+def replays(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
+    """What stands for the tensors of ``order`` where the recurrences that read others compute these again.
+
+    A recurrence that something else reads as well, or one that reads it in another way, is left: it is computed again in whole.
+    """
+    own = [t for t in order if t not in given]
+    table: dict[Recurrence, Recurrence] = {}
+    bodies: dict[Tensor, Expr] = {}
+    for source, kept in kept_in(given).items():
+        read = set(source.tensors)
+        readers = [t for t in own if t not in read and any(r in read for r in t.inputs)]
+        groups = list(dict.fromkeys(t.group for t in readers if isinstance(t, Recurrent)))
+        without: dict[Tensor, Expr] = {
+            t: with_finals(decided(t.body), read) for t in readers if isinstance(t, Compute)
+        }
+        others = [Compute(t.name, t.axes, without[t]) for t in without if isinstance(t, Compute)]
+        whole = [
+            t for t in own if isinstance(t, Recurrent) and not isinstance(t, Final) and t.group in groups
+        ]
+        if len(groups) != 1 or whole or any(r in read for t in others for r in t.inputs):
+            continue
+        (group,) = groups
+        made = Replay(group.states, group.definitions, group.places, group.reverse, source, kept)
+        if group.reverse and reach_of(made) is not None:
+            table[group] = made
+            bodies.update(without)
+    if not table:
+        return {}
+    return changes(own, lambda tensor, _: bodies.get(tensor, tensor.body), table)
+
+
+def reach_of(group: Replay) -> int | None:
+    """How many positions after its own a step of ``group`` reads of what it computes again, -1 for none but the one before; None for others."""
+    step = step_of(group)
+    found = -1
+    for own in step.slices.values():
+        whole = own.source
+        if isinstance(whole, Recurrent) and whole.group is group.source:
+            if list(own.positions) != [group.source.places[whole.position]]:
+                return None
+            (position,) = own.positions.values()
+            offset = known(normal(position - step.clock))
+            if offset is None or not -1 <= offset <= 1:
+                return None
+            found = max(found, offset)
+    read = {t for own in step.order for t in own.inputs}
+    return None if any(t in read for t in group.source.tensors) else found

@@ -1,0 +1,136 @@
+"""Recurrences within a budget of bytes: what segments begin with is kept, and the backward loop computes a segment again at a time."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.lower.recurrences.replays import schedule
+from tests.agreement import QUICKEST
+from tests.lower.recurrences.test_sums_in_loops import _alike, _arguments
+
+N = 24
+
+
+def _oscillators(steps, reads=()):
+    """Two states, of which the force of one reads the new other; what is read of every position, too."""
+
+    def build(q0, p0, w):
+        def step(q, p, t, i):
+            return (
+                q[t - 1, i] + 0.1 * p[t - 1, i],
+                p[t - 1, i] - 0.1 * w[i] * te.sin(q[t, i]) + 0.05 * q[t - 1, (i + 1) % N],
+            )
+
+        q, p = te.recurrence((steps, N), step, init=(q0, p0))
+        if reads:
+            t = te.reduce_axis((0, steps), "t")
+            return te.compute((N,), lambda i: te.sum(q[t, i] * p[t, i], axis=t))
+        return te.compute((N,), lambda i: q[steps - 1, i] * p[steps - 1, i])
+
+    return build
+
+
+def _oscillators_scan(steps, reads=()):
+    def run(q0, p0, w):
+        def step(carry, _):
+            q, p = carry
+            new = q + 0.1 * p
+            p = p - 0.1 * w * jnp.sin(new) + 0.05 * jnp.roll(q, -1)
+            return (new, p), new * p
+
+        products = jax.lax.scan(step, (q0, p0), None, length=steps)[1]
+        return products.sum(0) if reads else products[-1]
+
+    return run
+
+
+@pytest.mark.parametrize(("steps", "states"), [(60, 22), (59, 22), (100, 18)])
+def test_a_recurrence_within_a_budget(steps, states):
+    """Of two levels and of three, and of a number of positions that is no product; what is kept is what the first level begins with."""
+    args = _arguments((N,), (N,), (N,))
+    fn = te.function(_oscillators(steps), save=2 * 4 * N * states)
+    _alike(fn, _oscillators_scan(steps), args)
+    levels = schedule(steps, states)
+    assert len(levels) == (3 if steps == 100 else 2)
+    assert sum(levels) + len(levels) <= states
+    forward, backward = te.source(fn, *args).split("def backward(")
+    kept = re.findall(r"\n    return \((.*)\)", forward)[-1]
+    assert {"q_kept", "p_kept"} <= set(kept.split(", "))
+    assert "q" not in kept.split(", ")
+    assert backward.count("lax.scan(") == 3 * (len(levels) - 1)
+    told = str(te.explain(fn, *args))
+    assert f"q_kept float32({levels[0]}, {N})" in told
+    assert f"of {steps} steps" in told
+
+
+def test_sums_over_all_positions_are_added_up_beside():
+    """A loss over all of them, in both passes, and a gradient of every input that all positions share."""
+    args = _arguments((N,), (N,), (N,))
+    fn = te.function(_oscillators(60, ("all",)), save=2 * 4 * N * 22)
+    _alike(fn, _oscillators_scan(60, ("all",)), args)
+    assert "q_kept" in te.source(fn, *args)
+
+
+def test_memory_is_that_of_the_schedule():
+    """A tenth of what all positions take, by XLA's own account, though what a step computes on the way is part of it."""
+    steps, n = 400, 64
+
+    def build(u0, c):
+        def step(u, t, i, k):
+            own, right = u[t - 1, i, k], u[t - 1, (i + 1) % n, k]
+            return own + c[0] * (right - own) - c[1] * own * own * right
+
+        u = te.recurrence((steps, n, n), step, init=u0)
+        return te.compute((n, n), lambda i, k: u[steps - 1, i, k])
+
+    args = _arguments((n, n), (2,))
+    sizes = []
+    for save in ("all", 4 * n * n * 45):
+        fn = te.function(build, save=save)
+        gradient = jax.grad(lambda *a, fn=fn: (fn(*a) ** 2).sum(), (0, 1))
+        compiled = jax.jit(gradient).lower(*args).compile(compiler_options=QUICKEST)
+        sizes.append(compiled.memory_analysis().temp_size_in_bytes / (4 * n * n))
+    assert sizes[0] > steps
+    assert sizes[1] < 60
+
+
+def test_what_has_to_be_there_in_whole_is_not_cut():
+    """All positions are an output; a budget that they fit in; a recurrence from the end; two positions back."""
+    args = _arguments((N,))
+
+    def build(x, reverse=False, lag=1):
+        sign = 1 if reverse else -1
+        y = te.recurrence(
+            (60, N), lambda y, t, i: te.sin(y[t + sign * lag, i]) + x[i], init=0.1, reverse=reverse
+        )
+        return te.compute((N,), lambda i: y[0 if reverse else 59, i])
+
+    def whole(x):
+        return te.recurrence((60, N), lambda y, t, i: te.sin(y[t - 1, i]) + x[i], init=0.1)
+
+    budget = 4 * N * 22
+    assert "_kept" in te.source(te.function(build, save=budget), *args)
+    others = [
+        te.function(whole, save=budget),
+        te.function(build, save=4 * N * 80),
+        te.function(lambda x: build(x, reverse=True), save=budget),
+        te.function(lambda x: build(x, lag=2), save=budget),
+    ]
+    for fn in others:
+        assert "_kept" not in te.source(fn, *args)
+        assert np.isfinite(jax.grad(lambda x, fn=fn: fn(x).sum())(*args)).all()
+
+
+@pytest.mark.parametrize(("steps", "states"), [(1000, 32), (1000, 66), (997, 32), (7, 20), (100_000, 60)])
+def test_schedules(steps, states):
+    levels = schedule(steps, states)
+    assert steps <= np.prod(levels) <= 1.2 * steps + 2
+    assert sum(levels) + len(levels) <= states
+
+
+def test_no_schedule_is_short_enough():
+    assert schedule(10**6, 8) is None
