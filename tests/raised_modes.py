@@ -8,13 +8,12 @@ takes every function of benchmarks/raised, with ``te.adjoint(f, everything=True)
 
 from __future__ import annotations
 
-import itertools
 import math
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -30,31 +29,39 @@ _SMALL = (4, 6, 8, 12, 16, 24, 32)
 
 
 def small_arguments(example: Example) -> tuple[Any, ...] | None:
-    """The first elements of the arguments along each axis: as few as the function takes; None where it takes no smaller ones and these are many."""
+    """The first elements of the arguments along each axis: as few as the function takes; None where these are still many."""
     whole = jax.tree.map(np.asarray, example.make(np.random.default_rng(0)))
     with jax.enable_x64(False):
-        for args in itertools.chain(_smaller(whole), [whole]):
-            if sum(np.size(a) for a in jax.tree.leaves(args)) <= _ELEMENTS and _takes(example, args):
-                return args
-    return None
+        for most in _SMALL:
+            args = _cut(whole, {e: min(e, most) for e in _extents(whole)})
+            if _takes(example, args):
+                break
+        else:
+            args = _cut(whole, _one_by_one(example, whole))
+    return args if sum(np.size(a) for a in jax.tree.leaves(args)) <= _ELEMENTS else None
 
 
-def _smaller(whole: Any) -> Iterator[Any]:
-    """The arguments with no extent above a small number; where that is refused, with every extent a part of its own."""
-    for most in _SMALL:
-        yield _cut(whole, lambda extent, most=most: min(extent, most))
-    for part in (16, 8, 4, 2):
-        yield _cut(
-            whole,
-            lambda extent, part=part: extent // part if extent % part == 0 and extent // part > 1 else extent,
-        )
+def _extents(args: Any) -> list[int]:
+    """The different extents, the largest first."""
+    return sorted({e for a in jax.tree.leaves(args) for e in np.shape(a)}, reverse=True)
 
 
-def _cut(whole: Any, length: Any) -> Any:
+def _one_by_one(example: Example, whole: Any) -> dict[int, int]:
+    """What each extent is cut to, one after the other: the fewest elements that the function takes."""
+    lengths: dict[int, int] = {}
+    for extent in _extents(whole):
+        for length in (2, 4, 8, 16, extent // 16, extent // 8, extent // 4, extent // 2):
+            if 1 < length < extent and _takes(example, _cut(whole, lengths | {extent: length})):
+                lengths[extent] = length
+                break
+    return lengths
+
+
+def _cut(whole: Any, lengths: Mapping[int, int]) -> Any:
     def cut(a: Any) -> Any:
         if not isinstance(a, np.ndarray):
             return a
-        small = a[tuple(slice(0, length(extent)) for extent in a.shape)]
+        small = a[tuple(slice(0, lengths.get(extent)) for extent in a.shape)]
         return small % max(1, small.size) if a.dtype.kind == "i" else small  # positions stay near
 
     return jax.tree.map(cut, whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agreement import at_random, check
+from tests.agreement import at_random, check, check_nodes
 from tests.choices import Seeded
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.random_definitions import definition
@@ -35,3 +35,11 @@ def test_arrays_without_elements(seed: int) -> None:
 
 def test_forward_mode_of_what_is_raised() -> None:
     check_forward(RandomFunction(2, steps=3), everything=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nodes_of_definitions(seed: int) -> None:
+    """What is emitted, evaluated in NumPy: as many as there is time for, ``--kind nodes``."""
+    p = at_random(definition(Seeded(f"nodes {seed}"), stages=(1, 2)))
+    assert p is not None
+    check_nodes(p)

@@ -135,6 +135,8 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
+    "bits-nodes": (nodes, lambda seed: drawn("bits", seed)),
+    "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""
 
