@@ -27,6 +27,7 @@ from jaxte.lang.expr import (
     Expr,
     Read,
     Reduce,
+    as_expr,
     call,
     cast,
     conjunction,
@@ -36,6 +37,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.orders.attained import attains
+from jaxte.planning.orders.contraction import EXACT
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.index_forms import linear_or_none
@@ -127,7 +129,7 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
         node: a sum over the points of ``axes``.
         name: what the tensors are called after.
     """
-    if node.reducer.name != "sum" or not dtypes.is_float(node.dtype) or not _is_long(node):
+    if node.reducer.name != "sum" or node.dtype not in EXACT or not _is_long(node):
         return node
     outside, body = _outside(node)
     hits = _hits(node, body, axes)
@@ -165,15 +167,15 @@ def _outside(node: Reduce) -> tuple[tuple[Expr, Expr] | None, Expr]:
 
 def _hits(node: Reduce, body: Expr, axes: Sequence[Axis]) -> _Hits | None:
     """The comparison of ``node``, a sum of ``body``, that says which of its terms count."""
-    found = [n for n in postorder(body, node.where) if _compares(n, node.axes)]
-    if len(found) != 1 or not isinstance(found[0], Call):
+    found = [n for n in postorder(body, node.where) if isinstance(n, Call) and _compares(n, node.axes)]
+    if len(found) != 1:
         return None
     (comparison,) = found
     hit = comparison if comparison.op is EQUAL else call(NOT, comparison)
     guards = [c for c in conjuncts(node.where) if c is not hit]
     if any(n is comparison for c in guards for n in postorder(c)):
         return None
-    value, otherwise = body, ZERO
+    value, otherwise = body, as_expr(0)
     if len(guards) == len(conjuncts(node.where)):
         value, otherwise = (
             _decided(body, comparison, hit is comparison),
@@ -196,9 +198,9 @@ def _hits(node: Reduce, body: Expr, axes: Sequence[Axis]) -> _Hits | None:
     return None
 
 
-def _compares(node: Expr, axes: Sequence[Axis]) -> bool:
+def _compares(node: Call, axes: Sequence[Axis]) -> bool:
     """Whether ``node`` compares two different numbers, one of them over ``axes``."""
-    if not isinstance(node, Call) or node.op not in (EQUAL, LESS, GREATER):
+    if node.op not in (EQUAL, LESS, GREATER):
         return False
     return node.args[0] is not node.args[1] and dtypes.is_float(node.args[0].dtype) and depends_on(node, axes)
 
