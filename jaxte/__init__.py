@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from jaxte.autodiff.sums.blocks import diff_building_block
-from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
+from jaxte.bridge.compiled.sparse import SparseJacobian
 from jaxte.bridge.functions.custom_gradient import custom_gradient
 from jaxte.bridge.functions.evaluate import evaluate, explain, source
 from jaxte.bridge.functions.function import function
@@ -36,7 +36,16 @@ from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.loops.loops import loops
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum
-from jaxte.frontends.transforms import grad, hessian, jvp, linearize, value_and_grad, vjp
+from jaxte.frontends.transforms import (
+    diagonal,
+    grad,
+    hessian,
+    jacobian,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import (
     ArgumentError,
@@ -206,7 +215,7 @@ __all__ = [
     "swish", "real", "imag", "conj", "conjugate", "stop_gradient",
     # differentiation
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
-    "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian",
+    "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian", "diagonal",
     "custom_gradient", "array_gradient", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient",
     "verify_override", "Verification", "SparseJacobian", "draw",
     # integer sets

@@ -17,11 +17,13 @@ from jax.tree_util import tree_leaves
 
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
+from jaxte.bridge.compiled.sparse import jacobian as tensor_jacobian
 from jaxte.bridge.functions import transforms
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.derivatives import linear_maps
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
+from jaxte.frontends.sparse.of_function import SparseDerivative, as_bcoo, as_diagonals, as_main_diagonal
 from jaxte.lang.checks import described, for_users, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
@@ -180,21 +182,90 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
     return linear_maps.linearize(f, *primals, **options)
 
 
+_FORMS: dict[Any, Callable[..., Any]] = {True: as_bcoo, "bcoo": as_bcoo, "diagonals": as_diagonals}
+
+
+@wants_arguments
+def jacobian(f: Any, *args: Any, **options: Any) -> Any:
+    """The Jacobian of tensors, :func:`jaxte.derivatives.linear_maps.jacobian`; of a JAX function, as ``jax.jacobian`` or sparse.
+
+    Args:
+        f: Tensors, followed by their inputs (and ``sparse=True`` for a :class:`SparseJacobian`); or any JAX function, followed by
+            ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
+        options: ``sparse=True`` (or "bcoo") of a JAX function from one array of floats to one array: a
+            ``jax.experimental.sparse.BCOO`` without the zeros, sorted and unique, in the shape of the result followed by that of the argument.
+            "diagonals": a dict from ``column - row`` to the elements along that diagonal, one for each row. The pattern is that of the
+            definition where the function is one; else that of its jaxpr, and columns without a row in common are pushed forward together.
+
+    Raises:
+        ArgumentError: ``sparse`` is something else, or the function is not from one array to one.
+
+    Example:
+        >>> te.jacobian(lambda u: jnp.roll(u, 1) * u, sparse=True)(jnp.arange(4.0)).todense()
+    """
+    if not _is_jax(f):
+        return tensor_jacobian(f, *args, **options)
+    if sparse := options.pop("sparse", False):
+        return _sparse(f, "te.jacobian", False, sparse, *args, **options)
+    raised = _raised(f, "te.jacobian", **_own(options))
+    named = dict(zip(("argnums", "has_aux", "holomorphic"), args, strict=False)) | options
+    return Transformed(raised, jax.jacobian, named, "Jacobian")
+
+
 @wants_arguments
 def hessian(f: Any, *args: Any, **options: Any) -> Any:
-    """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian``.
+    """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian`` or sparse.
 
     Args:
         f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
+        options: ``sparse`` of a JAX function as for :func:`jacobian`.
 
     Example:
         >>> te.hessian(loss)(x)
     """
-    if _is_jax(f):
-        raised = _raised(f, "te.hessian", **_own(options))
-        names = ("argnums", "has_aux", "holomorphic")
-        return Transformed(raised, jax.hessian, dict(zip(names, args, strict=False)) | options, "Hessian")
-    return tensor_hessian(f, *args, **options)
+    if not _is_jax(f):
+        return tensor_hessian(f, *args, **options)
+    if sparse := options.pop("sparse", False):
+        return _sparse(f, "te.hessian", True, sparse, *args, **options)
+    raised = _raised(f, "te.hessian", **_own(options))
+    names = ("argnums", "has_aux", "holomorphic")
+    return Transformed(raised, jax.hessian, dict(zip(names, args, strict=False)) | options, "Hessian")
+
+
+@wants_arguments
+def diagonal(f: Any, argnums: int = 0) -> SparseDerivative:
+    """A function that computes the diagonal of the Jacobian of ``f``, a JAX function that returns as many elements as it takes.
+
+    Args:
+        f: any JAX function from one array of floats to another one.
+        argnums: the argument that it is differentiated by.
+
+    Returns:
+        A function of the arguments of ``f``; its result has the shape of that argument.
+
+    Raises:
+        ArgumentError: the function is not from one array to one, or not of as many elements (when it is called).
+
+    Example:
+        >>> te.diagonal(lambda u: u**3 - jnp.roll(u, 1))(jnp.arange(4.0))
+    """
+    return SparseDerivative(_function_of_arrays(f, "te.diagonal"), argnums, False, as_main_diagonal)
+
+
+def _sparse(f: Any, who: str, second: bool, sparse: Any, argnums: int = 0) -> SparseDerivative:
+    if sparse not in _FORMS:
+        raise ArgumentError(f'{who} with sparse={sparse!r}; give True or "bcoo", or "diagonals"')
+    return SparseDerivative(_function_of_arrays(f, who), argnums, second, _FORMS[sparse])
+
+
+def _function_of_arrays(f: Any, who: str) -> Any:
+    if isinstance(f, Function):
+        raise ArgumentError(
+            f"{who} of {f.__name__}, a jaxte function: take {f.__name__}.sparse_jacobian(...)"
+        )
+    if not _is_jax(f):
+        raise DefinitionError(f"{who} takes a JAX function, not {described(f)}")
+    return f
 
 
 def _as_array(leaf: Any) -> Any:

@@ -132,12 +132,13 @@ def jacobian(
         return linear_maps.jacobian(output, input, optimize)
     rows = several(output, Tensor, "the output of te.jacobian", "a Tensor or several")
     columns = several(input, Tensor, "the input of te.jacobian", "a Tensor or several")
-    found = [[_sparse(y, x) for x in columns] for y in rows]
+    found = [[sparse_jacobian(y, x) for x in columns] for y in rows]
     blocks: Any = [row[0] for row in found] if isinstance(input, Tensor) else found
     return blocks[0] if isinstance(output, Tensor) else blocks
 
 
-def _sparse(output: Tensor, input: Tensor, policy: Policy = DEFAULT) -> SparseJacobian:
+def sparse_jacobian(output: Tensor, input: Tensor, policy: Policy = DEFAULT) -> SparseJacobian:
+    """The Jacobian of one tensor by another one, with its pattern; raises as :func:`structured_jacobian` does."""
     structure = structured_jacobian(output, input)
     inputs = tuple(t for t in topological_order(structure.values) if isinstance(t, Placeholder))
     return SparseJacobian(structure, inputs, policy)
@@ -158,7 +159,7 @@ def hessian(output: Tensor, inputs: Tensor | Sequence[Tensor], sparse: bool = Fa
         return linear_maps.hessian(output, inputs)
     sources = several(inputs, Tensor, "the inputs of te.hessian", "Tensors")
     _check_scalar(output)
-    rows = [[_sparse(g, x) for x in sources] for g in differentiate(output, sources)]
+    rows = [[sparse_jacobian(g, x) for x in sources] for g in differentiate(output, sources)]
     return rows[0][0] if isinstance(inputs, Tensor) else rows
 
 

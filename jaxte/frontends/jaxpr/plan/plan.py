@@ -120,7 +120,7 @@ class Planner:
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
         instead = None
-        slots, found = _steps_of(closed)
+        slots, found = steps_of(closed)
         with_symbols = any(step.has_symbols for _, steps in found for step in steps)
         narrows = self.choice is not Choice.NOTHING and not with_symbols
         wanted = {guarded: self.safe and not divided, narrowed: narrows and not divided}
@@ -128,7 +128,7 @@ class Planner:
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
             if other is not None:
                 instead, closed = other.after(instead), other.closed
-                slots, found = _steps_of(closed)
+                slots, found = steps_of(closed)
         return instead, closed, slots, found
 
     def _bodies(self, entry: Equation, number: int, moves: set[Any] | None, divided: bool) -> Inner | None:
@@ -153,7 +153,7 @@ class Planner:
 
     def _gains(self, closed: Any) -> bool:
         """Whether anything in a jaxpr, bodies of loops included, would be raised; nothing is lowered to find out."""
-        if cut(equations(_steps_of(closed)[1], NO_OPTIONS.policy().facts, self.choice), self.choice):
+        if cut(equations(steps_of(closed)[1], NO_OPTIONS.policy().facts, self.choice), self.choice):
             return True
         return any(self._gains(body) for eqn in closed.jaxpr.eqns for body in _closed(eqn))
 
@@ -164,7 +164,7 @@ def _closed(eqn: Any) -> list[Any]:
     return [v for v in flat if isinstance(v, ClosedJaxpr)]
 
 
-def _steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
+def steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
     """The arrays of a jaxpr, and its equations with the steps that they are made of."""
     jaxpr = closed.jaxpr
     slots = {v: Slot(v.aval) for v in jaxpr.invars}

@@ -1,0 +1,315 @@
+"""The pattern of a jaxpr: what each equation passes on of what its operands depend on.
+
+A primitive that only moves elements is run on their positions; one that maps element by element unites its operands; a reduction unites along
+its axes. Loops are followed step by step. What is not in the table passes on everything to everything, which is right and wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from jaxte.frontends.jaxpr.equations.known import folded
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.jaxpr.equations.steps import known_array
+from jaxte.frontends.jaxpr.equations.table import RULES, Reads
+from jaxte.frontends.sparse.pattern import Pattern, nothing, union
+from jaxte.lang.dtypes import is_inexact
+
+State = tuple[Pattern, Any]
+"""What an array depends on, and what it holds where that is known."""
+
+_MOVES = frozenset(
+    [
+        "reshape",
+        "transpose",
+        "broadcast_in_dim",
+        "squeeze",
+        "expand_dims",
+        "rev",
+        "slice",
+        "gather",
+        "dynamic_slice",
+        "copy",
+        "concatenate",
+        "pad",
+        "split",
+        "tile",
+        "unstack",
+        "stack",
+    ]
+)
+_BY_ELEMENT = (Reads.POINTWISE, Reads.LINEAR)
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+}
+_OF_MATRICES = frozenset(
+    ["lu", "cholesky", "triangular_solve", "qr", "householder_product", "eigh", "svd", "tridiagonal_solve"]
+)
+_PREFIXES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+
+
+def propagated(closed: Any, given: Sequence[State]) -> list[State]:
+    """What the results of ``closed`` depend on."""
+    jaxpr, columns = closed.jaxpr, given[0][0].columns
+    env: dict[Any, State] = {
+        v: (nothing(v.aval.shape, columns), known_array(c))
+        for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
+    }
+    env |= dict(zip(jaxpr.invars, given, strict=True))
+
+    def state(atom: Any) -> State:
+        if isinstance(atom, Literal):
+            value = np.asarray(atom.val, getattr(atom.aval, "dtype", None))
+            return nothing(value.shape, columns), value
+        return env[atom]
+
+    for eqn in jaxpr.eqns:
+        env |= dict(zip(eqn.outvars, _passed_on(eqn, [state(a) for a in eqn.invars]), strict=True))
+    return [state(a) for a in jaxpr.outvars]
+
+
+def _passed_on(eqn: Any, operands: Sequence[State]) -> list[State]:
+    """What the results of one equation depend on, and hold."""
+    name = eqn.primitive.name
+    if name in _CALLS:
+        return propagated(_closed(eqn.params[_CALLS[name]]), operands)
+    if name == "scan":
+        return _scanned(eqn, operands)
+    if name == "cond":
+        return _chosen(eqn, operands[1:])
+    if name == "custom_linear_solve":
+        return _solved(eqn, operands)
+    known = _known(eqn, operands)
+    found = _patterns(eqn, operands)
+    columns = operands[0][0].columns if operands else 0
+    results = []
+    for var, pattern, value in zip(eqn.outvars, found, known, strict=True):
+        moves = is_inexact(str(var.aval.dtype)) and value is None
+        results.append((pattern if moves else nothing(var.aval.shape, columns), value))
+    return results
+
+
+def _patterns(eqn: Any, operands: Sequence[State]) -> list[Pattern]:
+    name, columns = eqn.primitive.name, operands[0][0].columns if operands else 0
+    shapes = [tuple(v.aval.shape) for v in eqn.outvars]
+    if all(p.is_empty for p, _ in operands):
+        return [nothing(s, columns) for s in shapes]
+    rule = RULES.get(name)
+    if name in _MOVES and (moved := _moved(eqn, operands)) is not None:
+        return moved
+    if name.startswith("scatter") and (written := _scattered(eqn, operands)) is not None:
+        return [written]
+    if name in _PREFIXES or (name.startswith("reduce_") and "axes" in eqn.params):
+        return [_along(eqn, operands[0][0], shapes[0])]
+    if name == "dot_general":
+        return [union([_multiplied(eqn, n, p, shapes[0]) for n, (p, _) in enumerate(operands)])]
+    if name == "dynamic_update_slice" and all(k is not None for _, k in operands[2:]):
+        return [_updated(operands, shapes[0])]
+    if name in ("select_n", "clamp") or (rule is not None and rule.reads in _BY_ELEMENT and len(shapes) == 1):
+        if all(len(p.shape) in (0, len(shapes[0])) for p, _ in operands):
+            return [union([_repeated(p, shapes[0]) for p, _ in operands])]
+    if name == "sort":
+        return [_together(eqn.params["dimension"], operands, s) for s in shapes]
+    if name in _OF_MATRICES and len({p.shape[:-2] for p, _ in operands}) == 1:
+        return [_by_batch(operands, s) for s in shapes]
+    return [union([p.everywhere(s) for p, _ in operands]) for s in shapes]
+
+
+def _together(axis: int, operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
+    """Of what mixes all that stands along one axis."""
+    lines = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, 0).reshape(shape[axis], -1)
+    to, source = np.indices((shape[axis], shape[axis])).reshape(2, -1)
+    mixed = [p.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1)) for p, _ in operands]
+    return union(mixed)
+
+
+def _by_batch(operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
+    """Of what is made of matrices, each for itself; before the matrices there are as many dimensions in all operands."""
+    count = prod(operands[0][0].shape[:-2])
+    parts = []
+    for pattern, _ in operands:
+        own, made = pattern.size // count, prod(shape) // count
+        batch, to, source = np.indices((count, made, own)).reshape(3, -1)
+        parts.append(pattern.moved(shape, batch * made + to, batch * own + source))
+    return union(parts)
+
+
+def _repeated(pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
+    """Of an operand with one element along dimensions where the result has several."""
+    if pattern.shape == shape:
+        return pattern
+    return pattern.read_at(np.broadcast_to(np.arange(pattern.size).reshape(pattern.shape), shape))
+
+
+def _moved(eqn: Any, operands: Sequence[State]) -> list[Pattern] | None:
+    """Of a primitive that only moves elements: what it does to their positions; None where these are data."""
+    moving = [n for n, (_, known) in enumerate(operands) if known is None]
+    if any(not _is_element(eqn, n) for n in moving):
+        return None
+    starts = dict(zip(moving, np.cumsum([0, *(operands[n][0].size for n in moving)]), strict=False))
+    given: list[Any] = []
+    for n, (pattern, known) in enumerate(operands):
+        if n in starts:
+            given.append(starts[n] + np.arange(pattern.size).reshape(pattern.shape))
+        else:
+            given.append(np.full(pattern.shape, -1) if _is_element(eqn, n) else known)
+    with jax.ensure_compile_time_eval():
+        ready = [jnp.asarray(g, "int32" if _is_element(eqn, n) else None) for n, g in enumerate(given)]
+        made = as_it_stands(_with_fill(eqn), ready)
+    found = []
+    for array in map(np.asarray, made):
+        ends = {n: start + operands[n][0].size for n, start in starts.items()}
+        inside = {n: (array >= start) & (array < ends[n]) for n, start in starts.items()}
+        parts = [operands[n][0].read_at(np.where(inside[n], array - starts[n], -1)) for n in starts]
+        found.append(union(parts))
+    return found
+
+
+def _is_element(eqn: Any, number: int) -> bool:
+    """Whether operand ``number`` holds what is moved, not positions."""
+    return number == 0 or eqn.primitive.name in ("concatenate", "pad", "stack")
+
+
+def _with_fill(eqn: Any) -> Any:
+    """The equation, which fills with -1 what a gather reads outside."""
+    if eqn.primitive.name != "gather":
+        return eqn
+    return eqn.replace(params={**eqn.params, "fill_value": -1})
+
+
+def _scattered(eqn: Any, operands: Sequence[State]) -> Pattern | None:
+    """Of updates at known positions: each element depends on what stood there, and on the updates that come to it."""
+    (base, _), (_, at), (updates, _) = operands
+    if at is None:
+        return None
+    with jax.ensure_compile_time_eval():
+        zeros = jnp.zeros(updates.shape), jnp.zeros(base.shape)
+        adding = {**eqn.params, "update_jaxpr": None, "update_consts": ()}
+        put = jax.vjp(lambda u: jax.lax.scatter_add_p.bind(zeros[1], jnp.asarray(at), u, **adding), zeros[0])[
+            1
+        ]
+        place = np.asarray(put(1 + jnp.arange(base.size, dtype=zeros[0].dtype).reshape(base.shape))[0])
+    place = place.reshape(-1).astype(np.int64) - 1
+    source = np.flatnonzero(place >= 0)
+    return union([base, updates.moved(base.shape, place[source], source)])
+
+
+def _updated(operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
+    (base, _), (update, _), *starts = operands
+    place = np.full(shape, -1)
+    kept = np.arange(base.size).reshape(shape).copy()
+    low = [min(max(int(k), 0), e - s) for (_, k), e, s in zip(starts, shape, update.shape, strict=True)]
+    where = tuple(slice(a, a + s) for a, s in zip(low, update.shape, strict=True))
+    place[where] = np.arange(update.size).reshape(update.shape)
+    kept[where] = -1
+    return union([base.read_at(kept), update.read_at(place)])
+
+
+def _along(eqn: Any, pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
+    """Of a reduction, or of one over all elements before or after each."""
+    own = np.arange(pattern.size).reshape(pattern.shape)
+    if "axes" in eqn.params:
+        axes = eqn.params["axes"]
+        kept = np.expand_dims(np.arange(prod(shape)).reshape(shape), axes)
+        return pattern.moved(shape, np.broadcast_to(kept, own.shape).reshape(-1), own.reshape(-1))
+    axis, extent = eqn.params["axis"], pattern.shape[eqn.params["axis"]]
+    lines = np.moveaxis(own, axis, 0).reshape(extent, -1)
+    to, source = np.tril_indices(extent) if not eqn.params["reverse"] else np.triu_indices(extent)
+    return pattern.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1))
+
+
+def _multiplied(eqn: Any, number: int, pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
+    """Of a product: each element depends on the row or column of factor ``number`` that it sums over."""
+    contracted, batched = eqn.params["dimension_numbers"]
+    own, batch = contracted[number], batched[number]
+    free = [d for d in range(len(pattern.shape)) if d not in own and d not in batch]
+    place = np.arange(pattern.size).reshape(pattern.shape).transpose(*batch, *free, *own)
+    outer = len(batch) + len(free)
+    rows = place.reshape(*place.shape[:outer], -1)
+    others = [1] * (len(shape) - outer)
+    split = len(batch) if number else outer
+    rows = rows.reshape(*rows.shape[:split], *others, *rows.shape[split:])
+    whole = np.broadcast_to(rows, (*shape, rows.shape[-1]))
+    to = np.broadcast_to(np.arange(prod(shape)).reshape(*shape, 1), whole.shape)
+    return pattern.moved(shape, to.reshape(-1), whole.reshape(-1))
+
+
+def _scanned(eqn: Any, operands: Sequence[State]) -> list[State]:
+    """Of a loop, one step after the other."""
+    p = eqn.params
+    body, consts, carried = _closed(p["jaxpr"]), p["num_consts"], p["num_carry"]
+    fixed, state, rows = (
+        operands[:consts],
+        list(operands[consts : consts + carried]),
+        operands[consts + carried :],
+    )
+    order = range(p["length"])[:: -1 if p["reverse"] else 1]
+    made: dict[int, list[Pattern]] = {}
+    for n in order:
+        found = propagated(body, [*fixed, *((s, None) for s, _ in state), *(_row(r, n) for r in rows)])
+        state = found[:carried]
+        made[n] = [pattern for pattern, _ in found[carried:]]
+    stacked = [
+        _stacked([made[n][k] for n in sorted(made)], tuple(v.aval.shape), operands[0][0].columns)
+        for k, v in enumerate(eqn.outvars[carried:])
+    ]
+    return [*((s, None) for s, _ in state), *((s, None) for s in stacked)]
+
+
+def _row(state: State, n: int) -> State:
+    pattern, known = state
+    place = np.arange(pattern.size).reshape(pattern.shape)[n]
+    return pattern.read_at(place), None if known is None else known[n]
+
+
+def _stacked(rows: Sequence[Pattern], shape: tuple[int, ...], columns: int) -> Pattern:
+    size = prod(shape[1:])
+    keys = [row.keys + n * size * columns for n, row in enumerate(rows)]
+    return Pattern(shape, columns, np.concatenate(keys) if keys else np.zeros(0, np.int64))
+
+
+def _solved(eqn: Any, operands: Sequence[State]) -> list[State]:
+    """Of a solution: what the program that solves depends on."""
+    lengths = eqn.params["const_lengths"]
+    before = lengths.matvec + lengths.vecmat
+    given = [*operands[before : before + lengths.solve], *operands[sum(lengths) :]]
+    return propagated(_closed(eqn.params["jaxprs"].solve), given)
+
+
+def _chosen(eqn: Any, operands: Sequence[State]) -> list[State]:
+    """Of a choice between branches: what any of them depends on."""
+    found = [propagated(_closed(branch), operands) for branch in eqn.params["branches"]]
+    return [(union([p for p, _ in same]), None) for same in zip(*found, strict=True)]
+
+
+def _known(eqn: Any, operands: Sequence[State]) -> list[Any]:
+    """The results of an equation over known arrays of positions and conditions, by which other equations move elements."""
+    values = [k for _, k in operands]
+    small = all(prod(v.aval.shape) <= 1 << 22 for v in eqn.outvars)
+    if any(v is None for v in values) or not small or eqn.effects or eqn.primitive.name == "while":
+        return [None] * len(eqn.outvars)
+    found = folded(eqn, values)
+    if all(v is not None for v in found):
+        return found
+    with jax.ensure_compile_time_eval():
+        made = as_it_stands(eqn, [jnp.asarray(v) for v in values])
+    return [known_array(m) for m in made]
+
+
+def _closed(jaxpr: Any) -> Any:
+    return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())

@@ -1,0 +1,157 @@
+"""Sparse Jacobians and Hessians of JAX functions: elements and patterns beside the dense ones of JAX, and how they are found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+N = 24
+
+
+def heat(u: Any) -> Any:
+    return u + 0.1 * (jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u)
+
+
+def steps(u: Any) -> Any:
+    return lax.fori_loop(0, 3, lambda _, v: heat(v) * v, u)
+
+
+def sorted_steps(u: Any) -> Any:
+    return jnp.cumsum(jnp.sin(u.reshape(4, -1)), axis=1)[:, ::2]
+
+
+def laplacian(u: Any) -> Any:
+    p = jnp.pad(u.reshape(4, 6), 1)
+    return (
+        p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * p[1:-1, 1:-1] + jnp.exp(p[1:-1, 1:-1])
+    )
+
+
+def scattered(u: Any) -> Any:
+    return (
+        jnp.zeros(8).at[jnp.array([1, 2, 2, 7])].add(u[:4] ** 2)
+        + lax.cumlogsumexp(u[:8].reshape(2, 4), axis=1).ravel()
+    )
+
+
+def bundle(u: Any) -> Any:
+    cameras, points = u[:12].reshape(4, 3), u[12:].reshape(4, 3)
+    camera, point = np.array([0, 1, 2, 3, 0]), np.array([1, 0, 3, 2, 2])
+    d = points[point] - cameras[camera]
+    return d[:, :2] / (3 + d[:, 2:] ** 2)
+
+
+def chosen(u: Any) -> Any:
+    return lax.cond(True, lambda v: v[::2] ** 2, lambda v: v[1::2], u)
+
+
+def blocks(u: Any) -> Any:
+    return jax.vmap(lambda row: jnp.linalg.inv(row.reshape(2, 2) + 4 * jnp.eye(2)).ravel())(u.reshape(6, 4))
+
+
+def filtered(u: Any) -> Any:
+    return lax.scan(lambda h, row: (0.5 * row[0] * h[0:1], h[0] + row[1]), jnp.ones(1), u.reshape(-1, 2))[1]
+
+
+# with how the elements are found
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "stencil": (heat, "definition"),
+    "two dimensions": (laplacian, "definition"),
+    "spline differences": (lambda u: jnp.diff(u, 2) ** 2, "definition"),
+    "slices": (lambda u: u[1:] * u[:-1] + u[0], "definition"),
+    "steps in a loop": (steps, "10 vectors forward"),
+    "running sums": (sorted_steps, "definition"),
+    "scattered": (scattered, "5 vectors forward"),
+    "bundle adjustment": (bundle, " vectors forward"),
+    "a choice": (chosen, "2 vectors forward"),
+    "a filter": (filtered, ""),
+    "inverses": (blocks, ""),
+    "sorted": (lambda u: jnp.sort(u.reshape(4, 6), axis=1), ""),
+    "one element": (lambda u: u[3] ** 2, "definition"),
+    "everything": (lambda u: jnp.sum(u**2), ""),
+    "nothing": (lambda u: jnp.ones(3) + 0 * jnp.floor(u[:3]), ""),
+}
+SECOND: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "rosenbrock": (lambda x: jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), "definition"),
+    "a chain": (lambda x: jnp.sum(jnp.cos(x[1:] - x[:-1])), "definition"),
+    "reprojection": (lambda x: jnp.sum(bundle(x) ** 2), ""),
+    "state space": (lambda x: jnp.sum(filtered(x) ** 2) + jnp.sum(x**4), ""),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_elements_are_those_of_the_dense_jacobian(name: str, rng: np.random.Generator) -> None:
+    f, way = FUNCTIONS[name]
+    x = jnp.asarray(rng.uniform(0.5, 1.5, N).astype("float32"))
+    sparse = te.jacobian(f, sparse=True)
+    expected = jax.jacobian(f)(x)
+    found = sparse(x)
+    np.testing.assert_allclose(found.todense(), expected, rtol=1e-4, atol=1e-5)
+    assert found.shape == expected.shape and found.indices_sorted and found.unique_indices
+    assert way in sparse.way(x)
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_hessians(name: str, rng: np.random.Generator) -> None:
+    f, way = SECOND[name]
+    x = jnp.asarray(rng.uniform(0.5, 1.5, N).astype("float32"))
+    sparse = te.hessian(f, sparse=True)
+    expected = jax.hessian(f)(x)
+    np.testing.assert_allclose(sparse(x).todense(), expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(jax.jit(sparse)(x).todense(), expected, rtol=1e-3, atol=1e-3)
+    assert way in sparse.way(x)
+
+
+def test_patterns_have_what_is_read_and_no_more() -> None:
+    x = jnp.ones(N)
+    assert te.jacobian(heat, sparse=True)(x).nse == 3 * N
+    assert te.jacobian(steps, sparse=True)(x).nse == 7 * N
+    assert te.hessian(SECOND["rosenbrock"][0], sparse=True)(x).nse == 3 * N - 2
+    assert te.jacobian(FUNCTIONS["sorted"][0], sparse=True)(x).nse == 6 * N
+    assert te.jacobian(bundle, sparse=True)(x).nse == 5 * 2 * 4
+
+
+def test_diagonals_and_the_main_one(rng: np.random.Generator) -> None:
+    x = jnp.asarray(rng.uniform(0.5, 1.5, N).astype("float32"))
+    expected = np.asarray(jax.jacobian(steps)(x))
+    found = te.jacobian(steps, sparse="diagonals")(x)
+    assert sorted(found) == sorted(k for k in range(-N + 1, N) if np.any(np.diagonal(expected, k)))
+    for offset, values in found.items():
+        own = np.array([expected[i, i + offset] if 0 <= i + offset < N else 0 for i in range(N)])
+        np.testing.assert_allclose(values, own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(te.diagonal(steps)(x), np.diagonal(expected), rtol=1e-4)
+
+
+def test_other_arguments_and_what_is_closed_over() -> None:
+    w, x = jnp.arange(1.0, 5.0), jnp.arange(4.0)
+    f = lambda a, x, scale=1.0: scale * a * jnp.roll(x, 1) * w  # noqa: E731
+    found = te.jacobian(f, 1, sparse=True)
+    np.testing.assert_allclose(found(w, x, scale=2.0).todense(), jax.jacobian(f, 1)(w, x, scale=2.0))
+    np.testing.assert_allclose(found(2 * w, x).todense(), jax.jacobian(f, 1)(2 * w, x))
+
+
+def test_a_dense_one_is_that_of_jax() -> None:
+    x = jnp.arange(4.0)
+    np.testing.assert_allclose(te.jacobian(heat)(x), jax.jacobian(heat)(x))
+
+
+def test_errors_say_what_where_and_the_remedy() -> None:
+    x = jnp.ones(4)
+    with pytest.raises(te.ArgumentError, match=r'sparse=3; give True or "bcoo"'):
+        te.jacobian(heat, sparse=3)
+    with pytest.raises(te.ArgumentError, match="is of a scalar"):
+        te.hessian(heat, sparse=True)(x)
+    with pytest.raises(te.ArgumentError, match="argument 1: it is called with 1"):
+        te.jacobian(heat, 1, sparse=True)(x)
+    with pytest.raises(te.ArgumentError, match="ravel a tree of arrays"):
+        te.jacobian(lambda p: p["a"], sparse=True)({"a": x, "b": x})
+    with pytest.raises(te.ArgumentError, match="one array of floats; <lambda> returns"):
+        te.jacobian(lambda x: (x, x), sparse=True)(x)
+    with pytest.raises(te.ArgumentError, match="as many elements as it takes"):
+        te.diagonal(lambda x: x[:2])(x)
