@@ -259,4 +259,5 @@ if not TYPE_CHECKING:  # to which every name that is not above is an error
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    """What an editor or a notebook completes: public names, not the modules that they come from."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -284,3 +284,8 @@ if not TYPE_CHECKING:  # to which every name that is not above is an error
 
     def __getattr__(name: str) -> Any:
         raise no_attribute("jaxte.ops", name, __all__)
+
+
+def __dir__() -> list[str]:
+    """The operators, not the modules that they come from."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

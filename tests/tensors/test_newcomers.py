@@ -75,3 +75,8 @@ def test_the_message_says_how_to_go_on(program: Callable[[], Any], said: str) ->
     with pytest.raises((te.JaxteError, AttributeError)) as found:
         program()
     assert re.search(f"(?s){said}", str(found.value)), found.value
+
+
+@pytest.mark.parametrize("module", [te, te.ops])
+def test_public_names_are_completed_and_no_others(module: Any) -> None:
+    assert [name for name in dir(module) if not name.startswith("__")] == sorted(module.__all__)
