@@ -247,11 +247,35 @@ _LATER = {
 }
 
 
+# transformations that te has no version of
+_OF_JAX = {
+    "jit",
+    "vmap",
+    "pmap",
+    "jacfwd",
+    "jacrev",
+    "checkpoint",
+    "remat",
+    "make_jaxpr",
+    "eval_shape",
+    "device_put",
+}
+
+
+def _elsewhere(name: str) -> str:
+    """What is called ``name`` among the operators, or in JAX, whose transformations take the functions of jaxte."""
+    if name.startswith("_"):
+        return ""
+    if name in importlib.import_module("jaxte.ops").__all__:
+        return f"te.ops.{name}"
+    return f"jax.{name}" if name in _OF_JAX else ""
+
+
 if not TYPE_CHECKING:  # to which every name that is not above is an error
 
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
-            raise no_attribute("jaxte", name, __all__)
+            raise no_attribute("jaxte", name, __all__, _elsewhere(name))
         module = importlib.import_module(_LATER[name])
         found = module if _LATER[name] == f"jaxte.{name}" else getattr(module, name)
         globals()[name] = found

@@ -39,9 +39,15 @@ def for_users(fn: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """That ``module`` has no ``name``, with the name that was meant where one is near."""
-    near = [] if name.startswith("_") else get_close_matches(name, list(known), n=1, cutoff=0.6)
+def no_attribute(module: str, name: str, known: Iterable[str], elsewhere: str = "") -> AttributeError:
+    """That ``module`` has no ``name``, with what is ``elsewhere``, or the name that was meant where one is near."""
+    near = (
+        [elsewhere]
+        if elsewhere
+        else []
+        if name.startswith("_")
+        else get_close_matches(name, list(known), n=1, cutoff=0.6)
+    )
     hint = f"; did you mean {near[0]}?" if near else ""
     return AttributeError(f"module '{module}' has no attribute {name!r}{hint}")
 

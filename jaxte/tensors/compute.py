@@ -8,7 +8,20 @@ from typing import Any, overload
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, ScalarLike, Var, as_expr, call, cast, conjuncts
+from jaxte.lang.expr import (
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Read,
+    Reduce,
+    ScalarLike,
+    Var,
+    as_expr,
+    call,
+    cast,
+    conjuncts,
+)
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, AND, NOT, OR, SELECT
 from jaxte.lang.text import text
@@ -257,10 +270,15 @@ def _check_index(
     line = f"  {name} = … {text(read)} …"
     before = text(read).index("[") + 1 + sum(len(text(i)) + 2 for i in read.indices[:position])
     caret = " " * (line.index(text(read)) + before) + "^" * len(text(index))
+    fixed = isinstance(index, Const) and value < 0
+    remedy = (
+        f"positions do not count from the end: the last one is {text(extent - 1)}"
+        if fixed
+        else f"shrink the range, pad the tensor, or guard the read with te.select or where={_larger(shown)}"
+    )
     raise RangeError(
         f"{text(read)} reads {read.tensor.name}[{', '.join([':'] * position + [str(value)])}] at {at or 'every point'}, "
-        f"but axis {position} of {read.tensor.name} has {text(extent)} elements\n{line}\n{caret}\n"
-        f"shrink the range, pad the tensor, or guard the read with te.select or where={_larger(shown)}"
+        f"but axis {position} of {read.tensor.name} has {text(extent)} elements\n{line}\n{caret}\n{remedy}"
     )
 
 

@@ -32,6 +32,9 @@ def prefix() -> te.Expr:
 
 PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.sun(x[k], over=k), "did you mean sum"),  # type: ignore[attr-defined]
+    (lambda: te.jit, r"did you mean jax\.jit\?"),  # type: ignore[attr-defined]
+    (lambda: te.arange, r"did you mean te\.ops\.arange\?"),  # type: ignore[attr-defined]
+    (lambda: row(lambda i: x[-1]), r"positions do not count from the end: the last one is 5"),
     (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
     (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]
