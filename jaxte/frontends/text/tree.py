@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from jaxte.lang.errors import DefinitionError, JaxteError
+
+
+E = TypeVar("E", bound=JaxteError)
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class Span:
     start: int
     stop: int
 
+    @overload
+    def fault(self, message: str) -> DefinitionError: ...
+    @overload
+    def fault(self, message: str, kind: type[E]) -> E: ...
     def fault(self, message: str, kind: type[JaxteError] = DefinitionError) -> JaxteError:
         """An error with a caret under these characters."""
         text = self.source.text
