@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from platforms.kernels import array_bytes, parsed
-from platforms.page import page, ratio
+from platforms.page import page, ratio, tables
+from platforms.texts import recorded, text_hash
 
 GPU = """HloModule jit_f
 
@@ -65,4 +70,19 @@ def test_the_page_says_what_is_below_and_what_failed() -> None:
     failed = {"jaxte": {"error": "no such kernel"}, "plain": side(1e-6)}
     assert ratio(slow) == 0.5 and ratio(failed) is None
     text = page({"gpu": {"corpus": {"blur": {"forward": slow, "forward + backward": failed}}}})
-    assert "below 0.97: blur 0.50" in text and "no such kernel" in text and "none / 1 scatter" in text
+    (table,) = tables({"gpu": {"corpus": {"blur": {"forward": slow, "forward + backward": failed}}}}).values()
+    assert "below 0.97: blur 0.50" in text and "no such kernel" in table and "none / 1 scatter" in table
+
+
+TEXTS = list(recorded(json.loads((Path(__file__).parents[1] / "docs" / "platforms.json").read_text())))
+
+
+@pytest.mark.parametrize(
+    ("platform", "name", "hashed"), TEXTS[::10], ids=[f"{p}-{n}" for p, n, _ in TEXTS[::10]]
+)
+def test_figures_are_those_of_what_is_emitted(platform: str, name: str, hashed: str) -> None:
+    """Of every tenth function; ``--stale`` asks all of them, and takes the figures of those that changed again."""
+    assert text_hash(name, platform) == hashed, (
+        f"what is emitted of {name} for {platform} is not what was measured; in the environment of make platforms, take its figures again: "
+        f"python benchmarks/platforms --platform {platform} --stale"
+    )

@@ -3,6 +3,7 @@
     python benchmarks/platforms --platform gpu                       # all groups; in the environment that has the compiler
     python benchmarks/platforms --platform tpu --group corpus        # one of cases, corpus, raised, operators
     python benchmarks/platforms --platform gpu --only sobel          # some functions; the other figures stay
+    python benchmarks/platforms --platform gpu --stale               # cases whose emitted text is not the one that was measured
     python benchmarks/platforms --page                               # docs/platforms.md alone, from docs/platforms.json
 
 ``make platforms`` makes an environment for each compiler and runs them all. Figures are written after each function.
@@ -25,7 +26,8 @@ sys.path[0] = str(ROOT / "benchmarks")
 
 from platforms.compilations import Compilations  # noqa: E402
 from platforms.functions import GROUPS, listed  # noqa: E402
-from platforms.page import page, ratio  # noqa: E402
+from platforms.page import page, ratio, tables  # noqa: E402
+from platforms.texts import HASHED, TEXTS, text_hash  # noqa: E402
 from platforms.topology import DEVICES  # noqa: E402
 
 FIGURES, PAGE = ROOT / "docs" / "platforms.json", ROOT / "docs" / "platforms.md"
@@ -47,22 +49,31 @@ def main() -> None:
     )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--json", type=Path, default=FIGURES)
+    parser.add_argument("--stale", action="store_true", help="only cases whose emitted text changed since")
     options = parser.parse_args()
     data = json.loads(options.json.read_text()) if options.json.exists() else {}
     wanted = [(g, n) for g in options.group for n in listed(g) if not options.only or n in options.only]
     if options.missing:
         known = data.get(options.platform, {})
         wanted = [(g, n) for g, n in wanted if n not in known.get(g, {})]
+    if options.stale:
+        known = data.get(TEXTS, {}).get(options.platform, {})
+        wanted = [(g, n) for g, n in wanted if g in HASHED and text_hash(n, options.platform) != known.get(n)]
     with closing(Compilations(options.limit)) as compilations:
         for group, name in wanted if options.platform else ():
             start = time.perf_counter()
             found = compilations.of(group, name, options.platform, options.size)
             data.setdefault(options.platform, {}).setdefault(group, {})[name] = found
+            if group in HASHED:
+                own = text_hash(name, options.platform, options.size)
+                data.setdefault(TEXTS, {}).setdefault(options.platform, {})[name] = own
             ratios = [r and round(r, 2) for f in found.values() for r in [ratio(f)]]
             print(f"{options.platform} {group} {name:28} {ratios} {time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
             options.json.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
     if options.page or options.json == FIGURES:
         PAGE.write_text(page(data))
+        for path, text in tables(data).items():
+            (PAGE.parent / path).write_text(text)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, fused: bool = False) -> Wor
     if (
         shifted and points(a for a in node.axes if not among(a, shifted)) > 1
     ):  # each product is made, then summed
-        own += _fused_sums(axes, node, shifted) if fused else Work(stream=4 * width * everywhere)
+        short = all(extent_of(a.extent) <= LONGEST_UNROLLED for a in shifted)
+        own += _fused_sums(axes, node, shifted) if fused and short else Work(stream=4 * width * everywhere)
     elif (
         shifted and node.where is not TRUE and not fused
     ):  # zeros around what is read; else pieces of the result are put together

@@ -224,10 +224,13 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         value = body.named((yield from _overlaps(body, along, scope)))
         return reduced_call(body, "sum", value, rows, scope, job.dtype)
     dim = overlapping(exprs, job.reduced, scope, job.budget)
-    dim = _short(job, scope) if dim is None else dim
-    own = _shifted if body.policy.facts.fuses_products else _plane
-    if dim is None and not body.in_tiles and (short := own(job, scope)) is not None:
-        return (yield from _for_each(body, job, scope, short))
+    fuses = body.policy.facts.fuses_products
+    apart = _shifted(job, scope) if dim is None and fuses and not body.in_tiles else None
+    dim = _short(job, scope) if dim is None and apart is None else dim
+    if dim is None and not fuses and not body.in_tiles:
+        apart = _plane(job, scope)
+    if apart is not None:
+        return (yield from _for_each(body, job, scope, apart))
     if dim is None:
         return (yield from contraction(body, job, scope))
     body.report.note("shift-and-add")
@@ -303,7 +306,10 @@ def _rows(body: Body, job: Job, scope: Scope) -> list[Axis]:
     """
     if not body.policy.facts.fuses_products or body.in_tiles or job.guards:
         return []
-    long = [d for d in scope.order if among(d, job.reduced) and not is_short(d, LONGEST_UNROLLED)]
+    every = [d for d in scope.order if not is_short(d, LONGEST_UNROLLED)]
+    long = [d for d in every if among(d, job.reduced)]
+    if len(long) < len(every):  # a sum for each of many positions is none of rows
+        return []
     inner = replace(job, reduced=tuple(d for d in job.reduced if among(d, long)))
     if len(long) < 2 or _points(long[:-1]) < MANY_ROWS or _shifted(inner, scope) is None:
         return []

@@ -40,6 +40,7 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
 NONE = (ZERO, ZERO)
+_FEW_COLUMNS = 4  # sums along columns that any platform takes together
 _LANES = 16  # channels from which on sums for each of them are done in vectors
 
 
@@ -113,7 +114,8 @@ def recognise_tap_sums(
     leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
     trailing = [a for a in leading if among(a, groups)] if _has_channels_last(match, groups) else []
-    if not (along_columns or _has_rows(match)):
+    along_rows = not along_columns and _has_rows(match)
+    if not (along_columns or along_rows or prod(map(_count, windows)) <= _FEW_COLUMNS):
         return Refusal("positions stand in columns, of which several sums take more memory than a core has")
     leading = [a for a in leading if not among(a, trailing)]
     operands = []
@@ -138,7 +140,7 @@ def recognise_tap_sums(
         final,
         broadcast,
         array(axes, multiplied(outer, outside)) if outer else None,
-        not along_columns,
+        along_rows,
     )
 
 
