@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,7 @@ class _Making:
         axes = tuple(Axis(a.name, 0, a.extent) for a in made.axes)
         value = made.at(axes)
         if isinstance(value, Read) and isinstance(value.tensor, Tensor) and value.tensor.name == name:
-            if all(i is a for i, a in zip(value.indices, axes, strict=True)):
+            if len(axes) == len(value.indices) and all(map(operator.is_, value.indices, axes)):
                 return value.tensor
         return defined([name], axes, [cast(value, equation.dtype)])[0]
 
