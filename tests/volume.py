@@ -31,6 +31,9 @@ from tests.agreement import Pullback, at_random, check, check_nodes
 from tests.choices import Seeded
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
+from tests.loops.agreement import assert_agrees
+from tests.loops.random_programs import arguments as loop_arguments
+from tests.loops.random_programs import random_program
 from tests.points import excess
 from tests.random_definitions import Definition, definition
 from tests.random_hessians import check_hessian
@@ -112,6 +115,11 @@ def rules(f: RandomRules, seed: int) -> Details:
     return {"raised": check_rules(f, everything=seed % 2 == 0)}
 
 
+def loops(seed: int, _: int) -> Details:
+    assert_agrees(random_program(seed), loop_arguments(seed))
+    return {}
+
+
 def at_integers(definition: Definition, seed: int) -> Details:
     """First derivatives of two thirds, second ones of the others."""
     return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
@@ -132,6 +140,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "raised-forward": (raised_forward, partial(RandomFunction, steps=4)),
     "empty": (raised, without_elements),
     "rules": (rules, RandomRules),
+    "loops": (loops, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
