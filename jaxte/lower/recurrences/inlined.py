@@ -11,7 +11,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import Members
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.lower.recurrences.finals import with_finals
 from jaxte.sets.intervals import extent_of
@@ -50,7 +50,9 @@ def _is_elementwise(tensor: Compute) -> bool:
 
 
 def _is_large(tensor: Compute) -> bool:
-    """Whether ``tensor`` is much larger than what it is made from, which is something."""
+    """Whether ``tensor`` is much larger than what it is made from, which is something, and not by reading it in windows."""
+    if any(len(free_axes(index)) > 1 for read in reads_of(tensor.body) for index in read.indices):
+        return False
     return bool(tensor.inputs) and _TIMES * sum(map(bytes_of_any, tensor.inputs)) <= bytes_of_any(tensor)
 
 

@@ -160,3 +160,26 @@ def test_a_sum_over_some_positions_stays_behind_the_loop():
     assert "_sum" not in te.source(fn, *args).split("def forward_with")[0].split('"""')[-1]
     value = np.asarray(_decay_scan(*args, _whole))
     np.testing.assert_allclose(fn(*args), (value[1:] ** 2).sum((0, 2)), rtol=1e-4)
+
+
+def test_windows_are_laid_out_before_the_loop():
+    """A step would gather each of them; an array that repeats a row is made in the step."""
+    (x,) = _arguments((STEPS + 40,))
+
+    def build(x):
+        windows = te.compute((STEPS, 40), lambda t, i: x[t + i], "windows")
+        rows = te.compute((STEPS, 40), lambda t, i: te.select(t == 3, x[i], 0.0), "rows")
+        return te.recurrence(
+            (STEPS, 40), lambda h, t, i: 0.5 * h[t - 1, i] + windows[t, i] + rows[t, i], init=0.0
+        )
+
+    fn = te.function(build)
+    before, within = te.source(fn, x).split("def h_step")[:2]
+    assert "windows = " in before
+    assert "rows = " not in before
+    assert "rows_t" not in within
+    state, expected = np.zeros(40), []
+    for t in range(STEPS):
+        state = 0.5 * state + x[t : t + 40] + (x[:40] if t == 3 else 0)
+        expected.append(state)
+    np.testing.assert_allclose(fn(x), expected, rtol=1e-5, atol=1e-6)
