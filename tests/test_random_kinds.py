@@ -43,3 +43,10 @@ def test_nodes_of_definitions(seed: int) -> None:
     p = at_random(definition(Seeded(f"nodes {seed}"), stages=(1, 2)))
     assert p is not None
     check_nodes(p)
+
+
+def test_a_rotated_axis_that_nothing_depends_on() -> None:
+    """Beside the position that is largest, what is rotated is the same at all of an axis."""
+    p = at_random(reading_at_integers(Seeded("bits 433")))
+    assert p is not None
+    check_nodes(p)

@@ -38,7 +38,9 @@ class Rotation:
         return (self.sign * position + self.shift) % (known(self.dim.hi) or 1)
 
     def undone(self, dims: Sequence[Axis]) -> tuple[list[Step], tuple[Axis, ...]]:
-        """The steps from an array over ``own`` to one over ``dim``, and its dimensions."""
+        """The steps from an array over ``own`` to one over ``dim``, and its dimensions; none where it is the same everywhere along it."""
+        if not among(self.own, dims):
+            return [], tuple(dims)
         at = place_of(self.own, dims)
         before, after = at, len(dims) - at - 1
         size, steps = known(self.dim.hi) or 1, list[Step]()
