@@ -9,7 +9,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.steps import Pad, Reshape, Tile
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED
+from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import at_most, constant, dims_of, known
@@ -35,7 +35,10 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                 view = _view(read, scope)
                 if view is not None and not _is_askew(view):
                     break
-                most = min(LONGEST_UNROLLED if view is None else FEW_POSITIONS, budget)
+                askew = (
+                    MOST_COPIES if len(exprs) == 1 else FEW_POSITIONS
+                )  # of one array a loop of slices holds nothing
+                most = min(LONGEST_UNROLLED if view is None else askew, budget)
                 for dim in dims_of(form):
                     count = known(dim.hi)
                     if among(dim, reduced) and count is not None and 0 < count <= most:
