@@ -13,6 +13,7 @@ from jaxte.frontends.loops.values import Allocation, Block, element_of, is_numbe
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import free_axes, reads_of
+from jaxte.sets.affine import normal
 from jaxte.tensors.shapes import check_shape
 
 
@@ -142,7 +143,7 @@ class Assignments(Calls):
         name, names = target.id, self.frame.names
         key = (self.frame.number, name)
         if isinstance(value, Allocation):
-            names[name] = self.made(key, name, value, target)
+            names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
             return
         if isinstance(value, Variable) and not value.shape:
             value = self.read(value, (), node)
@@ -153,10 +154,10 @@ class Assignments(Calls):
                     f"{name} would be a view of {value.of.name}; write .copy() behind it, or index {value.of.name} itself",
                 )
             own = names.get(name)
-            if isinstance(own, Variable) and own.shape and own in self.frame_made:
+            if isinstance(own, Variable) and self._is_own(own, value.shape):
                 self.put_block(self.block(own, target), value, target)
                 return
-            names[name] = self.stored((*key, len(value.shape)), name, value, target)
+            names[name] = self.stored((*key, target.lineno, target.col_offset), name, value, target)
             return
         if is_number(value):
             single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
@@ -169,19 +170,25 @@ class Assignments(Calls):
                 return
             names[name] = self.stored(key, name, value, target)
             return
-        if self.recorder.depth > self.base and name in names and names[name] is not value:
+        others = [own for other, own in names.items() if other != name]
+        shared = isinstance(value, Variable) and any(own is value for own in others)
+        if self.recorder.depth > self.base and (shared or (name in names and names[name] is not value)):
             raise self.fault(
                 target, f"{name} stands for another object within a loop or an if; use another name"
             )
         names[name] = value
 
-    @property
-    def frame_made(self) -> set[Variable]:
-        return {
-            v
-            for k, v in self.recorder.variables.items()
-            if isinstance(k, tuple) and k[0] == self.frame.number
-        }
+    def _is_own(self, variable: Variable, shape: Sequence[Expr]) -> bool:
+        """Whether an array of this ``shape`` that a statement makes anew may take the place of ``variable``, which no other name stands for."""
+        if len(variable.shape) != len(shape) or not shape:
+            return False
+        keys = [key for key, own in self.recorder.variables.items() if own is variable]
+        made_here = all(
+            isinstance(k, tuple) and isinstance(k[0], tuple) and k[0][0] == self.frame.number for k in keys
+        )
+        extents = zip(variable.shape, shape, strict=True)
+        alike = all(normal(as_expr(a) - b) is as_expr(0) for a, b in extents)
+        return made_here and alike and sum(v is variable for v in self.frame.names.values()) == 1
 
     def made(self, key: object, name: str, value: Allocation, node: ast.AST) -> Variable:
         """A new array, which holds nothing yet, or the same number everywhere."""

@@ -9,7 +9,6 @@ from typing import Any, TypeVar, overload
 
 from jaxte.lang.errors import DefinitionError, JaxteError
 
-
 E = TypeVar("E", bound=JaxteError)
 
 

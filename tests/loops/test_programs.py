@@ -1,0 +1,126 @@
+"""Statements one by one under ``te.loops``: choices by data, data as indices, calls, several names, products of blocks, what was emitted."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import jaxte as te
+from tests.loops.agreement import assert_agrees
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def both_branches(x):
+    y = np.empty(len(x))
+    for i in range(len(x)):
+        if i > 0 and x[i] > 0:
+            t = x[i - 1] * 2
+        else:
+            t = 1 - x[i]
+        y[i] = t * t
+    return y
+
+
+def fibonacci(x):
+    a, b = x[0], x[1]
+    for _t in range(4):
+        a, b = b, np.sin(a) + b
+    return a, b
+
+
+def scattered(x, k):
+    y = np.zeros(3)
+    for i in range(len(x)):
+        y[k[i]] += x[i] ** 2
+    for i in range(len(x)):
+        y[k[i]] -= x[i]
+    return y
+
+
+@te.loops
+def norm(row):
+    s = 0.0
+    for i in range(len(row)):
+        s += row[i] * row[i]
+    return np.sqrt(s)
+
+
+def normalised(A):
+    B = np.zeros(A.shape)
+    for i in range(A.shape[0]):
+        n = norm(A[i, :].copy())
+        B[i, :] = A[i, :] / n
+    return B
+
+
+normalised.__globals__["norm"] = norm
+
+
+def products(A, x):
+    y = A @ x
+    y[1:] = y[:-1] + 1.0
+    return y, np.sum(A, axis=0), A.T @ A
+
+
+def rnn(x, W):
+    h = np.zeros(W.shape[0])
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t, :] + W @ h)
+    return h
+
+
+def renamed(x):
+    a = x * 2
+    b = a
+    a = a[::-1] + b
+    z = np.zeros(len(x))
+    w = z
+    z = np.zeros(len(x))
+    z[0] = a[0]
+    return a, b, w
+
+
+def _numbers(*shapes):
+    rng = np.random.default_rng(3)
+    return [rng.normal(size=s) for s in shapes]
+
+
+CASES = {
+    "both branches": (both_branches, _numbers((5,))),
+    "several names": (fibonacci, _numbers((2,))),
+    "data as indices": (scattered, [*_numbers((4,)), np.array([0, 2, 2, 1], "int32")]),
+    "products of blocks": (products, _numbers((3, 3), (3,))),
+    "two names of one array": (renamed, _numbers((4,))),
+    "rnn": (rnn, _numbers((4, 3), (3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_statements_agree_with_numpy_and_with_differences(name: str) -> None:
+    fn, args = CASES[name]
+    assert_agrees(fn, args)
+
+
+def test_a_function_that_another_calls_is_read_with_it() -> None:
+    (A,) = _numbers((2, 3))
+    expected = A / np.sqrt((A * A).sum(1, keepdims=True))
+    np.testing.assert_allclose(te.loops(normalised)(A), expected, 1e-12)
+
+
+def test_what_only_accumulates_is_a_product_and_no_loop() -> None:
+    @te.loops
+    def matmul(A, B):
+        C = np.zeros((A.shape[0], B.shape[1]))
+        for i in range(A.shape[0]):
+            for j in range(B.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += A[i, k] * B[k, j]
+        return C
+
+    A, B = _numbers((2, 3), (3, 4))
+    text = te.source(matmul, A, B)
+    assert "einsum" in text and "scan" not in text
+    np.testing.assert_allclose(jax.vmap(matmul)(A[None], B[None])[0], A @ B, 1e-12)
+    assert matmul.python(A, B).shape == (2, 4)
