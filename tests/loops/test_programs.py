@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.loops.agreement import assert_agrees
+from tests.loops.agreement import assert_agrees, run_python
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -20,6 +20,17 @@ def both_branches(x):
         else:
             t = 1 - x[i]
         y[i] = t * t
+    return y
+
+
+def data_before_positions(x):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(n):
+        if x[i] > 0 and i > 0 and i < x.shape[0] - 1:
+            y[i] = x[i - 1] * x[i + 1]
+        else:
+            y[i] = 2 * x[i]
     return y
 
 
@@ -89,6 +100,7 @@ def _numbers(*shapes):
 
 CASES = {
     "both branches": (both_branches, _numbers((5,))),
+    "data before positions": (data_before_positions, _numbers((7,))),
     "several names": (fibonacci, _numbers((2,))),
     "data as indices": (scattered, [*_numbers((4,)), np.array([0, 2, 2, 1], "int32")]),
     "products of blocks": (products, _numbers((3, 3), (3,))),
@@ -124,3 +136,21 @@ def test_what_only_accumulates_is_a_product_and_no_loop() -> None:
     assert "einsum" in text and "scan" not in text
     np.testing.assert_allclose(jax.vmap(matmul)(A[None], B[None])[0], A @ B, 1e-12)
     assert matmul.python(A, B).shape == (2, 4)
+
+
+def test_what_is_made_on_the_way_is_not_stacked() -> None:
+    """Of two arrays that each step writes anew, what the loop ends with is all that exists behind it."""
+
+    @te.loops
+    def relaxed(A, B):
+        for _t in range(9):
+            for i in range(1, len(A) - 1):
+                B[i] = A[i - 1] + A[i + 1]
+            for i in range(1, len(A) - 1):
+                A[i] = B[i - 1] - B[i + 1]
+
+    A, B = _numbers((6,), (6,))
+    forward = te.source(relaxed, A, B).split("def backward")[0]
+    assert forward.count("lax.scan") == 1 and "), _ = lax.scan" in forward
+    for found, wanted in zip(relaxed(A, B), run_python(relaxed.python, (A, B)), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-12)

@@ -40,6 +40,7 @@ COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Gt: (operator.gt, functions.greater), ast.GtE: (operator.ge, functions.greater_equal),
     ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
 }  # fmt: skip
+_SIZES = ("shape", "size", "ndim")
 _CASTS = {float: "float", int: "int32", bool: "bool"}
 
 
@@ -59,6 +60,12 @@ class Frame:
     names: dict[str, Any]
     ended: dict[str, str]
     number: int
+
+    def is_of_positions(self, node: ast.expr) -> bool:
+        """Whether counters, sizes and numbers decide ``node`` alone: it names no array and no local number but for their sizes."""
+        sizes = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
+        named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in sizes)
+        return not any(isinstance(self.names.get(n.id), (Variable, Block)) for n in named)
 
 
 class Expressions(ABC):

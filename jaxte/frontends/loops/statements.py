@@ -281,11 +281,13 @@ class Reader(Additions):
 
     def branch(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         if isinstance(test, ast.BoolOp) and len(test.values) > 1:
-            first = test.values[0]
+            parts = test.values
+            if isinstance(test.op, ast.And):
+                # those on positions change nothing for those on data before them, and hold for what the body reads
+                parts = sorted(parts, key=lambda part: not self.frame.is_of_positions(part))
+            first = parts[0]
             rest = (
-                test.values[1]
-                if len(test.values) == 2
-                else ast.copy_location(ast.BoolOp(test.op, test.values[1:]), test.values[1])
+                parts[1] if len(parts) == 2 else ast.copy_location(ast.BoolOp(test.op, parts[1:]), parts[1])
             )
             own = self.number(first)
             if isinstance(own, bool) or is_decidable(as_expr(own)):

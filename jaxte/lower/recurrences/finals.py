@@ -12,7 +12,6 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.recurrences.node import Recurrent
-from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -55,10 +54,8 @@ def with_finals(body: Expr, of: Members[Tensor]) -> Expr:
 
 
 def _ends_with(tensor: Recurrent) -> bool:
-    """Whether the loop carries ``tensor``, over one position at least."""
-    group = tensor.group
-    extent = known(as_expr(group.extent))
-    return bool(extent) and step_of(group).depth(group.states[tensor.position]) > 0
+    """Whether the loop has a last position that is known."""
+    return bool(known(as_expr(tensor.group.extent)))
 
 
 def _is_last(read: Read) -> bool:

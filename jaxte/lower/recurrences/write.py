@@ -46,7 +46,8 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    text = Text(group, step_of(group), dict(idents), writer, scope)
+    ended = frozenset(group.states[t.position] for t in wanted if isinstance(t, Final))
+    text = Text(group, step_of(group), dict(idents), writer, scope, ended)
     rows = [t.position for t in wanted if not isinstance(t, Final)]
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
@@ -60,6 +61,7 @@ class Text:
 
     Attributes:
         known: names of tensors, outside and in a step.
+        ended: the states of which the loop hands on what it ends with; they are carried, though no step may read them.
         parameters: of the function of a step.
         carried: what is carried, state by state, the value of the step before first.
         choices: what became of the tensors of a step.
@@ -71,6 +73,7 @@ class Text:
     known: dict[Tensor, str]
     writer: Writer
     scope: str
+    ended: frozenset[State] = frozenset()
     parameters: list[str] = field(default_factory=list)
     carried: list[tuple[State, int, str]] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
@@ -126,7 +129,7 @@ class Text:
         """The statements that name what a step is handed."""
         names, step = self.writer.shared.names, self.step
         for state in self.group.states:
-            for lag in range(1, step.depth(state) + 1):
+            for lag in range(1, max(step.depth(state), state in self.ended) + 1):
                 placeholder = step.carried.get((state, lag))
                 label = f"{state.name}_before" if placeholder is None else placeholder.name
                 self.carried.append((state, lag, names.new(label)))
