@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.additions import Additions
+from jaxte.frontends.loops.choices import Choices
 from jaxte.frontends.loops.expressions import Frame, Redo
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder, Unbounded
@@ -16,13 +16,11 @@ from jaxte.frontends.loops.values import (
     is_number,
     is_static,
 )
-from jaxte.lang import dtypes, functions
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
-from jaxte.lang.walk import reads_of
 from jaxte.sets.affine import normal
-from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Tensor
 
 _AGAIN = 12  # readings of a text, until the dtypes of its variables are found
@@ -75,7 +73,7 @@ def _default_of(arguments: Mapping[str, Any]) -> str:
     return dtypes.real_dtype(promote(kinds)[0]) if kinds else "float32"
 
 
-class Reader(Additions):
+class Reader(Choices):
     """Reads the statements of one function."""
 
     def __init__(
@@ -256,88 +254,6 @@ class Reader(Additions):
         lo, hi = (0, args[0]) if len(args) == 1 else args[:2]
         return lo, hi, step
 
-    def _leave(self, before: Mapping[str, Any], why: str, counter: str = "") -> None:
-        """What was bound in a loop, or in a branch, and is no variable has no meaning behind it."""
-        for name, value in list(self.frame.names.items()):
-            if name in before and before[name] is value:
-                continue
-            if isinstance(value, Variable) and name not in before:
-                continue
-            if name == counter:
-                del self.frame.names[name]
-                self.frame.ended[name] = why
-                if name in before:
-                    self.frame.names[name] = before[name]
-                continue
-            if name in before or isinstance(value, Block):
-                raise self.fault(
-                    self.frame.text.tree,
-                    f"{name} stands for another array within a loop or an if; write {name}[...] = instead",
-                )
-            del self.frame.names[name]
-            self.frame.ended[name] = why
-
-    # --- choices
-
-    def branch(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        if isinstance(test, ast.BoolOp) and len(test.values) > 1:
-            parts = test.values
-            if isinstance(test.op, ast.And):
-                # those on positions change nothing for those on data before them, and hold for what the body reads
-                parts = sorted(parts, key=lambda part: not self.frame.is_of_positions(part))
-            first = parts[0]
-            rest = (
-                parts[1] if len(parts) == 2 else ast.copy_location(ast.BoolOp(test.op, parts[1:]), parts[1])
-            )
-            own = self.number(first)
-            if isinstance(own, bool) or is_decidable(as_expr(own)):
-                nested = [_if(test, rest, body, orelse)]
-                if isinstance(test.op, ast.And):
-                    self.branch_on(own, first, nested, orelse)
-                else:
-                    self.branch_on(own, first, body, nested)
-                return
-        self.branch_on(self.number(test), test, body, orelse)
-
-    def branch_on(
-        self, test: Any, node: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
-    ) -> None:
-        if not isinstance(test, Expr):
-            self.block_of(body if test else orelse)
-            return
-        if test.dtype != "bool":
-            test = functions.not_equal(test, 0)
-        before = dict(self.frame.names)
-        if is_decidable(test) and not reads_of(test):
-            with self.recorder.under(test):
-                self.block_of(body)
-            self._leave(before, "it is assigned in a branch")
-            if orelse:
-                with self.recorder.under(functions.logical_not(test)):
-                    self.block_of(orelse)
-                self._leave(before, "it is assigned in a branch")
-            return
-        self._on_data(test, node, body, orelse, before)
-
-    def _on_data(
-        self,
-        test: Expr,
-        node: ast.expr,
-        body: Sequence[ast.stmt],
-        orelse: Sequence[ast.stmt],
-        before: Mapping[str, Any],
-    ) -> None:
-        number = self.recorder.new_number()
-        held = self.stored((self.frame.number, "if", number, self.recorder.loops), f"if_{number}", test, node)
-        start = len(self.recorder.statements)
-        for branch, own in ((True, body), (False, orelse)):
-            if not own:
-                continue
-            with self.recorder.choice(held, number, branch):
-                self.block_of(own)
-            self._leave(before, "it is assigned in a branch")
-        self.recorder.complete(start, number)
-
     # --- calls of other such functions
 
     def called(self, target: Any, node: ast.Call) -> Any:
@@ -373,7 +289,3 @@ class Reader(Additions):
             key = (self.frame.number, "argument", self.recorder.new_number())
             return self.stored(key, f"argument_{n}", own, node)
         return own
-
-
-def _if(like: ast.AST, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.If:
-    return ast.copy_location(ast.If(test, list(body), list(orelse)), like)
