@@ -128,8 +128,7 @@ class _Accumulation:
         else:
             if isinstance(adjoint, Adjoint):
                 at = Definition()
-                adjoint = adjoint.with_body(planned_body(adjoint, at))
-                adjoint.planned_by = tuple(at.fired)
+                adjoint = adjoint.with_body(planned_body(adjoint, at)).as_planned_by(at.fired)
             self.adjoints[tensor] = adjoint
 
     def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:

@@ -62,6 +62,10 @@ class Budget:
         self.short = False  # whether a question was left open that had been answered with more
         self.open = 0  # questions that were left open after all that one of them may take
 
+    def left_open(self, questions: int) -> None:
+        """Counts ``questions`` that were left open after all that each may take."""
+        self.open += questions
+
     def count(self, amount: int, short: bool = False) -> None:
         """Takes ``amount`` off, more than there is too; ``short``: after which a question was left open."""
         self.left -= amount
@@ -136,7 +140,7 @@ def left_unsolved() -> None:
     """Counts a set of equations that was left open."""
     budget = _derivation.get()
     if budget is not None:
-        budget.open += 1
+        budget.left_open(1)
 
 
 def ran_short(steps: int) -> None:
@@ -167,7 +171,7 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             ):
                 if own is not None:
                     own.count(found[1])
-                    own.open += found[2]
+                    own.left_open(found[2])
                 return found[0]
             counted = Budget(_ANY) if own is None else own
             before, unsolved, token = counted.left, counted.open, _derivation.set(counted)

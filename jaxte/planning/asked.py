@@ -18,7 +18,7 @@ from jaxte.lang.expr import Expr
 from jaxte.lang.identity import identical
 from jaxte.lang.rules import VERIFY, fault, verify_expr
 from jaxte.lang.walk import substitute
-from jaxte.tensors.compute import check_reads
+from jaxte.tensors.compute import check_reads, reads_inside
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute
 
@@ -77,7 +77,23 @@ class Asked:
 
 
 def verify_definition(rule: str, before: Compute, after: Compute) -> None:
-    """Refuses a definition in place of another one of other shape or dtype, or with a read that surely leaves its tensor wherever it counts.
+    """Refuses a definition in place of another one of other shape or dtype, or with a read that leaves its tensor where none of that one did.
+
+    Raises:
+        RuleError: with the name of the rule that gave it.
+    """
+    verify_kind(rule, before, after)
+    with unbounded():
+        if not reads_inside(before.axes, before.body):
+            return  # an adjoint may read outside where what it is multiplied by is zero
+        try:
+            check_reads(after.name, after.axes, after.body)
+        except RangeError as error:
+            raise fault(rule, str(error)) from None
+
+
+def verify_kind(rule: str, before: Compute, after: Compute) -> None:
+    """Refuses a definition in place of another one of other shape or dtype.
 
     Raises:
         RuleError: with the name of the rule that gave it.
@@ -85,8 +101,3 @@ def verify_definition(rule: str, before: Compute, after: Compute) -> None:
     verify_expr(rule, before.body, substitute(after.body, dict(zip(after.axes, before.axes, strict=True))))
     if not identical(before.shape, after.shape):
         raise fault(rule, f"{shape_text(after.shape)} stands for {shape_text(before.shape)}")
-    try:
-        with unbounded():
-            check_reads(after.name, after.axes, after.body)
-    except RangeError as error:
-        raise fault(rule, str(error)) from None

@@ -144,9 +144,7 @@ def _planned(tensor: Compute, new: Mapping[Tensor, Compute], at: InGraph) -> Com
     own = applied(own, WHOLE, at)
     sums = Definition(at.without, at.fired, at.graph.copies)
     own = PAIRS.at(_with(own, at, planned_body(own, sums)), at)
-    if own is not tensor:
-        own.planned_by = tuple(at.fired)
-    return own
+    return own if own is tensor else own.as_planned_by(at.fired)
 
 
 def _with(own: Compute, at: InGraph, body: Expr) -> Compute:

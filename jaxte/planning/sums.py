@@ -158,12 +158,12 @@ def _on_copies(own: Compute, at: Definition) -> Compute:
     straight = with_copies(digits, lambda read: True, grown)
     if straight is None:
         return own
-    fired = list(at.fired)
-    body = _planned(own, straight.body, outermost(straight.body), at)
+    tried = replace(at, fired=[])
+    body = _planned(own, straight.body, outermost(straight.body), tried)
     if body is straight.body or not _is_worth(own, body, exist.values()):
-        at.fired[:] = fired
         return own
     exist |= grown
+    at.fired.extend(name for name in tried.fired if name not in at.fired)
     return renewed(own, body)
 
 

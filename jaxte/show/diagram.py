@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
@@ -23,7 +23,11 @@ class Diagram(str):
     Notebooks show :meth:`svg` where Graphviz's ``dot`` is installed, and the text elsewhere.
     """
 
-    dot: str
+    def __new__(cls, mermaid: str, dot: str) -> Self:
+        return super().__new__(cls, mermaid)
+
+    def __init__(self, mermaid: str, dot: str) -> None:
+        self.dot = dot
 
     def svg(self) -> str | None:
         """The diagram as SVG; None where ``dot`` is not installed."""
@@ -52,9 +56,7 @@ def diagram(tensors: Sequence[Tensor]) -> Diagram:
     for source, target in ((names[s], names[t]) for t in shown for s in t.inputs):
         mermaid.append(f"    {source} --> {target}")
         dot.append(f"    {source} -> {target};")
-    made = Diagram("\n".join(mermaid))
-    made.dot = "\n".join([*dot, "}"])
-    return made
+    return Diagram("\n".join(mermaid), "\n".join([*dot, "}"]))
 
 
 def _kind(tensor: Tensor) -> str:

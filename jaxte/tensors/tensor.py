@@ -213,12 +213,16 @@ class Compute(Tensor):
     def renewed(self, body: Expr, axes: Sequence[Axis] | None = None) -> Compute:
         """A tensor of the same values, of which the same is known, written as ``body``."""
         made = self.alike(self.name, self.axes if axes is None else axes, body)
-        made.planned_by = self.planned_by
-        return made.with_facts(self.facts).as_part_of(self.part_of)
+        return made.with_facts(self.facts).as_part_of(self.part_of).as_planned_by(self.planned_by)
 
     def as_part_of(self, name: str) -> Self:
         """This tensor, made for the one called ``name``: where forms are named, that name stands for it too."""
         self.part_of = name
+        return self
+
+    def as_planned_by(self, steps: Iterable[str]) -> Self:
+        """This tensor, whose body is what ``steps`` of planning made of it."""
+        self.planned_by = tuple(steps)
         return self
 
     def alike(self, name: str, axes: Sequence[Axis], body: Expr) -> Compute:

@@ -20,7 +20,6 @@ from jaxte.tensors.shapes import check_shape
 class Assignments(Calls):
     """Reads assignments."""
 
-    base = 0  # loops and choices around the call of the function
     forced: set[object]  # names that are variables, whatever they are given
 
     @abstractmethod
@@ -172,7 +171,7 @@ class Assignments(Calls):
             return
         others = [own for other, own in names.items() if other != name]
         shared = isinstance(value, Variable) and any(own is value for own in others)
-        if self.recorder.depth > self.base and (shared or (name in names and names[name] is not value)):
+        if self.recorder.depth > self.frame.base and (shared or (name in names and names[name] is not value)):
             raise self.fault(
                 target, f"{name} stands for another object within a loop or an if; use another name"
             )
@@ -195,7 +194,7 @@ class Assignments(Calls):
         shape = check_shape(value.shape, name)
         kind = value.dtype or self.default
         own = self.recorder.variable((key, shape), name, shape, kind)
-        own.is_inferred = False
+        own.is_known()
         if value.fill is not None:
             span = self.frame.text.span(node)
             fill = value.fill

@@ -90,18 +90,16 @@ class Choices(Additions):
             if isinstance(value, Variable) and name not in before:
                 continue
             if name == counter:
-                del self.frame.names[name]
-                self.frame.ended[name] = why
+                self.frame.end(name, why)
                 if name in before:
-                    self.frame.names[name] = before[name]
+                    self.frame.bind(name, before[name])
                 continue
             if name in before or isinstance(value, Block):
                 raise self.fault(
                     self.frame.text.tree,
                     f"{name} stands for another array within a loop or an if; write {name}[...] = instead",
                 )
-            del self.frame.names[name]
-            self.frame.ended[name] = why
+            self.frame.end(name, why)
 
 
 def _if(like: ast.AST, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.If:

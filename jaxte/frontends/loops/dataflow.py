@@ -27,7 +27,10 @@ class Stand(Placeholder):
     """What stands in expressions for the tensor of an equation."""
 
     __slots__ = ("equation",)
-    equation: Equation
+
+    def __init__(self, equation: Equation) -> None:
+        super().__init__(equation.name, tuple(as_extent(a.extent) for a in equation.axes), equation.dtype)
+        self.equation = equation
 
 
 @dataclass(eq=False)
@@ -47,8 +50,11 @@ class Equation:
     body: Expr = TRUE
 
     def __post_init__(self) -> None:
-        self.stand = Stand(self.name, tuple(as_extent(a.extent) for a in self.axes), self.dtype)
-        self.stand.equation = self
+        self.stand = Stand(self)
+
+    def says(self, body: Expr) -> None:
+        """Its body is ``body`` from here on: an equation may read others that read it."""
+        self.body = body
 
 
 class Dataflow:
@@ -176,7 +182,7 @@ class Dataflow:
         if content not in self._equations:
             own = Equation(variable.name, content.axes, content.domain, variable.dtype)
             self._equations[content] = own
-            own.body = self._seen(content, variable)
+            own.says(self._seen(content, variable))
         return self._equations[content]
 
     def equation(self, statement: Statement) -> Equation:
@@ -187,7 +193,7 @@ class Dataflow:
                 statement.variable.name, statement.axes, domain, statement.variable.dtype, statement
             )
             self._equations[statement] = own
-            own.body = self._resolved(statement)
+            own.says(self._resolved(statement))
         return self._equations[statement]
 
     def _resolved(self, statement: Statement) -> Expr:

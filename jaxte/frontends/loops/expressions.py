@@ -54,12 +54,22 @@ class Redo(Exception):
 
 @dataclass
 class Frame:
-    """One function that is read: its text, and what its names stand for."""
+    """One function that is read: its text, and what its names stand for; ``base`` is how many loops and choices are around its call."""
 
     text: Written
     names: dict[str, Any]
     ended: dict[str, str]
     number: int
+    base: int = 0
+
+    def bind(self, name: str, value: Any) -> None:
+        """``name`` stands for ``value`` from here on."""
+        self.names[name] = value
+
+    def end(self, name: str, why: str) -> None:
+        """``name`` stands for nothing from here on."""
+        del self.names[name]
+        self.ended[name] = why
 
     def is_of_positions(self, node: ast.expr) -> bool:
         """Whether counters, sizes and numbers decide ``node`` alone: it names no array and no local number but for their sizes."""

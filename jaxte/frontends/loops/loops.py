@@ -28,9 +28,17 @@ class LoopsFunction(BuilderFunction[P, R_co]):
         parameters: its signature.
     """
 
-    python: Callable[P, R_co]
-    written: Written
-    parameters: inspect.Signature
+    def __init__(
+        self,
+        python: Callable[P, R_co],
+        text: Written,
+        parameters: inspect.Signature,
+        plain: BuilderFunction[P, R_co],
+    ) -> None:
+        super().__init__(plain.builder, plain.__name__, plain.options, plain.static_argnames)
+        self.python = python
+        self.written = text
+        self.parameters = parameters
 
 
 class Decorator(Protocol):
@@ -88,7 +96,4 @@ def loops(fn: Any = None, **options: Any) -> Any:
     build.__signature__ = signature  # type: ignore[attr-defined]
     build.__name__, build.__qualname__, build.__doc__ = fn.__name__, fn.__qualname__, fn.__doc__
     build.__module__ = fn.__module__
-    plain = function(build, **options)
-    made: LoopsFunction[Any, Any] = LoopsFunction(build, plain.__name__, plain.options, plain.static_argnames)
-    made.python, made.written, made.parameters = fn, text, signature
-    return made
+    return LoopsFunction(fn, text, signature, function(build, **options))

@@ -41,6 +41,10 @@ class Variable:
     def __len__(self) -> int:
         return len(self.shape)
 
+    def is_known(self) -> None:
+        """Its dtype is the one that it has, whatever is written to it."""
+        self.is_inferred = False
+
 
 @dataclass(frozen=True, eq=False)
 class Counter:

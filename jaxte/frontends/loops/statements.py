@@ -83,9 +83,10 @@ class Reader(Choices):
         forced: set[object],
         default: str,
         callers: tuple[Callable[..., Any], ...],
+        base: int = 0,
     ) -> None:
         number = recorder.new_number()
-        super().__init__(Frame(text, {}, {}, number), recorder, default)
+        super().__init__(Frame(text, {}, {}, number, base), recorder, default)
         self.forced = forced
         self.callers = (*callers, text.function)
         self.returned: Any = None
@@ -99,7 +100,7 @@ class Reader(Choices):
         for name, value in arguments.items():
             if isinstance(value, Tensor):
                 own = self.recorder.variable(("argument", name), name, value.shape, value.dtype, value)
-                own.is_inferred = False
+                own.is_known()
                 given[name] = own
         self.bind({name: given.get(name, value) for name, value in arguments.items()})
         self.block_of(self.frame.text.tree.body)
@@ -141,12 +142,12 @@ class Reader(Choices):
         for name, value in values.items():
             key = (self.frame.number, name)
             if name in self.frame.text.stores and is_number(value) and not isinstance(value, Tensor):
-                self.frame.names[name] = self.stored(key, name, value, self.frame.text.tree.args)
+                self.frame.bind(name, self.stored(key, name, value, self.frame.text.tree.args))
             elif isinstance(value, Variable) and not value.shape and name in self.frame.text.stores:
                 own = self.read(value, (), self.frame.text.tree)
-                self.frame.names[name] = self.stored(key, name, own, self.frame.text.tree)
+                self.frame.bind(name, self.stored(key, name, own, self.frame.text.tree))
             else:
-                self.frame.names[name] = value
+                self.frame.bind(name, value)
 
     # --- statements
 
@@ -156,7 +157,7 @@ class Reader(Choices):
                 raise self.fault(node, "nothing is executed after return; remove it")
             self.recorder.new_statement()
             if isinstance(node, ast.Return):
-                if self.recorder.depth > self.base:
+                if self.recorder.depth > self.frame.base:
                     raise self.fault(
                         node,
                         "return within a loop or an if; assign a variable there, and return it at the end",
@@ -209,7 +210,7 @@ class Reader(Choices):
                 if isinstance(counter.axis.extent, Const) and counter.axis.extent.value == 0:
                     return
                 before = dict(self.frame.names)
-                self.frame.names[name] = counter.value
+                self.frame.bind(name, counter.value)
                 self.block_of(node.body)
                 self._leave(before, f"{name} is the counter of a loop that has ended", name)
         except Unbounded:
@@ -269,8 +270,7 @@ class Reader(Choices):
         except TypeError as error:
             raise self.fault(node, str(error)) from None
         bound.apply_defaults()
-        inner = Reader(text, self.recorder, self.forced, self.default, self.callers)
-        inner.base = self.recorder.depth
+        inner = Reader(text, self.recorder, self.forced, self.default, self.callers, self.recorder.depth)
         inner.bind(bound.arguments)
         inner.block_of(text.tree.body)
         return inner.returned

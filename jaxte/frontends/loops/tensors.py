@@ -111,7 +111,7 @@ class _Making:
                 "indices of what the loop itself writes; give sizes that are known"
             )
         for equation in block:
-            equation.body = self._joined(equation.body, block)
+            equation.says(self._joined(equation.body, block))
         if clocks.is_fixed:
             self._lagged(block, clocks)
         else:

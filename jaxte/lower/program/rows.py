@@ -21,7 +21,7 @@ from jaxte.lower.tiles.sizes import TILES
 from jaxte.planning.graph import STEPS
 
 _OTHER_FORMS = {
-    GENERAL: "einsum, shifted sums, or a reduction of jax.numpy",
+    GENERAL: "products of matrices, shifted sums, or a plain reduction",
     GATHER: "elements at positions that are data",
     GROUPED: "groups of features as groups of one convolution",
     INTERLEAVED: "pieces of a result by the remainder of a position",

@@ -20,7 +20,7 @@ from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.replays import reach_of
-from jaxte.lower.recurrences.write import Text, choices_of, recurrence_statements
+from jaxte.lower.recurrences.write import Text, choices_of, ended_by, recurrence_statements
 from jaxte.lower.tiles.write import Writer, Written
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
@@ -45,7 +45,7 @@ def segment_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str]
     kept = {t.position: t for t in wanted if isinstance(t, Kept)}
     levels = next(iter(kept.values())).levels
     scope = next(iter(targets.values()))
-    text = Text(group, step_of(group), dict(idents), writer, scope)
+    text = Text(group, step_of(group), dict(idents), writer, scope, ended_by(wanted))
     step = text.function(names.new(f"{scope}_step"), [], _most(group, levels))
     sweep = _sweep(text, step.name, prod(levels[1:]))
     numbers = [group.numbers[state] for state, *_ in text.carried]
@@ -162,7 +162,7 @@ class _Backward:
             source.tensors[source.numbers[state]]: (array, before)
             for (state, *_), array in zip(self.forward.carried, made, strict=True)
         }
-        self.text.near = near
+        self.text.has_near(near)
         name = names.new(f"{self.group.states[0].name}_step")
         return self.text.function(name, [], _most(source, self.levels))
 

@@ -46,8 +46,7 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    ended = frozenset(group.states[t.position] for t in wanted if isinstance(t, Final))
-    text = Text(group, step_of(group), dict(idents), writer, scope, ended)
+    text = Text(group, step_of(group), dict(idents), writer, scope, ended_by(wanted))
     rows = [t.position for t in wanted if not isinstance(t, Final)]
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
@@ -78,6 +77,10 @@ class Text:
     carried: list[tuple[State, int, str]] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     near: Mapping[Tensor, tuple[Name, Name]] = field(default_factory=dict)
+
+    def has_near(self, near: Mapping[Tensor, tuple[Name, Name]]) -> None:
+        """From here on, the positions of these tensors from one on are at hand."""
+        self.near = near
 
     def function(
         self, name: str, rows: Sequence[int], most: int | None = None, begins: bool = False
@@ -238,6 +241,11 @@ class Text:
         first = Name(target, (shape[place], *shape[:place], *shape[place + 1 :]), own.kind)
         order = (*range(1, place + 1), 0, *range(place + 1, tensor.ndim))
         return [Statement(self.scope, target, View(first, Transpose(order)))]
+
+
+def ended_by(wanted: Sequence[Recurrent]) -> frozenset[State]:
+    """The states of which the last value is among ``wanted``."""
+    return frozenset(t.group.states[t.position] for t in wanted if isinstance(t, Final))
 
 
 def choices_of(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:

@@ -13,7 +13,7 @@ from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.planning.asked import verify_definition
+from jaxte.planning.asked import verify_kind
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -36,11 +36,11 @@ class Within:
         return self.policy.without
 
     def verify(self, rule: str, before: Tiling, after: Tiling) -> None:
-        """Of each definition that has another one in its place, as steps of planning are verified."""
+        """Of each definition that has another one in its place, shape and dtype: to lowering, tensors are surrounded by zeros."""
         if self.policy.debug:
             for tensor, own in after.stand_ins.items():
                 if tensor not in before.stand_ins and isinstance(tensor, Compute):
-                    verify_definition(rule, tensor, own)
+                    verify_kind(rule, tensor, own)
 
 
 Pass = Rule[Tiling, Within]
