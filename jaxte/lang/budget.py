@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 OPERATIONS = 400_000  # of isl, for one question: a fifth of a second
+FLOW = 20_000_000  # of isl, for the dataflow of a whole program: ten seconds
 FEW_OPERATIONS = (
     20_000  # with which nearly every question is answered; the others are asked again with twice as many
 )

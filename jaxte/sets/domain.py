@@ -75,7 +75,7 @@ def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) 
             ran_short(given)
             break
         charge(steps)
-        answered, answer = _within(own, limit, question)
+        answered, answer = within(own, limit, question)
         if answered:
             return answer
         if limit == most:
@@ -85,7 +85,7 @@ def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) 
     return otherwise
 
 
-def _within(context: isl.Context, limit: int, question: Callable[[], _Answer]) -> tuple[bool, Any]:
+def within(context: isl.Context, limit: int, question: Callable[[], _Answer]) -> tuple[bool, Any]:
     """Whether isl answers ``question`` with ``limit`` operations, and the answer."""
     context.reset_operations()
     context.set_max_operations(limit)

@@ -12,11 +12,12 @@ from functools import cached_property
 
 import islpy as isl
 
+from jaxte.lang.budget import FLOW, Exhausted
 from jaxte.lang.expr import FALSE, TRUE, ZERO, Axis, Expr, call, conjunction
 from jaxte.lang.operators import OR
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import aff_expr, constraint_expr, context, is_plain, sizes_of, stated
+from jaxte.sets.domain import aff_expr, constraint_expr, context, is_plain, sizes_of, stated, within
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text
 
 
@@ -65,7 +66,11 @@ class Content:
 
 
 class Flow:
-    """The sources of ``reads`` among ``writes`` and ``additions``."""
+    """The sources of ``reads`` among ``writes`` and ``additions``.
+
+    Raises:
+        Exhausted: isl takes more operations than one program may.
+    """
 
     def __init__(
         self, reads: Sequence[Access], writes: Sequence[Access], additions: Sequence[Access]
@@ -88,7 +93,10 @@ class Flow:
         if additions:
             info = info.set_may_source(self._union([self._entry(a, self._array_text(a)) for a in additions]))
         times = [self._entry(a, self._time_text(a)) for a in self._every]
-        flow = info.set_schedule_map(self._union(times)).compute_flow()
+        schedule = self._union(times)
+        answered, flow = within(context(), FLOW, lambda: info.set_schedule_map(schedule).compute_flow())
+        if not answered:
+            raise Exhausted
         self._maps: dict[str, dict[str, isl.Map]] = {a.label: {} for a in reads}
         found_maps: list[isl.Map] = []
         flow.get_may_dependence().foreach_map(found_maps.append)

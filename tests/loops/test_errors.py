@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.sets import flow
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -127,3 +128,16 @@ def test_errors_say_what_where_and_how(fn, kind, message, marked) -> None:
 def test_a_bound_that_is_data_is_refused() -> None:
     with pytest.raises(te.DefinitionError, match="depends on data"):
         te.loops(data_bound)(np.ones(4), np.array([2]))
+
+
+def test_dataflow_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    @te.loops
+    def sums(x):
+        s = np.zeros(len(x))
+        for i in range(1, len(x)):
+            s[i] = s[i - 1] + x[i]
+        return s
+
+    monkeypatch.setattr(flow, "FLOW", 100)
+    with pytest.raises(te.DefinitionError, match="sums: which write each of its 2 reads sees takes too long"):
+        sums(np.ones(5))

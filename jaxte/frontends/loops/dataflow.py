@@ -12,6 +12,8 @@ from functools import reduce
 
 from jaxte.frontends.loops.program import Cell, Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
+from jaxte.lang.budget import Exhausted
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
 from jaxte.lang.walk import reads_of, substitute
@@ -143,7 +145,13 @@ class Dataflow:
                 own = self._whole(f"I{n}", variable, -1)
                 self.writes[own] = variable
                 writes.append(own)
-        return Flow([*self.reads.values(), *self.outputs.values()], writes, additions)
+        try:
+            return Flow([*self.reads.values(), *self.outputs.values()], writes, additions)
+        except Exhausted:
+            raise DefinitionError(
+                f"{self.program.name}: which write each of its {len(self.reads)} reads sees takes too long to find; make several functions of it, "
+                "each with @te.loops, and call one after the other in JAX"
+            ) from None
 
     def _whole(self, label: str, variable: Variable, time: int) -> Access:
         axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(variable.shape))
