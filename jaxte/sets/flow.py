@@ -103,6 +103,30 @@ class Flow:
         for found in found_maps:
             source, sink = (str(found.get_tuple_name(d)) for d in (isl.dim_type.in_, isl.dim_type.out))
             self._maps[sink][source] = _unnamed(found.reverse().coalesce())
+        for own in self._maps.values():
+            self._keep_latest(own)
+
+    def _keep_latest(self, sources: dict[str, isl.Map]) -> None:
+        """Leaves out of the ``sources`` of a read what a write that it sees replaced.
+
+        isl keeps an addition that it may see along one loop, though a later write of the same loop, which does not always happen, replaced it.
+        """
+        if len(sources) < 2:
+            return
+        seen = [(self._by_label[label], own) for label, own in sources.items() if label not in self._added]
+        for label in list(sources):
+            source = self._by_label[label]
+            for write, relation in seen:
+                replaced = self._after(write, source)
+                if not replaced.is_empty():
+                    sources[label] = sources[label].subtract(relation.apply_range(replaced))
+            if sources[label].is_empty():
+                del sources[label]
+
+    def _after(self, write: Access, source: Access) -> isl.Map:
+        """From the points of ``write`` to those of ``source`` that it replaces: at the same element, earlier."""
+        same = _unnamed(self._access(write).apply_range(self._access(source).reverse()))
+        return same.intersect(_unnamed(self._time(write).lex_gt_map(self._time(source))))
 
     # --- questions
 
@@ -301,6 +325,10 @@ class Flow:
 
     def _access(self, access: Access) -> isl.Map:
         written = f"{self._params}{{ {self._entry(access, self._array_text(access))} }}"
+        return isl.Map.read_from_str(context(), written)
+
+    def _time(self, access: Access) -> isl.Map:
+        written = f"{self._params}{{ {self._entry(access, self._time_text(access))} }}"
         return isl.Map.read_from_str(context(), written)
 
     def _domain(self, access: Access, *more: Expr) -> isl.Set:

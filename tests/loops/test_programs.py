@@ -34,6 +34,17 @@ def data_before_positions(x):
     return y
 
 
+def replaced_in_one_branch(x):
+    s = 0.5
+    for k in range(3):
+        s -= x[k]
+        if k == 1:
+            s = max(s, 0.7)
+        else:
+            s = 2 * s
+    return s
+
+
 def fibonacci(x):
     a, b = x[0], x[1]
     for _t in range(4):
@@ -101,6 +112,7 @@ def _numbers(*shapes):
 CASES = {
     "both branches": (both_branches, _numbers((5,))),
     "data before positions": (data_before_positions, _numbers((7,))),
+    "replaced in one branch": (replaced_in_one_branch, _numbers((3,))),
     "several names": (fibonacci, _numbers((2,))),
     "data as indices": (scattered, [*_numbers((4,)), np.array([0, 2, 2, 1], "int32")]),
     "products of blocks": (products, _numbers((3, 3), (3,))),
