@@ -6,7 +6,7 @@ from tests.loops.agreement import assert_agrees
 from tests.loops.random_programs import arguments, random_program
 
 pytestmark = pytest.mark.usefixtures("x64")
-CHEAP = (1, 2, 4, 6, 11, 13, 14, 15, 20, 21)  # below a second each
+CHEAP = (1, 2, 4, 6, 11, 13, 14, 15, 20, 21, 195)  # below a second each
 
 
 @pytest.mark.parametrize("seed", CHEAP)

@@ -112,7 +112,7 @@ class _Making:
             )
         for equation in block:
             equation.says(self._joined(equation.body, block))
-        if clocks.is_fixed:
+        if clocks.is_fixed and all(clocks.solved(equation) is not None for equation in block):
             self._lagged(block, clocks)
         else:
             self._kept(block, clocks)
