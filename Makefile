@@ -47,6 +47,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

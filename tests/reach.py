@@ -1,5 +1,7 @@
-"""``PYTHONPATH=.:benchmarks python -m tests.reach``: which rows change how many functions, with their gradients: those of the suite and
-the corpus, also as others would spell them, and short ones of many fields (tests/doubled_functions.py).
+"""``PYTHONPATH=.:benchmarks python -m tests.reach``: which rows change how many functions, with their gradients.
+
+The functions are those of the suite and the corpus, short ones of many fields (tests/doubled_functions.py), programs as users spell them first
+(tests/natural_programs.py, tests/spellings.py), and what te.grad raises of the JAX functions of benchmarks/raised. All spellings of a function count as one.
 
 A row is a step of planning, a pass, a rewrite or a form. One that changes at most two functions is printed with their names: it goes
 into a more general one, or it shows three functions that it was not made for (see tests/lower/mechanisms.py).
@@ -7,40 +9,64 @@ into a more general one, or it shows three functions that it was not made for (s
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 import jaxte as te
 from harness.case import CORPUS, JAXTE, SUITE, load, names
 from harness.inputs import draw
 from harness.sides import function
 from jaxte.lower.program.rows import rows
+from raised import EXAMPLES
 from tests.doubled_functions import FUNCTIONS as SHORT
-from tests.unusual_spellings import FUNCTIONS as SPELLINGS
+from tests.natural_programs import PROGRAMS
+from tests.spellings import FUNCTIONS as SPELLED
+from tests.unusual_spellings import FUNCTIONS as UNUSUAL
 
 _FEW = 2
 _SIZE = 64  # of the short functions
+Function = tuple[Callable[..., Any], Sequence[Any]]
 
 
-def functions() -> Iterator[tuple[str, Callable[..., Any], list[Any]]]:
-    """Each with its name and the shapes of its arguments."""
-    spelled = {fn.__name__: fn for fn in SPELLINGS}
+def functions() -> Iterator[tuple[str, list[Function]]]:
+    """The name of each, with its spellings and their arguments."""
+    unusual = {fn.__name__: fn for fn in UNUSUAL}
     for name in (*names(SUITE), *names(CORPUS)):
         case = load(name)
         arrays = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in draw(case.inputs_at("full"))]
-        yield name, function(case, JAXTE), arrays
-        if name in spelled:
-            yield f"{name} otherwise", te.function(spelled[name]), arrays
+        others = [te.function(unusual[name])] if name in unusual else []
+        yield name, [(fn, arrays) for fn in (function(case, JAXTE), *others)]
     for name, (build, shapes) in SHORT.items():
-        yield f"short {name}", te.function(build), [jax.ShapeDtypeStruct(s, "float32") for s in shapes(_SIZE)]
+        yield f"short {name}", [(te.function(build), _floats(shapes(_SIZE)))]
+    for name, (spellings, lengths) in SPELLED.items():
+        yield f"spelled {name}", [(te.function(s), _floats(lengths)) for s in spellings]
+    for name, (build, arguments) in PROGRAMS.items():
+        yield f"natural {name}", [(te.function(build), [_single(a) for a in arguments])]
+    for name, example in EXAMPLES.items():
+        yield f"raised {name}", [(te.adjoint(example.loss), example.arguments())]
 
 
-def reached(fn: Callable[..., Any], arrays: list[Any]) -> set[str]:
-    """The names of the rows that change ``fn`` or its gradients."""
+def _floats(shapes: Sequence[tuple[int, ...]]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
+
+
+def _single(array: np.ndarray) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, "float32" if array.dtype.kind == "f" else array.dtype)
+
+
+def reached(fn: Callable[..., Any], arrays: Sequence[Any]) -> set[str]:
+    """The names of the rows that change ``fn`` or its gradients, or the regions that are raised of it."""
     told = te.explain(fn, *arrays)
+    regions = getattr(told, "regions", None)
+    return set().union(*map(_named, [told] if regions is None else [r.code for r in regions]))
+
+
+def _named(told: Any) -> set[str]:
     found = {name for own in told.passes.values() for name in own}
     for choices in told.choices.values():
         for choice in choices:
@@ -50,11 +76,12 @@ def reached(fn: Callable[..., Any], arrays: list[Any]) -> set[str]:
 
 
 def main() -> None:
+    warnings.simplefilter("ignore")
     readers: dict[str, list[str]] = defaultdict(list)
     count = 0
-    for name, fn, arrays in functions():
+    for name, spellings in functions():
         count += 1
-        for row in reached(fn, arrays):
+        for row in set().union(*(reached(fn, arrays) for fn, arrays in spellings)):
             readers[row].append(name)
     for kind, own in rows().items():
         print(f"{kind}, of {count} functions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
 from jaxte.derivatives.forward import jvp_graph
@@ -21,6 +21,22 @@ from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 
+@overload
+def jvp(
+    outputs: Tensor,
+    inputs: Tensor | Sequence[Tensor],
+    tangents: Any,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> Tensor: ...
+@overload
+def jvp(
+    outputs: Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    tangents: Any,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> list[Tensor]: ...
 @wants_arguments
 def jvp(
     outputs: Tensor | Sequence[Tensor],
@@ -127,8 +143,7 @@ def linearize(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tens
     tangents = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in sources]
 
     def push(moves: Sequence[Any]) -> list[Tensor]:
-        found: list[Tensor] = jvp(wanted, sources, moves)
-        return found
+        return jvp(wanted, sources, moves)
 
     return Linearization(tangents, push(tangents), push)
 
@@ -164,6 +179,10 @@ def transpose(output: Tensor, input: Tensor, head: Tensor | None = None) -> Tens
     return transposed([output], [input], [head], remedy=remedy)[0]
 
 
+@overload
+def hvp(output: Tensor, inputs: Tensor, vectors: Tensor) -> Tensor: ...
+@overload
+def hvp(output: Tensor, inputs: Sequence[Tensor], vectors: Sequence[Tensor | None]) -> list[Tensor]: ...
 @wants_arguments
 def hvp(output: Tensor, inputs: Tensor | Sequence[Tensor], vectors: Any) -> Any:
     """The Hessian of a scalar times a vector: the tangent of the gradient, in a constant multiple of the gradient's work.
@@ -255,8 +274,7 @@ def _jacobian(output: Tensor, input: Tensor, optimize: bool) -> Tensor:
         raise DifferentiationError(
             f"{output.name} does not read {input.name} itself; te.jacobian with optimize=False is of an immediate input"
         )
-    total: Tensor = differentiate(output, [input])[0]
-    return total
+    return differentiate(output, [input])[0]
 
 
 def _check_scalar(output: Tensor, what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import identity_head, zeros
 from jaxte.derivatives.accumulation import accumulate, prefix_of
@@ -51,6 +51,10 @@ class DifferentiationResult(Sequence[Tensor]):
     def __len__(self) -> int:
         return 0 if self._result is None else len(self._result)
 
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tensor, ...]: ...
     def __getitem__(self, index: Any) -> Any:
         return self._requested()[index]
 

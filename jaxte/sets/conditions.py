@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
 from jaxte.lang.operators import (
     COMPARISONS,
@@ -13,7 +14,6 @@ from jaxte.lang.operators import (
     GREATER_EQUAL,
     LESS,
     LESS_EQUAL,
-    MOD,
     NOT,
     NOT_EQUAL,
 )
@@ -100,9 +100,10 @@ def _is_remainder(form: Linear, last: int, end: Linear) -> bool:
     if form.constant or len(form.terms) != 1 or end.terms:
         return False
     ((atom, factor),) = form.terms.items()
-    if factor != 1 or not (isinstance(atom, Call) and atom.op is MOD):
-        return False
-    return end.constant == (int(atom.args[1].value) - 1 if last else 0)  # type: ignore[attr-defined]
+    match division(atom):
+        case Remainder(_, int() as divisor) if factor == 1:
+            return end.constant == (divisor - 1 if last else 0)
+    return False
 
 
 def prune(

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import linear_or_none
@@ -26,13 +27,12 @@ def weights_of(axis: Axis, roots: Iterable[Expr]) -> list[int]:
     if extent is None or axis.lo is not ZERO:
         return []
     found = {1}
-    for node in postorder(*roots):
-        if isinstance(node, Call) and node.op in (FLOOR_DIVIDE, MOD) and axis in free_axes(node.args[0]):
-            weight = _weight(axis, node.args[0])
-            divisor = node.args[1]
-            if weight is None or not isinstance(divisor, Const):
+    for divided in divisions(*roots):
+        if axis in free_axes(divided.number):
+            weight = _weight(axis, divided.number)
+            if weight is None or divided.base is None:
                 return []
-            found.add(weight * int(divisor.value))  # type: ignore[arg-type]
+            found.add(weight * divided.base)
     weights = sorted((w for w in found if w < extent), reverse=True)
     if len(weights) < 2 or extent % weights[0] or any(high % low for high, low in pairwise(weights)):
         return []
@@ -44,15 +44,16 @@ def _weight(axis: Axis, numerator: Expr) -> int | None:
     form = linear_or_none(numerator)
     if form is None or form.constant:
         return None
-    match list(form.terms.items()):
-        case [(Axis() as own, 1)] if own is axis:
-            return 1
-        case [(Call(op, (inner, Const(value))), 1)] if op is FLOOR_DIVIDE:
+    if list(form.terms.values()) != [1]:
+        return None
+    (atom,) = form.terms
+    match division(atom):
+        case Quotient(inner, int() as divisor):
             own_weight = _weight(axis, inner)
-            return None if own_weight is None else own_weight * int(value)  # type: ignore[arg-type]
-        case [(Call(op, (inner, Const())), 1)] if op is MOD:
+            return None if own_weight is None else own_weight * divisor
+        case Remainder(inner, int()):
             return _weight(axis, inner)
-    return None
+    return 1 if atom is axis else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from jaxte.lang.divisions import Division, Quotient, Remainder, division
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
-from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, Op
+from jaxte.lang.operators import MAXIMUM, MINIMUM, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
@@ -84,6 +85,12 @@ def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
 def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
     if bounds is not None and atom in bounds:
         return constant(bounds[atom][largest])
+    match division(atom):
+        case Quotient(numerator, int() as divisor):
+            end = _end(linear(numerator), largest, bounds)
+            return None if end is None else floor_divide(end, divisor)
+        case Remainder(numerator, int() as divisor):
+            return _mod_end(linear(numerator), divisor, largest, bounds)
     match atom:
         case Axis() if bounds is None:
             return linear(atom.hi) - constant(1) if largest else linear(atom.lo)
@@ -91,11 +98,6 @@ def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None
             return Linear({atom: 1})
         case Call(op, _) if op is MULTIPLY and bounds is None:  # of sizes
             return Linear({atom: 1})
-        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
-            end = _end(linear(numerator), largest, bounds)
-            return None if end is None else floor_divide(end, divisor)
-        case Call(op, (numerator, Const(int() as divisor))) if op is MOD:
-            return _mod_end(linear(numerator), divisor, largest, bounds)
         case Call(op, (a, b)) if op in (MINIMUM, MAXIMUM):
             first, second = _end(linear(a), largest, bounds), _end(linear(b), largest, bounds)
             if first is None or second is None:
@@ -145,18 +147,19 @@ def may_be_negative(size: Expr) -> bool:
 
 def least_size(size: Expr) -> int | None:
     """A number that a size is not below, whatever the sizes in it are; None where none is found."""
-    match size:
-        case Var():
-            return size.least
-        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE and divisor > 0:
+    match division(size):
+        case Quotient(numerator, int() as divisor) if divisor > 0:
             form = linear(numerator)
             lows = {a: least_size(a) if c > 0 else None for a, c in form.terms.items()}
             if any(low is None for low in lows.values()):
                 return 0 if nonnegative(form) else None
             least = form.constant + sum(c * (lows[a] or 0) for a, c in form.terms.items())
             return least // divisor
-        case Call(op, (_, Const(int() as divisor))) if op is MOD and divisor > 0:
+        case Remainder(_, int() as divisor) if divisor > 0:
             return 0
+    match size:
+        case Var():
+            return size.least
         case Call(op, (a, b)) if op is MULTIPLY:
             first, second = least_size(a), least_size(b)
             return None if first is None or second is None else first * second
@@ -215,20 +218,22 @@ def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
 
 
 def _resolved(node: Expr) -> Expr | None:
-    match node:
-        case Call(op, (numerator, Const(int() as divisor))) if op.name in ("floor_divide", "mod"):
+    match division(node):
+        case Division(numerator, int() as divisor) as divided:
             if divisor <= 0:
                 return None
             progression = _progression(node)
             if progression is not None:
                 return progression
             quotient = single_quotient(linear(numerator), divisor)
-            if quotient is None or (op.name == "floor_divide" and from_linear(quotient) is node):
+            if quotient is None:
                 return None
-            if op.name == "floor_divide":
-                return from_linear(quotient)
+            if isinstance(divided, Quotient):
+                whole = from_linear(quotient)
+                return None if whole is node else whole
             rest = from_linear(linear(numerator) - quotient * divisor)
             return None if rest is node or _mentions(rest, node) else rest
+    match node:
         case Call(op, (a, b)) if op.name in ("minimum", "maximum"):
             low = lowest(linear(a) - linear(b))
             high = highest(linear(a) - linear(b))
@@ -303,15 +308,15 @@ def resolved(form: Linear, bounds: Bounds) -> Linear:
 
 
 def _resolved_atom(atom: Expr, bounds: Bounds) -> Linear:
-    if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD):
-        divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
-        numerator = linear(atom.args[0])
+    divided = division(atom)
+    if divided is not None and (divisor := divided.base) is not None:
+        numerator = linear(divided.number)
         whole, rest = _balanced(numerator, divisor)
         for quotient, left in ((Linear({}), numerator), (whole, rest)):
             known = interval(left, bounds)
             if known is not None and known[0] // divisor == known[1] // divisor:
                 quotient = quotient + Linear({}, known[0] // divisor)
-                return quotient if atom.op is FLOOR_DIVIDE else numerator - quotient * divisor
+                return quotient if isinstance(divided, Quotient) else numerator - quotient * divisor
     known = interval(Linear({atom: 1}), bounds)
     return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
 

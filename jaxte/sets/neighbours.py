@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Call, Const, Expr
-from jaxte.lang.operators import MOD
+from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.expr import Axis, Expr
 from jaxte.sets.index_forms import linear_or_none
 
 
@@ -36,13 +36,13 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
     >>> found.distance, found.opposite.distance
     (6, 2)
     """
-    period = inner = None
-    match index:
-        case Call(op, (inside, Const(int() as value))) if op is MOD:
+    period = None
+    match division(index):
+        case Remainder(inside, int() as value):
             if not isinstance(extent, int) or value != extent:
                 return None
-            inner, period = inside, value
-    form = linear_or_none(index if inner is None else inner)
+            index, period = inside, value
+    form = linear_or_none(index)
     if form is None or len(form.terms) != 1:
         return None
     ((axis, factor),) = form.terms.items()

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
 from jaxte.lang.identity import among
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
@@ -84,7 +84,7 @@ def tabulated(expr: Expr, at: Mapping[Expr, Any]) -> np.ndarray | None:
 
 def quotients(conditions: Sequence[Expr]) -> int:
     """How many quotients and remainders there are in ``conditions``."""
-    return sum(isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(*conditions))
+    return len(divisions(*conditions))
 
 
 class Open(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, assert_type, get_args
+from typing import Any, assert_type, get_args, get_overloads
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from jaxtyping import Float, TypeCheckError, jaxtyped
 
 import jaxte as te
 from jaxte.bridge.functions.graph_function import GraphFunction
+from jaxte.lang import functions
 
 X = te.placeholder((8, 34), name="X")
 W = te.placeholder((3,), name="W")
@@ -48,7 +49,7 @@ def test_functions() -> None:
     assert_type(smooth(x, jnp.ones(3)), jax.Array)
     assert_type(smooth(X, W, scale=2.0), te.Tensor)
     assert_type(windows(x, n=3), tuple[jax.Array, ...])
-    assert_type(te.function([X, W], smooth(X, W)), GraphFunction)
+    assert_type(te.function([X, W], smooth(X, W)), GraphFunction[jax.Array])
     assert smooth(x, jnp.ones(3)).shape == (8, 32)
     assert windows(x, n=3)[0].shape == (8,)
 
@@ -87,6 +88,82 @@ def test_mistakes_are_found() -> None:
         te.axis(3)  # type: ignore[arg-type]
     with pytest.raises(te.JaxteError):
         te.placeholder((3,))[0] + "a"  # type: ignore[operator]
+
+
+def test_results_have_types() -> None:
+    x = jnp.ones(3)
+    H = te.placeholder((8, 34), name="H")
+    Y = te.compute((8, 34), lambda b, t: X[b, t] ** 2, "Y")
+
+    def half(y: te.Tensor, t: te.Expr) -> te.Expr:
+        return 0.5 * y[t - 1]
+
+    line = te.recurrence((5,), half, init=1.0)
+    assert_type(line, te.Compute)
+    assert_type(te.recurrence((5,), lambda p, q, t: (q[t - 1], p[t]), init=1.0), tuple[te.Compute, ...])
+    assert_type(te.jacobian(Y, X), te.Tensor)
+    assert_type(te.jacobian(Y, [X, X]), list[te.Tensor])
+    assert_type(te.jacobian(Y, X, sparse=True), te.SparseJacobian)
+    assert_type(te.jacobian(line, [te.placeholder(())]), list[te.Tensor])
+    assert_type(te.stack([X, X]), te.Tensor)
+    assert_type(te.stack([x, x], axis=1), jax.Array)
+    assert_type(te.concatenate([x, x]), jax.Array)
+    te.compute((3, 2), lambda i, c: assert_type(te.stack([X[0, i], 2.0], axis=c), te.Expr))
+    assert_type(te.differentiate(Y, [X], H)[0], te.Tensor)
+    assert_type(te.jvp(Y, X, H), te.Tensor)
+    assert_type(te.evaluate(line, {}), jax.Array)
+    assert_type(te.evaluate([line, line], {}), list[jax.Array])
+    assert_type(te.function([X], Y)(jnp.ones((8, 34))), jax.Array)
+    assert_type(te.function({"x": X}, {"y": Y})(x=jnp.ones((8, 34))), dict[str, jax.Array])
+    assert_type(te.extern((3,), jnp.cumsum, [te.placeholder((3,))]), te.Tensor)
+    value, pull = te.vjp(loss, jnp.ones((8, 34)))
+    assert_type(value, jax.Array)
+    assert pull(value)[0].shape == (8, 34)
+    assert isinstance(te.define("y[i] = 2 * x[i]")(x) + 1, jax.Array)
+
+
+def test_operators_keep_their_signatures() -> None:
+    images, w = te.placeholder((1, 3, 8, 8)), te.placeholder((4, 3, 3, 3))
+    assert_type(te.ops.conv2d(images, w, strides=2, padding=1), te.Tensor)
+    assert_type(te.ops.conv2d(jnp.ones((1, 3, 8, 8)), jnp.ones((4, 3, 3, 3))), jax.Array)
+    assert_type(te.ops.relu(images), te.Tensor)
+    assert_type(te.ops.add(jnp.ones(3), 2.0), jax.Array)
+    assert_type(te.ops.top_k(jnp.ones(3), 2), tuple[jax.Array, jax.Array])
+    assert_type(te.ops.einsum("i,i->", jnp.ones(3), jnp.ones(3)), jax.Array)
+
+
+class Layer:
+    @te.function(static_argnames="self")
+    def twice(self, x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda b, t: 2 * x[b, t])
+
+
+def test_methods_and_decorators() -> None:
+    assert_type(Layer().twice(X), te.Tensor)
+    assert_type(Layer().twice(jnp.ones((8, 34))), jax.Array)
+    raised = te.adjoint(loss)
+    assert_type(raised(jnp.ones((8, 34))), jax.Array)
+
+    @te.custom_gradient
+    def rounded(x: te.Tensor) -> te.Tensor:
+        return te.round(x)
+
+    rounded.defgrad(lambda x: (te.round(x), ()), lambda kept, head: (head,))
+    assert_type(rounded(X), te.Tensor)
+    assert_type(rounded(jnp.ones((8, 34))), jax.Array)
+    assert rounded(x=jnp.float32([0.4, 0.6])).tolist() == [0, 1]
+
+
+def test_nothing_public_returns_any() -> None:
+    """But ``te.ops.batch_norm``, which returns statistics only in training; scalar functions have the types of ``Unary`` and ``Binary``."""
+    for module in (te, te.ops):
+        for name in {*module.__all__} - {"batch_norm", *vars(functions)}:
+            found = getattr(module, name)
+            if inspect.isclass(found) or not callable(found):
+                continue
+            for each in get_overloads(inspect.unwrap(found))[:1] or [found]:
+                kind = inspect.signature(each).return_annotation
+                assert kind not in ("Any", inspect.Signature.empty), f"{module.__name__}.{name}"
 
 
 Checker = Callable[[Callable[..., Any]], Callable[..., Any]]

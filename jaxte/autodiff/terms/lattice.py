@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.terms.scalar import guard
+from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.operators import EQUAL, MOD, SELECT
+from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy
@@ -92,7 +93,7 @@ def _remainder(condition: Expr) -> tuple[Expr, Expr] | None:
     if not (isinstance(condition, Call) and condition.op is EQUAL):
         return None
     for node, first in (condition.args, condition.args[::-1]):
-        if isinstance(node, Call) and node.op is MOD and isinstance(first, Const):
+        if isinstance(division(node), Remainder) and isinstance(first, Const):
             return node, first
     return None
 

@@ -16,7 +16,7 @@ _TINTS = {
 }
 _HEAD = ("tensor", "form", "why", "estimated", "measured", "flops", "bytes held", "kept")
 _WHY = _HEAD.index("why")
-_WIDE = ' style="white-space:normal;text-align:left;min-width:14em;max-width:30em"'
+_WIDE = ' style="white-space:normal;text-align:left;min-width:10em;max-width:22em"'
 
 
 def table(

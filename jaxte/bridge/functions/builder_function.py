@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 import jax
 from jax.tree_util import tree_flatten, tree_leaves
@@ -20,6 +20,7 @@ from jaxte.bridge.calls.arguments import (
     split,
 )
 from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
+from jaxte.bridge.calls.lifted import Lifted
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
@@ -32,6 +33,7 @@ from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
 
@@ -96,6 +98,12 @@ class BuilderFunction(Function, Generic[P, R_co]):
         """Those of the builder, in which decorators around this function (``jaxtyping.jaxtyped``) look up its annotations."""
         return getattr(self.builder, "__globals__", {})
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: BuilderFunction[Concatenate[Any, Q], R_co], instance: object, owner: Any = None
+    ) -> Lifted[Q, R_co]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the builder takes the instance first: a pytree of arrays, or named in ``static_argnames``."""
         return self if instance is None else MethodType(self, instance)

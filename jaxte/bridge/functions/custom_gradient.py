@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+import jax
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.autodiff.sums.blocks import zeros
@@ -22,15 +24,18 @@ from jaxte.lang.expr import Axis, Read
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Compute, Tensor
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 _Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-class CustomGradient:
+class CustomGradient(Generic[P, R_co]):
     """See :func:`custom_gradient`."""
 
     __name__: str
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[P, R_co]) -> None:
         functools.update_wrapper(self, fn)
         self.fn = fn.builder if isinstance(fn, BuilderFunction) else fn
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
@@ -72,12 +77,22 @@ class CustomGradient:
         self._arrays = arrays
         self._function = None
 
-    def __call__(self, *args: Any) -> Any:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self: CustomGradient[P, Tensor], *args: Any, **kwargs: Any) -> jax.Array: ...
+    @overload
+    def __call__(
+        self: CustomGradient[P, tuple[Tensor, ...]], *args: Any, **kwargs: Any
+    ) -> tuple[jax.Array, ...]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The definition with its derivative, of Tensors; of arrays, its value, differentiated in JAX by the same rules."""
         if self._grad is None and self._jvp is None:
             raise DifferentiationError(
                 f"{self.__name__} has no derivative yet; give it one by {self.__name__}.defgrad(forward, backward) or .defjvp(jvp)"
             )
+        if kwargs:
+            args = inspect.signature(self.fn).bind(*args, **kwargs).args
         if has_tensor(tree_leaves(args)):
             return self._defined(args)
         if self._function is None:
@@ -191,7 +206,7 @@ def _own(value: Tensor, sources: Sequence[Tensor]) -> Tensor:
 
 
 @wants_arguments
-def custom_gradient(fn: Callable[..., Any]) -> CustomGradient:
+def custom_gradient(fn: Callable[P, R]) -> CustomGradient[P, R]:
     """``fn``, a builder of Tensors, with a derivative of its own; after the pattern of ``jax.custom_vjp``.
 
     Called with Tensors it is a part of any definition, with arrays a function with its derivative. The derivative goes wherever the

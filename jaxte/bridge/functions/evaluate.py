@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
+
+import jax
 
 from jaxte.bridge.calls.named import check_value, checked_arrays
 from jaxte.bridge.calls.options import Options
@@ -16,6 +18,7 @@ from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING
+from jaxte.derivatives.reverse import DifferentiationResult
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
@@ -24,6 +27,14 @@ from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 
+@overload
+def evaluate(tensors: Tensor, feeds: Mapping[Any, Any]) -> jax.Array: ...
+@overload
+def evaluate(tensors: tuple[Tensor, ...], feeds: Mapping[Any, Any]) -> tuple[jax.Array, ...]: ...
+@overload
+def evaluate(tensors: list[Tensor] | DifferentiationResult, feeds: Mapping[Any, Any]) -> list[jax.Array]: ...
+@overload
+def evaluate(tensors: Mapping[str, Tensor], feeds: Mapping[Any, Any]) -> dict[str, jax.Array]: ...
 @wants_arguments
 def evaluate(tensors: Any, feeds: Mapping[Any, Any]) -> Any:
     """The values of ``tensors`` as JAX arrays, by the emitted code.

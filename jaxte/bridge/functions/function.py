@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
+import jax
+
 from jaxte.bridge.calls.options import Options
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.graph_function import GraphFunction
@@ -17,6 +19,9 @@ from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 
 
 class FunctionOptions(TypedDict, total=False):
@@ -47,7 +52,23 @@ def function(
 @overload
 def function(inputs: None = None, outputs: None = None, **options: Unpack[FunctionOptions]) -> Decorator: ...
 @overload
-def function(inputs: Any, outputs: Any, **options: Unpack[FunctionOptions]) -> GraphFunction: ...
+def function(
+    inputs: Inputs, outputs: Tensor, **options: Unpack[FunctionOptions]
+) -> GraphFunction[jax.Array]: ...
+@overload
+def function(
+    inputs: Inputs, outputs: list[Tensor], **options: Unpack[FunctionOptions]
+) -> GraphFunction[list[jax.Array]]: ...
+@overload
+def function(
+    inputs: Inputs, outputs: tuple[Tensor, ...], **options: Unpack[FunctionOptions]
+) -> GraphFunction[tuple[jax.Array, ...]]: ...
+@overload
+def function(
+    inputs: Inputs, outputs: dict[str, Tensor], **options: Unpack[FunctionOptions]
+) -> GraphFunction[dict[str, jax.Array]]: ...
+@overload
+def function(inputs: Inputs, outputs: Any, **options: Unpack[FunctionOptions]) -> GraphFunction[Any]: ...
 def function(
     inputs: Any = None,
     outputs: Any = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
 from jaxte.bridge.calls.named import NamedInputs
@@ -15,8 +15,10 @@ from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import lazy
 
+R_co = TypeVar("R_co", covariant=True)
 
-class GraphFunction(Function):
+
+class GraphFunction(Function, Generic[R_co]):
     """A function given by inputs and outputs of a graph."""
 
     def __init__(
@@ -37,7 +39,7 @@ class GraphFunction(Function):
         self._code = compiled(self.__name__, self.inputs.tensors, collected, options)
         self._checked: set[Hashable] = set()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R_co:
         if not kwargs:
             key = (
                 *((type(a), getattr(a, "shape", a), getattr(a, "dtype", None)) for a in args),
@@ -79,6 +81,6 @@ class GraphFunction(Function):
         )
 
     @lazy
-    def with_aux(self) -> GraphFunction:
+    def with_aux(self) -> GraphFunction[Any]:
         """The same function, of whose pair of results only the first is differentiated."""
         return GraphFunction(self.inputs.by_name, self.outputs, self.__name__, self.options, has_aux=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.tensors.shapes import check_shape, shape_text
+from jaxte.tensors.shapes import Shape, check_shape, shape_text
 from jaxte.tensors.tensor import Tensor
 
 
@@ -35,6 +35,24 @@ class _Flat:
         return tuple(leaves)
 
 
+@overload
+def extern(
+    shape_or_dtype_struct: jax.ShapeDtypeStruct | int | Shape,
+    fn: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def extern(
+    shape_or_dtype_struct: Sequence[jax.ShapeDtypeStruct],
+    fn: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+) -> Sequence[Tensor]: ...
+@overload
+def extern(
+    shape_or_dtype_struct: Any, fn: Callable[..., Any], inputs: Sequence[Tensor], name: str | None = None
+) -> Any: ...
 @wants_arguments
 def extern(
     shape_or_dtype_struct: Any, fn: Callable[..., Any], inputs: Sequence[Tensor], name: str | None = None

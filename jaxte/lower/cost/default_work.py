@@ -7,9 +7,9 @@ from math import prod
 
 from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.work import Work, long_text, points
@@ -149,13 +149,13 @@ def _are_digits(form: Form) -> bool:
 
 def _values(atom: Expr) -> int | None:
     """How many values an axis has, or a quotient or a remainder of it."""
-    match atom:
-        case Axis():
-            return extent_of(atom.extent)
-        case Call(op, (Axis() as axis, Const(int() as divisor))) if op is FLOOR_DIVIDE:
-            return -(-extent_of(axis.extent) // int(divisor))
-        case Call(op, (Axis(), Const(int() as divisor))) if op is MOD:
-            return int(divisor)
+    if isinstance(atom, Axis):
+        return extent_of(atom.extent)
+    match division(atom):
+        case Quotient(Axis() as axis, int() as divisor):
+            return -(-extent_of(axis.extent) // divisor)
+        case Remainder(Axis(), int() as divisor):
+            return divisor
     return None
 
 

@@ -20,7 +20,8 @@ from functools import lru_cache
 from math import gcd, inf
 
 from jaxte.lang.budget import remembered
-from jaxte.lang.expr import Axis, Call, Expr, Var, as_expr
+from jaxte.lang.divisions import Quotient, division
+from jaxte.lang.expr import Axis, Expr, Var, as_expr
 from jaxte.lang.identity import identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
@@ -137,9 +138,10 @@ def slope(form: Linear, t: Axis) -> Fraction:
     for atom, coefficient in form.terms.items():
         if atom is t:
             total += coefficient
-        elif isinstance(atom, Call) and atom.op.name == "floor_divide":
-            divisor = int(atom.args[1])
-            total += Fraction(coefficient, divisor) * slope(linear(atom.args[0]), t)
+            continue
+        match division(atom):
+            case Quotient(number, int() as divisor):
+                total += Fraction(coefficient, divisor) * slope(linear(number), t)
     return total
 
 

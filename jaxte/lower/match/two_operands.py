@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.algebra.product import Factor, multiplied
-from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Reduce, as_expr, call, cast
+from jaxte.lang.divisions import divisions
+from jaxte.lang.expr import ONE, Axis, Const, Expr, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
 from jaxte.sets.affine import Linear, normal
@@ -194,10 +195,9 @@ def split_axis(axis: Axis, exprs: Sequence[Expr]) -> tuple[dict[Expr, Expr], tup
         A table for ``substitute`` that writes the two new axes, and these; None if there is no single ``m``.
     """
     divisors: dict[int, None] = {}
-    for node in postorder(*exprs):
-        match node:
-            case Call(op, (inner, Const(int() as m))) if op in (FLOOR_DIVIDE, MOD) and inner is axis:
-                divisors[int(m)] = None
+    for found in divisions(*exprs):
+        if found.number is axis and found.base is not None:
+            divisors[found.base] = None
     if len(divisors) != 1 or not isinstance(axis.extent, Const) or axis.lo is not as_expr(0):
         return None
     (m,) = divisors

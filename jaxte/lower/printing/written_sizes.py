@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from jaxte.lang.expr import Call, Const, Expr, Var, as_expr, call
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.divisions import Quotient, Remainder, division
+from jaxte.lang.expr import Expr, Var, as_expr, call
+from jaxte.lang.operators import FLOOR_DIVIDE
 from jaxte.sets.affine import Linear, linear
 
 
@@ -44,10 +45,10 @@ def _form(form: Linear) -> Linear:
 
 
 def _atom(atom: Expr) -> Linear:
-    match atom:
-        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+    match division(atom):
+        case Quotient(numerator, int() as divisor):
             return _quotient(_form(linear(numerator)), divisor)
-        case Call(op, (numerator, Const(int() as divisor))) if op is MOD:
+        case Remainder(numerator, int() as divisor):
             inner = _form(linear(numerator))
             return inner - _quotient(inner, divisor) * divisor
     return Linear({atom: 1})

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2, prod
 
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, conjuncts
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEGATIVE, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
@@ -103,7 +104,8 @@ def _sides(condition: Expr) -> Iterator[tuple[Expr, Expr, int, bool]]:
                 NEGATIVE,
             ) and inside is same:
                 yield *_apart(inside), 0, False
-            case Call(op, (inside, Const(n))) if op is MOD and is_equation and isinstance(n, int):
+        match division(one):
+            case Remainder(inside, int() as n) if is_equation:
                 a, b = _apart(inside)
                 yield a, other if b is ZERO else b if other is ZERO else b + other, n, True
     yield left, right, 0, is_equation
@@ -119,10 +121,8 @@ def _apart(difference: Expr) -> tuple[Expr, Expr]:
 def _by_axis(axis: Axis, left: Expr, right: Expr, modulus: int, is_equation: bool) -> _Remedy | None:
     """How to reduce over what is left of ``axis``, where ``left`` is equal or near to ``right``, up to a multiple of ``modulus``."""
     for one, other in ((left, right), (right, left)):
-        match one:
-            case Call(op, (own, Const(n))) if (
-                op is FLOOR_DIVIDE and own is axis and is_equation and not modulus
-            ):
+        match division(one):
+            case Quotient(own, int() as n) if own is axis and is_equation and not modulus:
                 own_text = f"{axis.name} = {n} * {_within(other)} + r: a reduction over r below {n} alone, and reads at that"
                 return None if depends_on(other, [axis]) else _Remedy(1, own_text)
     place, factor = _place(axis, left, right)

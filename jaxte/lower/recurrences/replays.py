@@ -53,7 +53,7 @@ def kept_of(group: Recurrence, states: int) -> tuple[Kept, ...]:
     if group.reverse or not isinstance(group.extent, int):
         return ()
     step = step_of(group)
-    if any(step.depth(state) != 1 for state in group.states):
+    if step.history or any(step.depth(state) != 1 for state in group.states):
         return ()
     levels = schedule(group.extent, states)
     return () if levels is None else tuple(Kept(group, n, levels) for n in range(len(group.states)))
@@ -113,6 +113,8 @@ def replays(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
 def reach_of(group: Replay) -> int | None:
     """How many positions after its own a step of ``group`` reads of what it computes again, -1 for none but the one before; None for others."""
     step = step_of(group)
+    if step.history:
+        return None
     found = -1
     for own in step.slices.values():
         whole = own.source

@@ -170,9 +170,11 @@ def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, alway
                 continue  # what is made of them would have to exist for the position behind the loop
             made = _state(tensor, node, axis, group, is_late)
             try:
-                options.append((made, step_of(_with(group, [made]))))
+                step = step_of(_with(group, [made]))
             except DefinitionError:  # it reads other positions than those that a step has
                 continue
+            if len(step.history) == len(step_of(group).history):
+                options.append((made, step))
         options = [(made, step) for made, step in options if always or _is_plain(step)]
         if not options:
             continue

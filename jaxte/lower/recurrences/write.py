@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from jaxte.lang.expr import Expr, Read, as_expr, cast
 from jaxte.lang.operators import LESS, SELECT, SUBTRACT
 from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.data import DynamicIndex
+from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, Entry, Index, Transpose
+from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
@@ -22,10 +22,12 @@ from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step, step_of
+from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
 
 FORM = "recurrence"
 MOST_UNROLLED = 4  # positions
+_ALL = 0  # in place of how many steps ago: all positions so far
 
 
 def recurrence_statements(
@@ -47,7 +49,7 @@ def recurrence_statements(
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
     text = Text(group, step_of(group), dict(idents), writer, scope, ended_by(wanted))
-    rows = [t.position for t in wanted if not isinstance(t, Final)]
+    rows = [t.position for t in wanted if text.is_stacked(t)]
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
     moved = [s for t in wanted for s in text.in_place(t, targets[t])]
@@ -138,6 +140,9 @@ class Text:
                 self.carried.append((state, lag, names.new(label)))
                 if placeholder is not None:
                     self.known[placeholder] = self.carried[-1][2]
+        for state, placeholder in step.history.items():
+            self.known[placeholder] = names.new(placeholder.name)
+            self.carried.append((state, _ALL, self.known[placeholder]))
         listed = [own for _, _, own in self.carried]
         lines: list[AnyStatement] = []
         if len(listed) == 1:
@@ -192,16 +197,35 @@ class Text:
         """What the next step is handed."""
         by_key = {(state, lag): own for state, lag, own in self.carried}
         found: list[Node] = []
-        for state, lag, _ in self.carried:
+        for state, lag, before in self.carried:
             number = self.group.numbers[state]
             own = results[number]
+            if lag == _ALL:
+                found.append(self._added(state, before, own))
+                continue
             found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
         return found[0] if len(found) == 1 else Tuple(tuple(found))
+
+    def _added(self, state: State, so_far: str, value: Name) -> Node:
+        """All positions of ``state`` so far, and this one."""
+        place = self.group.place_of(state)
+        now = tensor_name(self.known[self.step.now], self.step.now)
+        array = tensor_name(so_far, self.step.history[state])
+        row = View(value, Index((*(ALL,) * place, NEW, *(ALL,) * (len(value.shape) - place))))
+        return DynamicUpdate(array, row, now, place)
+
+    def is_stacked(self, tensor: Recurrent) -> bool:
+        """Whether the loop returns the positions of ``tensor`` one by one: it hands on all so far where a step reads them."""
+        return not isinstance(tensor, Final) and self.group.states[tensor.position] not in self.step.history
 
     def loop(self, function: Function, targets: Mapping[Tensor, str]) -> Statement:
         extent = as_expr(self.group.extent)
         count = number_of(extent)
-        stacked = [own for tensor, own in targets.items() if not isinstance(tensor, Final)]
+        stacked = [
+            own
+            for tensor, own in targets.items()
+            if isinstance(tensor, Recurrent) and self.is_stacked(tensor)
+        ]
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
         unroll = count if count is not None and 1 < count <= MOST_UNROLLED else 1
         positions = Arange(0, extent, 1, "int32")
@@ -210,8 +234,12 @@ class Text:
 
     def ends(self, targets: Mapping[Tensor, str]) -> str:
         """The names of what the loop carries on from its last position."""
-        last = {self.group.states[t.position]: own for t, own in targets.items() if isinstance(t, Final)}
-        found = [last.get(state, "_") if lag == 1 else "_" for state, lag, _ in self.carried]
+        ends = {
+            (self.group.states[t.position], 1 if isinstance(t, Final) else _ALL): own
+            for t, own in targets.items()
+            if isinstance(t, Recurrent) and not self.is_stacked(t)
+        }
+        found = [ends.get((state, lag), "_") for state, lag, _ in self.carried]
         return (found or ["_"])[0] if len(found) < 2 else f"({', '.join(found)})"
 
     @property
@@ -221,12 +249,14 @@ class Text:
 
     def _start(self, state: State, lag: int) -> Node:
         """The value of ``state`` that many positions before the first; zero where nothing reads it."""
+        if lag == _ALL:
+            return _zeros(state.shape, state.dtype)
         place = self.group.place_of(state)
         before = self.step.before.get(state)
-        shape = tuple(as_expr(e) for n, e in enumerate(state.shape) if n != place)
+        shape = tuple(e for n, e in enumerate(state.shape) if n != place)
         length = None if before is None else number_of(as_expr(before.shape[place]))
         if before is None or (length is not None and lag > length):  # no read asks for it
-            return Full(shape, Number(False if state.dtype == "bool" else 0), state.dtype)
+            return _zeros(shape, state.dtype)
         at = as_expr(lag - 1) if self.group.reverse else as_expr(before.shape[place]) - lag
         entries: tuple[Entry, ...] = (*(ALL,) * place, at)
         return View(tensor_name(self.known[before], before), Index(entries))
@@ -234,13 +264,17 @@ class Text:
     def in_place(self, tensor: Recurrent, target: str) -> list[Statement]:
         """The statement that puts the axis of the recurrence, which comes first, where it stands in ``tensor``."""
         place = self.group.places[tensor.position]
-        if not place or isinstance(tensor, Final):
+        if not place or not self.is_stacked(tensor):
             return []
         own = tensor_name(target, tensor)
         shape = own.shape
         first = Name(target, (shape[place], *shape[:place], *shape[place + 1 :]), own.kind)
         order = (*range(1, place + 1), 0, *range(place + 1, tensor.ndim))
         return [Statement(self.scope, target, View(first, Transpose(order)))]
+
+
+def _zeros(shape: Shape, dtype: str) -> Full:
+    return Full(tuple(map(as_expr, shape)), Number(False if dtype == "bool" else 0), dtype)
 
 
 def ended_by(wanted: Sequence[Recurrent]) -> frozenset[State]:
@@ -251,7 +285,7 @@ def ended_by(wanted: Sequence[Recurrent]) -> frozenset[State]:
 def choices_of(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
     """What became of the tensors, and of those that exist in a step only."""
     shown = " and ".join(t.name for t in wanted)
-    carried = ", ".join(dict.fromkeys(s.name for s, _ in step.carried))
+    carried = ", ".join(dict.fromkeys(s.name for s in (*(s for s, _ in step.carried), *step.history)))
     form = f"{FORM}: one scan over {step.clock.name}, which carries {carried}"
     found = [Choice(t.name, form) for t in wanted]
     return [*found, *(replace(c, form=f"in each step of {shown}: {c.form}", target="") for c in inner)]

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import added, addends
-from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjunction, conjuncts
+from jaxte.lang.divisions import Quotient, divisions
+from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import substitute
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope
@@ -89,12 +90,9 @@ def _with_plain_quotients(term: Expr, axis: Axis, own: _Class) -> Expr:
     """``term`` with ``(axis + c) // base`` as ``axis // base + k``, which it is at one residue, so that reads are seen to be inside."""
     base, residue = own
     table: dict[Expr, Expr] = {}
-    for node in postorder(term):
-        match node:
-            case Call(op, (numerator, Const(int() as divisor))) if (
-                op is FLOOR_DIVIDE and int(divisor) == base
-            ):
-                form = linear(numerator) if is_index(numerator) else None
-                if form is not None and form.terms == {axis: 1} and form.constant:
-                    table[node] = call(FLOOR_DIVIDE, axis, base) + (residue + form.constant) // base
+    for found in divisions(term):
+        if isinstance(found, Quotient) and found.base == base and is_index(found.number):
+            form = linear(found.number)
+            if form.terms == {axis: 1} and form.constant:
+                table[found.node] = call(FLOOR_DIVIDE, axis, base) + (residue + form.constant) // base
     return substitute(term, table) if table else term

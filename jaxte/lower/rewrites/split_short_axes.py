@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import identical
-from jaxte.lang.operators import MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.rewrites.unroll import chosen, is_short, written_out
@@ -78,7 +78,9 @@ def _mixes(index: Expr, axis: Axis) -> bool:
 def _turns(nodes: Iterable[Expr], axis: Axis) -> bool:
     """Whether one of ``nodes`` is the positions of ``axis`` in another order: the remainder of them and of no other axis."""
     return any(
-        isinstance(n, Call) and n.op is MOD and n.args[1] is axis.hi and identical(list(free_axes(n)), [axis])
+        isinstance(found := division(n), Remainder)
+        and found.divisor is axis.hi
+        and identical(list(free_axes(n)), [axis])
         for n in nodes
     )
 

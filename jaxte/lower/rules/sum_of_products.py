@@ -14,6 +14,7 @@ from math import prod
 
 from jaxte.algebra.product import Factor, is_zero, product_of
 from jaxte.algebra.sums import signed_terms
+from jaxte.lang.divisions import Division, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
@@ -191,8 +192,8 @@ def _reads_whole(factor: Factor, dim: Axis, scope: Scope) -> bool:
 
 
 def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
-    match node:
-        case Call(op, (numerator, Const(int() as base))) if op.name in ("floor_divide", "mod"):
+    match division(node):
+        case Division(numerator, int() as base):
             form = linear(numerator)
             if len(form.terms) == 1:
                 ((dim, coefficient),) = form.terms.items()

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import (
     COMPARISONS,
     EQUAL,
-    FLOOR_DIVIDE,
-    MOD,
     SELECT,
 )
 from jaxte.lower.views.scope import Scope
@@ -117,8 +116,8 @@ def box_of(condition: Expr, scope: Scope) -> Box | None:
 
 def _quotients(atom: Expr, forms: list[Linear]) -> Box | None:
     """Bounds on ``(dim + s) // c`` as bounds on ``dim``."""
-    match atom:
-        case Call(op, (numerator, Const(int() as divisor))) if op is FLOOR_DIVIDE:
+    match division(atom):
+        case Quotient(numerator, int() as divisor):
             inner = linear(numerator)
         case _:
             return None
@@ -130,9 +129,9 @@ def _quotients(atom: Expr, forms: list[Linear]) -> Box | None:
         # q >= m where c * q + c - 1 >= n >= c * q means n >= c * m; q <= m means n <= c * m + c - 1
         coefficient, rest = form.coefficient(atom), form.without(atom)
         if coefficient == 1:
-            whole.append(inner + rest * int(divisor))
+            whole.append(inner + rest * divisor)
         elif coefficient == -1:
-            whole.append(rest * int(divisor) + constant(int(divisor) - 1) - inner)
+            whole.append(rest * divisor + constant(divisor - 1) - inner)
         else:
             return None
     return _interval(dims[0], whole)
@@ -156,10 +155,8 @@ def _interval(dim: Axis, forms: list[Linear]) -> Box | None:
 
 def _congruence(condition: Expr, atom: Expr, difference: Linear) -> Box | None:
     """``(u * dim + s) % m == r`` for numbers: one value in every so many."""
-    match condition, atom:
-        case Call(op, _), Call(division, (numerator, Const(int() as modulus))) if (
-            op is EQUAL and division is MOD
-        ):
+    match condition, division(atom):
+        case Call(op, _), Remainder(numerator, int() as modulus) if op is EQUAL:
             pass
         case _:
             return None
@@ -173,8 +170,8 @@ def _congruence(condition: Expr, atom: Expr, difference: Linear) -> Box | None:
     ):
         return None
     dim, wanted = dims[0], -difference.constant * factor
-    period = int(modulus) // gcd(int(modulus), form.coefficient(dim))
-    hits = [p for p in range(period) if (form.coefficient(dim) * p + form.constant) % int(modulus) == wanted]
+    period = modulus // gcd(modulus, form.coefficient(dim))
+    hits = [p for p in range(period) if (form.coefficient(dim) * p + form.constant) % modulus == wanted]
     return Box(dim, constant(hits[0]), linear(dim.hi), period) if len(hits) == 1 else None
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
+from jaxte.lang.divisions import Division, Quotient, Remainder, division
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
 from jaxte.lang.identity import among
-from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, SELECT
+from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
@@ -63,19 +64,18 @@ def _straight(index: Expr, forms: list[Linear]) -> Linear | None:
 
 
 def _in_the_middle(atom: Expr, forms: list[Linear]) -> Linear | None:
-    match atom:
-        case Call(op, (number, Const(int() as divisor))) if op is FLOOR_DIVIDE and _takes_steps(
-            number, divisor
-        ):
+    match division(atom):
+        case Quotient(number, int() as divisor) if _takes_steps(number, divisor):
             return Linear({atom: 1})
-        case Call(op, (number, Const(int() as divisor))) if op is MOD or op is FLOOR_DIVIDE:
+        case Division(number, int() as divisor) as divided:
             inner = _straight(number, forms)
             if inner is None or (middle := _value(inner)) is None:
                 return None
-            quotient = middle // int(divisor)
-            rest = inner - constant(quotient * int(divisor))
-            forms += [rest, constant(int(divisor) - 1) - rest]
-            return rest if op is MOD else constant(quotient)
+            quotient = middle // divisor
+            rest = inner - constant(quotient * divisor)
+            forms += [rest, constant(divisor - 1) - rest]
+            return rest if isinstance(divided, Remainder) else constant(quotient)
+    match atom:
         case Call(op, (a, b)) if op is MINIMUM or op is MAXIMUM:
             first, second = _straight(a, forms), _straight(b, forms)
             if first is None or second is None or (middle := _value(first - second)) is None:
@@ -111,17 +111,21 @@ def _value(form: Linear) -> int | None:
 
 def _interval(form: Linear) -> Interval | None:
     """The positions of its axis at which ``form`` is at least 0; None where that is everywhere."""
-    match list(form.terms.items()):
-        case [(Call(op, (number, Const(int() as divisor))), factor)] if op is FLOOR_DIVIDE:
+    if len(form.terms) != 1:
+        return None
+    ((atom, factor),) = form.terms.items()
+    match division(atom):
+        case Quotient(number, int() as divisor):
             # q >= m where the number is at least d * m, q <= m where it is at most d * m + d - 1
             least = -(form.constant // factor) if factor > 0 else form.constant // -factor
-            own = linear(number) - constant(least * int(divisor))
-            return _interval(own if factor > 0 else constant(int(divisor) - 1) - own)
-        case [(Axis() as axis, factor)] if (extent := known(axis.hi)) is not None:
-            first = max(-(form.constant // factor), 0) if factor > 0 else 0
-            last = min(form.constant // -factor, extent - 1) if factor < 0 else extent - 1
-            return None if (first, last) == (0, extent - 1) else (axis, first, last)
-    return None
+            own = linear(number) - constant(least * divisor)
+            return _interval(own if factor > 0 else constant(divisor - 1) - own)
+    extent = known(atom.hi) if isinstance(atom, Axis) else None
+    if not isinstance(atom, Axis) or extent is None:
+        return None
+    first = max(-(form.constant // factor), 0) if factor > 0 else 0
+    last = min(form.constant // -factor, extent - 1) if factor < 0 else extent - 1
+    return None if (first, last) == (0, extent - 1) else (atom, first, last)
 
 
 def _of_conditions(root: Expr, scope: Scope) -> Iterator[Interval]:

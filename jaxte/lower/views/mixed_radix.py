@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Call, Const, Expr
+from jaxte.lang.divisions import Division, divisions
+from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
@@ -77,9 +77,9 @@ def frames_wanted(indices: Sequence[Expr]) -> tuple[Axis, int] | None:
 
 
 def _divisions(index: Expr) -> Iterator[tuple[Axis, int]]:
-    for node in postorder(index):
-        match node:
-            case Call(op, (Axis() as dim, Const(int() as base))) if op.name in ("floor_divide", "mod"):
+    for found in divisions(index):
+        match found:
+            case Division(Axis() as dim, int() as base):
                 yield dim, base
 
 

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import gcd
 
+from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.text import text
@@ -41,9 +42,9 @@ def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
         return affine_view(extent, form)
     if depth >= _DEEPEST:
         return Refusal(f"`{text(index)}` divides too often")
-    division = _single_division(index)
-    if division is not None:
-        return _in_digits(extent, index, division, depth)
+    divided = _single_division(index)
+    if divided is not None:
+        return _in_digits(extent, index, divided, depth)
     dims = dims_of(index)
     if len(dims) == 1 and any(_is_extremum(n) for n in postorder(index)):
         return _clamped(extent, index, dims[0])
@@ -53,10 +54,10 @@ def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
 # --- quasi-affine
 
 
-def _in_digits(extent: Expr, index: Expr, division: Call, depth: int) -> View | Refusal:
+def _in_digits(extent: Expr, index: Expr, divided: Division, depth: int) -> View | Refusal:
     """An index with a division of one dimension: ``dim + shift == base * q + r``."""
-    numerator = linear(division.args[0])
-    divisor = known(division.args[1]) or 1
+    numerator = linear(divided.number)
+    divisor = divided.base or 1
     (dim,) = dims_of(from_linear(numerator))
     base = divisor // gcd(divisor, numerator.coefficient(dim))
     factor = numerator.coefficient(dim) * base // divisor
@@ -98,13 +99,12 @@ def nearer_end(shift: int, size: int) -> int:
     return shift if 2 * shift <= size else shift - size
 
 
-def _single_division(index: Expr) -> Call | None:
+def _single_division(index: Expr) -> Division | None:
     """The first division in an index whose numerator is one dimension, with a coefficient and a number."""
-    for node in postorder(index):
-        if isinstance(node, Call) and _is_division(node):
-            terms = list(linear(node.args[0]).terms)
-            if len(terms) == 1 and isinstance(terms[0], Axis):
-                return node
+    for found in divisions(index):
+        terms = list(linear(found.number).terms)
+        if len(terms) == 1 and isinstance(terms[0], Axis):
+            return found
     return None
 
 
@@ -133,7 +133,7 @@ def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
     if not count:
         return Refusal("an empty dimension")
     values = _Values(index, dim)
-    if any(isinstance(n, Call) and n.op.name in ("floor_divide", "mod") for n in postorder(index)):
+    if divisions(index):
         first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
         last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
         between: Sequence[int] = range(first, last)
@@ -248,7 +248,7 @@ def _axis(atom: Expr) -> Axis:
 def _combination(atom: Expr) -> Linear | None:
     """The innermost affine combination of several dimensions that a quasi-affine atom is made of."""
     for node in postorder(atom):
-        if isinstance(node, Call) and (_is_division(node) or _is_extremum(node)):
+        if isinstance(node, Call) and (division(node) is not None or _is_extremum(node)):
             form = linear(node.args[0])
             if any(isinstance(a, Call) for a in form.terms):
                 continue
@@ -260,10 +260,6 @@ def _combination(atom: Expr) -> Linear | None:
             if len(dims) > 1 and all(isinstance(a, (Axis, Var)) for a in inner.terms):
                 return Linear(dict(dims.items()), 0)
     return None
-
-
-def _is_division(node: Expr) -> bool:
-    return isinstance(node, Call) and node.op.name in ("floor_divide", "mod")
 
 
 def _is_extremum(node: Expr) -> bool:

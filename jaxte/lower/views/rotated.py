@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Call, Expr, Var
+from jaxte.lang.divisions import divisions
+from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end
@@ -71,22 +71,17 @@ def rotation_of(indices: Sequence[Expr]) -> Rotation | None:
 def _shifts(index: Expr, dim: Axis, size: int) -> list[tuple[int, int]]:
     """The signs of ``dim`` and the numbers that are added to it before it is divided, but for ``dim`` itself."""
     found: list[tuple[int, int]] = []
-    for node in postorder(index):
-        if isinstance(node, Call) and node.op in (FLOOR_DIVIDE, MOD):
-            form = linear(node.args[0])
-            sign, shift = form.coefficient(dim), form.constant % size
-            if abs(sign) == 1 == len(form.terms) and (sign, shift) != (1, 0):
-                found.append((sign, shift))
+    for divided in divisions(index):
+        form = linear(divided.number)
+        sign, shift = form.coefficient(dim), form.constant % size
+        if abs(sign) == 1 == len(form.terms) and (sign, shift) != (1, 0):
+            found.append((sign, shift))
     return found
 
 
 def _others(sign: int, shift: int, index: Expr, size: int) -> list[tuple[int, int]]:
     """The same with multiples of what is divided by added: digits may be counted from any of these on."""
-    divisors = [
-        known(n.args[1]) or size
-        for n in postorder(index)
-        if isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD)
-    ]
+    divisors = [known(d.divisor) or size for d in divisions(index)]
     steps = [d for d in dict.fromkeys(divisors) if size % d == 0 and size // d <= _MOST_DIGITS]
     return [(sign, (shift + n * d) % size) for d in steps for n in range(size // d)]
 

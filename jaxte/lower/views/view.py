@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr
+from jaxte.lang.divisions import Remainder, division, divisions
+from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import (
     ALL,
     Entry,
@@ -115,31 +115,27 @@ def _merged(upper: Expr, lower: Expr, extent: Expr) -> tuple[Expr, Expr, Expr | 
     """``base * upper + lower`` where that is simpler than the two, with the extents that both have then."""
     if not _divisions(lower):
         return None
-    match lower:
-        case Call(op, (_, Const(int() as divisor))) if op.name == "mod":
-            base: Expr = lower.args[1]
+    rest = division(lower)
+    match rest:
+        case Remainder(_, int() as divisor):
+            base = rest.divisor
         case _ if known(extent) is not None:
             base, divisor = extent, known(extent) or 1
         case _:
             return None
-    joined = normal(from_linear(linear(upper) * int(divisor) + linear(lower)))
+    joined = normal(from_linear(linear(upper) * divisor + linear(lower)))
     if _divisions(joined) < _divisions(upper) + _divisions(lower) and stays_in(linear(lower), base):
         return joined, base, None
-    match upper, lower:  # (f // c) % m * c + f % c == f % (m * c)
-        case Call(up, (quotient, Const(int() as modulus))), Call(low, (number, _)) if (
-            up.name == "mod" and low.name == "mod"
-        ):
-            if from_linear(floor_divide(linear(number), int(divisor))) is quotient:
-                whole = from_linear(mod(linear(number), int(divisor) * int(modulus)))
-                return whole, base, upper.args[1]
+    match division(upper), rest:  # (f // c) % m * c + f % c == f % (m * c)
+        case Remainder(quotient, int() as modulus), Remainder(number):
+            if from_linear(floor_divide(linear(number), divisor)) is quotient:
+                whole = from_linear(mod(linear(number), divisor * modulus))
+                return whole, base, as_expr(modulus)
     return None
 
 
 def _divisions(index: Expr) -> int:
-    return sum(
-        isinstance(n, Call) and n.op.name in ("floor_divide", "mod") and bool(dims_of(n))
-        for n in postorder(index)
-    )
+    return sum(bool(dims_of(d.node)) for d in divisions(index))
 
 
 # --- side by side

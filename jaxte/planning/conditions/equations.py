@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Reduce, conjunction, conjuncts
-from jaxte.lang.operators import EQUAL, MOD
+from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, substitute
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.index_forms import difference
@@ -54,7 +55,7 @@ def _is_equation(condition: Expr, axes: Iterable[Axis]) -> bool:
     if not (isinstance(condition, Call) and condition.op is EQUAL and depends_on(condition, axes)):
         return False
     form = difference(condition)
-    return form is not None and not all(isinstance(a, Call) and a.op is MOD for a in form.terms)
+    return form is not None and not all(isinstance(division(a), Remainder) for a in form.terms)
 
 
 def _size(axes: Iterable[Axis]) -> tuple[int, int]:

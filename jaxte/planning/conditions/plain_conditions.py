@@ -10,9 +10,10 @@ from math import gcd
 
 import numpy as np
 
+from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, call
-from jaxte.lang.operators import AND, COMPARISONS, EQUAL, FLOOR_DIVIDE, MOD, NOT, NOT_EQUAL, Op
-from jaxte.lang.walk import free_axes, postorder, rewrite
+from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MOD, NOT, NOT_EQUAL, Op
+from jaxte.lang.walk import free_axes, rewrite
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
@@ -36,10 +37,11 @@ def _has_quotients(node: Call) -> bool:
         return False
     if not all(a.weak and is_index(a) for a in inner.args):
         return False
-    match node.args:
-        case (Call(op, (Axis(), _)), Const()) if op is MOD and node.op is EQUAL:
-            return False
-    return any(isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(node))
+    if node.op is EQUAL and isinstance(node.args[1], Const):
+        match division(node.args[0]):
+            case Remainder(Axis()):
+                return False
+    return bool(divisions(node))
 
 
 def _plain(condition: Expr) -> Expr:

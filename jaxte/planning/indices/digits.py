@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import permutations
 
 from jaxte.lang.budget import DIGIT_AXES
+from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
@@ -125,9 +126,7 @@ def _stand_together(node: Reduce, high: Axis, low: Axis, n: int) -> bool:
             continue
         if (high in free) == (low in free):
             continue
-        if isinstance(index, Axis) or not any(
-            isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) for n in postorder(index)
-        ):
+        if not divisions(index):
             return False
     return True
 
@@ -135,7 +134,7 @@ def _stand_together(node: Reduce, high: Axis, low: Axis, n: int) -> bool:
 def _from_zero(node: Reduce) -> Iterator[Reduce | None]:
     """An axis of which ``7 - axis`` or ``axis - 3`` is divided as that, where it begins at 0."""
     for axis in node.axes:
-        forms = [linear(n.args[0]) for n in _divisions(node, axis)]
+        forms = [linear(d.number) for d in _divisions(node, axis)]
         form = forms[0] if forms else linear(axis)
         if len(form.terms) != 1 or abs(form.coefficient(axis)) != 1 or not all(same(f, form) for f in forms):
             continue
@@ -171,17 +170,17 @@ def _depends(node: Reduce, axis: Axis) -> bool:
     return depends_on(node.exprs[0], (axis,)) or depends_on(node.where, (axis,))
 
 
-def _divisions(node: Reduce, axis: Axis) -> Iterator[Call]:
+def _divisions(node: Reduce, axis: Axis) -> Iterator[Division]:
     """The quotients and remainders of indices of ``axis`` by numbers."""
-    for n in _nodes(node):
-        if isinstance(n, Call) and n.op in (FLOOR_DIVIDE, MOD) and isinstance(n.args[1], Const):
-            if axis in free_axes(n.args[0]) and not reads_of(n) and linear_or_none(n.args[0]) is not None:
-                yield n
+    for found in filter(None, map(division, _nodes(node))):
+        if found.base is not None and axis in free_axes(found.number):
+            if not reads_of(found.node) and linear_or_none(found.number) is not None:
+                yield found
 
 
 def _divisors(node: Reduce, axis: Axis) -> list[int]:
     """The numbers by which indices of ``axis`` are divided."""
-    return sorted({int(n.args[1].value) for n in _divisions(node, axis)})  # type: ignore[attr-defined]
+    return sorted({d.base for d in _divisions(node, axis) if d.base is not None})
 
 
 def _divides(node: Reduce, axis: Axis) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from math import prod
 
+from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD, MULTIPLY
+from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute
 
@@ -66,15 +67,14 @@ def _along(read: Read) -> dict[Axis, Repeat]:
     found: dict[Axis, Repeat] = {}
     place = dict(zip(tensor.axes, own, strict=True))
     for index in tensor.body.indices:
-        match index:
-            case Call(op, (Axis() as axis, Const(int() as n))) if op in (FLOOR_DIVIDE, MOD):
+        match division(index):
+            case Division(Axis() as axis, int() as n) as divided:
                 extent = _extent(axis)
                 if n < 1 or not extent or extent % n or _extent(place[axis]) != extent:
                     return {}
-                found[place[axis]] = op.name, n if op is FLOOR_DIVIDE else extent // n
-            case Axis() | Const():
-                pass
-            case _:
+                is_quotient = isinstance(divided, Quotient)
+                found[place[axis]] = divided.node.op.name, n if is_quotient else extent // n
+            case _ if not isinstance(index, (Axis, Const)):
                 return {}
     return found
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
@@ -202,9 +203,9 @@ def _unfold(
 ) -> Linear:
     result = Linear({}, form.constant)
     for atom, coefficient in form.terms.items():
-        if isinstance(atom, Call) and atom.op in (FLOOR_DIVIDE, MOD) and mentions(atom, variables):
-            numerator = linear(atom.args[0])
-            divisor = int(atom.args[1].value)  # type: ignore[attr-defined]
+        divided = division(atom)
+        if divided is not None and divided.base is not None and mentions(atom, variables):
+            numerator, divisor = linear(divided.number), divided.base
             key = (from_linear(numerator), divisor)
             if key not in found:
                 inner = _unfold(numerator, variables, found, equations, table)
@@ -214,7 +215,7 @@ def _unfold(
                 for op, variable in zip((FLOOR_DIVIDE, MOD), pair, strict=True):
                     table[call(op, key[0], divisor)] = Linear({variable: 1})
             quotient, remainder = found[key]
-            result = result + Linear({quotient if atom.op is FLOOR_DIVIDE else remainder: coefficient})
+            result = result + Linear({quotient if isinstance(divided, Quotient) else remainder: coefficient})
         else:
             result = result + Linear({atom: coefficient})
     return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal, overload
 
 from jaxte.lang.budget import remembered
 from jaxte.lang.checks import one_of_type, wants_arguments
@@ -79,6 +79,21 @@ def solve_linear_equations(
     return DomainTransformation(old, new, old_to_new, back)
 
 
+@overload
+def solve_linear_inequalities(
+    relations: Any,
+    variables: Iterable[Expr],
+    ranges: Mapping[Expr, Any] | None = None,
+    deskew: Literal[False] = False,
+) -> dict[Expr, Bounds]: ...
+@overload
+def solve_linear_inequalities(
+    relations: Any,
+    variables: Iterable[Expr],
+    ranges: Mapping[Expr, Any] | None = None,
+    *,
+    deskew: Literal[True],
+) -> DomainTransformation: ...
 @wants_arguments
 def solve_linear_inequalities(
     relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None, deskew: bool = False

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
 
-from jaxte.lang.expr import Axis, Call, Const, Expr
+from jaxte.lang.divisions import divisions
+from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.identity import among
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, TRANSPOSED, Band, BandSpec, Part, dims_of
 from jaxte.lower.match.index_terms import Form
@@ -119,11 +119,7 @@ def _steps(roles: ColumnRoles) -> tuple[int, int, int] | Refusal:
 
 def _divisors(exprs: Iterable[Expr]) -> list[int]:
     """What is divided by in ``exprs``."""
-    return [
-        int(node.args[1].value)  # type: ignore[attr-defined]
-        for node in postorder(*exprs)
-        if isinstance(node, Call) and node.op in (FLOOR_DIVIDE, MOD)
-    ]
+    return [d.base for d in divisions(*exprs) if d.base is not None]
 
 
 def _line(form: Expr, roles: ColumnRoles, period: int) -> _Line | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 
+from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
+from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.evaluator import Body
@@ -112,8 +113,8 @@ def _remainder(condition: Expr, scope: Scope) -> tuple[_Remainder, int] | None:
             difference = linear(scope.index(a)) - linear(scope.index(b))
         case _:
             return None
-    match list(difference.terms.items()):
-        case [(Call(op, (Axis() as dim, Const(int() as base))), (1 | -1) as sign)] if op is MOD:
+    match [(division(atom), factor) for atom, factor in difference.terms.items()]:
+        case [(Remainder(Axis() as dim, int() as base), (1 | -1) as sign)]:
             return (dim, base), -sign * difference.constant
     return None
 
@@ -125,9 +126,5 @@ def _indices(branch: Expr) -> Iterator[Expr]:
 
 def _divided(index: Expr, dim: Axis, base: int, scope: Scope) -> bool:
     """Whether ``index`` has the quotient of ``dim``, without which a mask on whole arrays is as good."""
-    for node in postorder(scope.index(index)):
-        match node:
-            case Call(op, (Axis() as divided, Const(int() as divisor))) if op is FLOOR_DIVIDE:
-                if divided is dim and divisor == base:
-                    return True
-    return False
+    found = divisions(scope.index(index))
+    return any(isinstance(d, Quotient) and d.number is dim and d.base == base for d in found)

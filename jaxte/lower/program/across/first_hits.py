@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from jaxte.lang.divisions import Remainder, divisions
 from jaxte.lang.expr import (
     FALSE,
     Axis,
@@ -33,8 +34,8 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.identity import Members
-from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, MOD, NOT, OR, SELECT
-from jaxte.lang.walk import depends_on, nodes_outside, postorder, substitute
+from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, NOT, OR, SELECT
+from jaxte.lang.walk import depends_on, nodes_outside, substitute
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.forms.window.unrolled import numbered_conditions
@@ -163,10 +164,10 @@ def _compared(condition: Expr, winners: Members[Tensor]) -> tuple[Expr, Read] | 
 def _digits(position: Expr) -> tuple[_Digit, ...]:
     """The remainders in ``position``, if it has nothing else and they are few; none otherwise."""
     found: list[_Digit] = []
-    for node in postorder(position):
-        match node:
-            case Call(op, (Axis() as axis, Const(int() as base))) if op is MOD:
-                found.append(_Digit(axis, node, base))
+    for divided in divisions(position):
+        match divided:
+            case Remainder(Axis() as axis, int() as base):
+                found.append(_Digit(axis, divided.node, base))
     alone = substitute(position, {d.node: as_expr(0) for d in found})
     if depends_on(alone, [d.axis for d in found]) or len({d.axis for d in found}) < len(found):
         return ()

@@ -8,9 +8,10 @@ from functools import cache, partial
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
+from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
-from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE
+from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.program.across.padded_once import (
@@ -157,8 +158,9 @@ def _is_prefix(node: Reduce) -> bool:
 def _repeats(read: Read) -> bool:
     """Whether positions side by side are one element, which no other index tells apart."""
     atoms = [a for i in read.indices if is_index(i) for a in linear(i).terms]
-    divided = {axis for a in atoms if isinstance(a, Call) and a.op is FLOOR_DIVIDE for axis in dims_of(a)}
-    others = [a for a in atoms if not (isinstance(a, Call) and a.op is FLOOR_DIVIDE)]
+    quotients = [a for a in atoms if isinstance(division(a), Quotient)]
+    divided = {axis for a in quotients for axis in dims_of(a)}
+    others = [a for a in atoms if not isinstance(division(a), Quotient)]
     return bool(divided) and not any(depends_on(a, divided) for a in others)
 
 

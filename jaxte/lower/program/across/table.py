@@ -8,7 +8,6 @@ from jaxte.lang.rules import Rule
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos
-from jaxte.lower.program.across.known_values import with_known_values
 from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.program.across.straight_reads import with_straight_reads
@@ -49,11 +48,6 @@ PASSES = (
         "winners by comparison",
         lambda planned, at: without_winners(planned, at.results, at.policy),
         "gradients of maxima over windows side by side compare elements, and compute no winner",
-    ),
-    Pass(
-        "known values",
-        lambda planned, at: with_known_values(planned),
-        "a reduction over the elements of an earlier tensor reads that tensor",
     ),
     Pass(
         "products in common",
