@@ -31,7 +31,7 @@ from tests.agreement import Pullback, at_random, check, check_nodes
 from tests.choices import Seeded
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
-from tests.loops.agreement import assert_agrees
+from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
 from tests.points import excess
@@ -120,6 +120,11 @@ def loops(seed: int, _: int) -> Details:
     return {}
 
 
+def loops_by_nodes(seed: int, _: int) -> Details:
+    assert_nodes_agree(random_program(seed), loop_arguments(seed))
+    return {}
+
+
 def at_integers(definition: Definition, seed: int) -> Details:
     """First derivatives of two thirds, second ones of the others."""
     return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
@@ -141,6 +146,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "empty": (raised, without_elements),
     "rules": (rules, RandomRules),
     "loops": (loops, int),
+    "loops-nodes": (loops_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),

@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -42,6 +42,10 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 }
 
 
+@overload
+def interpret(tensors: Tensor, feeds: Mapping[Any, Any]) -> np.ndarray: ...
+@overload
+def interpret(tensors: Sequence[Tensor], feeds: Mapping[Any, Any]) -> list[np.ndarray]: ...
 @wants_arguments
 def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> Any:
     """The values of ``tensors`` for the arrays in ``feeds``, by plain loops of NumPy, which are slow and right by inspection.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lang.expr import Axis, Call, Expr, Read
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.divisions import division
+from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.graph import topological_order
@@ -45,8 +45,8 @@ def _of_compute(
 
 def _leading(index: Expr) -> Axis | None:
     """The axis that moves ``index`` furthest at each step; None if it holds data, or no axis."""
-    while isinstance(index, Call) and index.op in (MOD, FLOOR_DIVIDE):
-        index = index.args[0]
+    while (divided := division(index)) is not None:
+        index = divided.number
     axes = free_axes(index)
     if len(axes) == 1 and not any(isinstance(r, Read) for r in reads_of(index)):
         return next(iter(axes))

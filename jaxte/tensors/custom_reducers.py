@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, overload
 
 from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import a_label, called, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
-from jaxte.lang.expr import Const, Expr, Reducer, Symbol, as_expr, cast
+from jaxte.lang.expr import Const, Expr, Reducer, ScalarLike, Symbol, as_expr, cast
 from jaxte.tensors.reductions import axes_given, make_reduce, operand_of
 
 
+class Reduction(Protocol):
+    """A reduction of one expression, or of several at once."""
+
+    @overload
+    def __call__(
+        self,
+        expr: tuple[ScalarLike, ...] | list[ScalarLike],
+        axis: Any = None,
+        where: Any = None,
+        *,
+        over: Any = None,
+    ) -> tuple[Expr, ...]: ...
+    @overload
+    def __call__(
+        self, expr: ScalarLike, axis: Any = None, where: Any = None, *, over: Any = None
+    ) -> Expr: ...
+
+
 @wants_arguments
-def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Callable[..., Any]:
+def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Reduction:
     """Makes a reduction of a combiner of your own.
 
     Args:

@@ -95,7 +95,7 @@ class Tensor(Operand[Any, "Tensor"]):
         if not dtypes.is_integer(expr.dtype):
             raise IndexExpressionError(
                 f"axis {axis} of {self.name} is indexed by `{text(expr)}` of dtype {expr.dtype}; "
-                "an index is an integer: use te.cast(..., 'int32') on data"
+                "an index is an integer: divide by //, and use te.cast(..., 'int32') on data"
             )
         return expr
 

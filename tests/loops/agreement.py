@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import jaxte as te
-from tests.agreement import pulled
+from jaxte.lower.evaluation.program import evaluate_program
+from jaxte.lower.program.plan import lower
+from tests.agreement import inputs_of, pulled
 
 _STEP = 1e-6
 
@@ -42,34 +44,66 @@ def leaves(value: Any) -> list[np.ndarray]:
 
 def assert_agrees(fn: Callable[..., Any], args: Sequence[Any], tolerance: float = 1e-9) -> None:
     """Values beside NumPy, and gradients along one direction beside central differences."""
-    own = te.loops(fn)
-    changed = written(fn, args)
-    expected = run_python(fn, args, changed)
-    rng = np.random.default_rng(7)
-    heads = [rng.normal(size=np.shape(e)) for e in leaves(expected)]
-    moving = [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    own, moving = te.loops(fn), _moving(args)
+    case = _Case(fn, args)
 
     def of_moving(*given: Any) -> Any:
-        filled = list(args)
-        for n, value in zip(moving, given, strict=True):
-            filled[n] = value
-        return own(*filled)
+        return own(*_filled(args, moving, given))
 
-    given = [args[n] for n in moving]
-    head = tuple(heads) if isinstance(expected, tuple) else heads[0]
-    found = pulled(of_moving, given, head)
-    values = found[0] if isinstance(expected, tuple) else found[:1]
-    for a, b in zip(values, leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, tolerance, tolerance)
-    directions = [rng.normal(size=a.shape) for a in given]
-    slope = sum(float((g * d).sum()) for g, d in zip(found[1:], directions, strict=True))
+    head = tuple(case.heads) if case.is_tuple else case.heads[0]
+    found = pulled(of_moving, [args[n] for n in moving], head)
+    case.check(found[0] if case.is_tuple else found[:1], found[1:], tolerance)
 
-    def loss(step: float) -> float:
-        filled = list(args)
-        for n, value, d in zip(moving, given, directions, strict=True):
-            filled[n] = value + step * d
-        got = leaves(run_python(fn, filled, changed))
-        return sum(float((h * v).sum()) for h, v in zip(heads, got, strict=True))
 
-    difference = (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
-    np.testing.assert_allclose(slope, difference, 1e-5, 1e-5)
+def assert_nodes_agree(fn: Callable[..., Any], args: Sequence[Any], tolerance: float = 1e-9) -> None:
+    """The same of what the nodes of the emitted program mean, in NumPy: a tenth of the time, as nothing is compiled."""
+    case, moving = _Case(fn, args), _moving(args)
+    inputs = [te.placeholder(args[n].shape, name=f"x{n}", dtype="float64") for n in moving]
+    built = te.loops(fn).builder(*_filled(args, moving, inputs))
+    outputs = list(built) if isinstance(built, tuple) else [built]
+    heads = [te.placeholder(t.shape, name=f"H{n}", dtype="float64") for n, t in enumerate(outputs)]
+    adjoints = te.gradient(outputs, inputs, head=heads)
+    results = [*outputs, *(adjoints[n] for n in range(len(inputs)))]
+    lowered = lower("both", inputs_of(results), results)
+    feeds = dict(zip([*inputs, *heads], [*(args[n] for n in moving), *case.heads], strict=True))
+    found = evaluate_program(lowered, [feeds[t] for _, t in lowered.params])
+    case.check(found[: len(outputs)], found[len(outputs) :], tolerance)
+
+
+class _Case:
+    """What a function returns in NumPy, and heads for it."""
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any]) -> None:
+        self.fn, self.args, self.changed = fn, args, written(fn, args)
+        expected = run_python(fn, args, self.changed)
+        self.is_tuple, self.expected = isinstance(expected, tuple), leaves(expected)
+        self.rng = np.random.default_rng(7)
+        self.heads = [self.rng.normal(size=np.shape(e)) for e in self.expected]
+
+    def check(self, values: Sequence[Any], gradients: Sequence[Any], tolerance: float) -> None:
+        for a, b in zip(values, self.expected, strict=True):
+            np.testing.assert_allclose(a, b, tolerance, tolerance)
+        moving = _moving(self.args)
+        directions = [self.rng.normal(size=self.args[n].shape) for n in moving]
+        slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
+
+        def loss(step: float) -> float:
+            moved = [self.args[n] + step * d for n, d in zip(moving, directions, strict=True)]
+            got = leaves(run_python(self.fn, _filled(self.args, moving, moved), self.changed))
+            return sum(float((h * v).sum()) for h, v in zip(self.heads, got, strict=True))
+
+        difference = (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
+        np.testing.assert_allclose(slope, difference, 1e-5, 1e-5)
+
+
+def _moving(args: Sequence[Any]) -> list[int]:
+    """Which arguments have a gradient."""
+    return [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+
+
+def _filled(args: Sequence[Any], places: Sequence[int], given: Sequence[Any]) -> list[Any]:
+    """``args`` with those at ``places`` replaced."""
+    filled = list(args)
+    for n, value in zip(places, given, strict=True):
+        filled[n] = value
+    return filled

@@ -17,7 +17,7 @@ class Kernel:
     make: Callable[[np.random.Generator], list[Any]]
 
 
-def _normal(*shapes):
+def normal(*shapes):
     return lambda rng: [s if isinstance(s, (int, float)) else rng.normal(size=s) for s in shapes]
 
 
@@ -341,24 +341,24 @@ def floyd_warshall(path):
 
 
 KERNELS = {
-    "trmm": Kernel(trmm, _normal(1.5, (4, 4), (4, 3))),
-    "symm": Kernel(symm, _normal(1.5, 1.2, (4, 3), (4, 4), (4, 3))),
-    "syrk": Kernel(syrk, _normal(1.5, 1.2, (4, 4), (4, 3))),
-    "syr2k": Kernel(syr2k, _normal(1.5, 1.2, (4, 4), (4, 3), (4, 3))),
+    "trmm": Kernel(trmm, normal(1.5, (4, 4), (4, 3))),
+    "symm": Kernel(symm, normal(1.5, 1.2, (4, 3), (4, 4), (4, 3))),
+    "syrk": Kernel(syrk, normal(1.5, 1.2, (4, 4), (4, 3))),
+    "syr2k": Kernel(syr2k, normal(1.5, 1.2, (4, 4), (4, 3), (4, 3))),
     "lu": Kernel(lu, _definite(4)),
     "cholesky": Kernel(cholesky, _definite(4)),
     "durbin": Kernel(durbin, lambda rng: [rng.normal(size=4) * 0.2]),
-    "gramschmidt": Kernel(gramschmidt, _normal((4, 3))),
-    "seidel_2d": Kernel(seidel_2d, _normal(2, (4, 4))),
-    "jacobi_1d": Kernel(jacobi_1d, _normal(4, (6,), (6,))),
-    "jacobi_2d": Kernel(jacobi_2d, _normal(3, (5, 5), (5, 5))),
-    "heat_3d": Kernel(heat_3d, _normal(2, (4, 4, 4), (4, 4, 4))),
-    "adi": Kernel(adi, _normal(2, (4, 4))),
-    "fdtd_2d": Kernel(fdtd_2d, _normal(2, (4, 5), (4, 5), (4, 5), (2,))),
-    "correlation": Kernel(correlation, _normal((5, 3))),
-    "covariance": Kernel(covariance, _normal((5, 3))),
-    "doitgen": Kernel(doitgen, _normal((2, 3, 4), (4, 4))),
-    "deriche": Kernel(deriche, _normal(0.25, (3, 4))),
+    "gramschmidt": Kernel(gramschmidt, normal((4, 3))),
+    "seidel_2d": Kernel(seidel_2d, normal(2, (4, 4))),
+    "jacobi_1d": Kernel(jacobi_1d, normal(4, (6,), (6,))),
+    "jacobi_2d": Kernel(jacobi_2d, normal(3, (5, 5), (5, 5))),
+    "heat_3d": Kernel(heat_3d, normal(2, (4, 4, 4), (4, 4, 4))),
+    "adi": Kernel(adi, normal(2, (4, 4))),
+    "fdtd_2d": Kernel(fdtd_2d, normal(2, (4, 5), (4, 5), (4, 5), (2,))),
+    "correlation": Kernel(correlation, normal((5, 3))),
+    "covariance": Kernel(covariance, normal((5, 3))),
+    "doitgen": Kernel(doitgen, normal((2, 3, 4), (4, 4))),
+    "deriche": Kernel(deriche, normal(0.25, (3, 4))),
     "nussinov": Kernel(nussinov, lambda rng: [abs(rng.normal(size=(4, 4)))]),
     "floyd_warshall": Kernel(floyd_warshall, lambda rng: [rng.uniform(1, 9, size=(3, 3))]),
 }  # fmt: skip

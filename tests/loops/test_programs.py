@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.node import Recurrent
 from tests.loops.agreement import assert_agrees, run_python
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -166,3 +168,21 @@ def test_what_is_made_on_the_way_is_not_stacked() -> None:
     assert forward.count("lax.scan") == 1 and "), _ = lax.scan" in forward
     for found, wanted in zip(relaxed(A, B), run_python(relaxed.python, (A, B)), strict=True):
         np.testing.assert_allclose(found, wanted, 1e-12)
+
+
+def test_what_reads_all_earlier_iterations_keeps_one_copy_of_them() -> None:
+    @te.loops
+    def substitution(L, b):
+        x = np.zeros(len(b))
+        for i in range(len(b)):
+            s = b[i]
+            for j in range(i):
+                s -= L[i, j] * x[j]
+            x[i] = s / L[i, i]
+        return x
+
+    L, b = (te.placeholder(s, name=n) for s, n in (((30, 30), "L"), ((30,), "b")))
+    states = {
+        t.name: t.shape for t in topological_order([substitution.builder(L, b)]) if isinstance(t, Recurrent)
+    }
+    assert states == {"x": (30,)}

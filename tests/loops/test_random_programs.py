@@ -2,13 +2,19 @@
 
 import pytest
 
-from tests.loops.agreement import assert_agrees
+from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments, random_program
 
 pytestmark = pytest.mark.usefixtures("x64")
-CHEAP = (1, 2, 4, 6, 11, 13, 14, 15, 20, 21, 195)  # below a second each
+COMPILED = (1, 4, 14, 20)  # below a second each
+BY_NODES = (2, 6, 11, 13, 15, 21, 36, 88, 128, 129, 195)
 
 
-@pytest.mark.parametrize("seed", CHEAP)
+@pytest.mark.parametrize("seed", COMPILED)
 def test_random_programs_agree_with_numpy_and_with_differences(seed: int) -> None:
     assert_agrees(random_program(seed), arguments(seed))
+
+
+@pytest.mark.parametrize("seed", BY_NODES)
+def test_nodes_of_random_programs_agree_with_numpy_and_with_differences(seed: int) -> None:
+    assert_nodes_agree(random_program(seed), arguments(seed))

@@ -1,5 +1,6 @@
 """Definitions of tensors that read themselves: what they mean, how they are shown, what is refused and what the message says."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -121,18 +122,47 @@ def test_circles_are_refused():
     )
 
 
-def test_positions_that_are_no_fixed_number_before_are_refused():
-    k = te.reduce_axis((0, 6), "k")
+def test_positions_that_may_not_be_known_yet_are_refused():
+    k, places = te.reduce_axis((0, 6), "k"), te.placeholder((6,), name="places", dtype="int32")
     _refused(
         te.DefinitionError,
         "a fixed number of positions before",
-        lambda: te.recurrence((6, 4), lambda h, t, i: te.sum(h[k, i], axis=k, where=k < t), init=0.0),
+        lambda: te.recurrence((6, 4), lambda h, t, i: te.sum(h[k, i], axis=k, where=k < t + 2), init=0.0),
+    )
+    _refused(
+        te.DefinitionError,
+        r"a circle at one position: h -> h",
+        lambda: te.recurrence((6, 4), lambda h, t, i: te.sum(h[k, i], axis=k, where=k <= t), init=0.0),
     )
     _refused(
         te.DefinitionError,
         "a fixed number of positions before",
-        lambda: te.recurrence((6, 4), lambda h, t, i: te.select(t > 0, h[t // 2, i], 0.0), init=0.0),
+        lambda: te.recurrence((6, 4), lambda h, t, i: te.select(t > 0, h[places[t], i], 0.0), init=0.0),
     )
+
+
+def test_all_earlier_positions_are_read_from_what_the_loop_hands_on(x64: None):
+    """A triangular solve, from either end, without a copy of what is known for each step."""
+    k = te.reduce_axis((0, 5), "k")
+    rng = np.random.default_rng(0)
+    L, b = rng.normal(size=(5, 5)) + 3 * np.eye(5), rng.normal(size=5)
+    for reverse in (False, True):
+
+        def solve(L, b, reverse=reverse):
+            def row(x, t):
+                known = k > t if reverse else k < t
+                return (b[t] - te.sum(L[t, k] * x[k], axis=k, where=known)) / L[t, t]
+
+            return te.recurrence((5,), row, reverse=reverse)
+
+        triangle = np.triu(L) if reverse else np.tril(L)
+        fn = te.function(solve)
+        assert te.source(fn, L, b).count("lax.dynamic_update_slice_in_dim(") == 2  # one forward, one backward
+        value, (dL, db) = jax.value_and_grad(lambda L, b, fn=fn: fn(L, b).sum(), (0, 1))(L, b)
+        solution, adjoint = np.linalg.solve(triangle, b), np.linalg.solve(triangle.T, np.ones(5))
+        np.testing.assert_allclose(value, solution.sum(), 1e-12)
+        np.testing.assert_allclose(db, adjoint, 1e-12)
+        np.testing.assert_allclose(dL, np.where(triangle != 0, -np.outer(adjoint, solution), 0), 1e-10, 1e-12)
 
 
 def test_a_recurrence_within_a_step_is_refused():

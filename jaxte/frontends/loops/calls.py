@@ -162,8 +162,10 @@ class Calls(Elements):
             else node.args
         )
         words = {k.arg: k.value for k in node.keywords}
-        if set(words) - {"axis"} or len(given) > 1:
-            raise self.fault(node, "of a reduction of arrays, axis= is known here; write the loops")
+        if set(words) - {"axis", "keepdims"} or len(given) > 1:
+            raise self.fault(
+                node, "of a reduction of arrays, axis= and keepdims= are known here; write the loops"
+            )
         axis_node = words.get("axis", given[0] if given else None)
         axis = None if axis_node is None else self.value(axis_node)
         if not isinstance(own, Block):
@@ -181,12 +183,15 @@ class Calls(Elements):
             return own.element([at[order.index(n)] for n in range(rank)])
 
         found = self.summed(op, Block(tuple(own.shape[n] for n in order), element), len(chosen), node)
-        if not mean:
+        if mean:
+            count: Any = as_expr(1)
+            for n in chosen:
+                count = count * own.shape[n]
+            found = elementwise(lambda x: x / functions.cast(count, self.default), [found])
+        if "keepdims" not in words or not self.value(words["keepdims"]):
             return found
-        count: Any = as_expr(1)
-        for n in chosen:
-            count = count * own.shape[n]
-        return elementwise(lambda x: x / functions.cast(count, self.default), [found])
+        short = tuple(as_expr(1) if n in chosen else e for n, e in enumerate(own.shape))
+        return Block(short, lambda at: found.element([at[n] for n in rest]) if rest else found)
 
     @abstractmethod
     def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:

@@ -18,6 +18,7 @@ from jaxte.lang.walk import reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.bodies.contexts import contexts
 
 _FACTORS = (0, 1, 2, 4)
@@ -73,6 +74,8 @@ class Search:
         self.equations = list(equations)
         self.edges = [e for own in equations for e in _edges(own, equations)]
         self._known: dict[tuple[Edge, Expr, Expr], Lag | None] = {}
+        self._points: dict[Edge, _Points] = {}
+        self._steps: dict[tuple[Edge, Expr, Expr], set[int]] = {}
         self._tried = 0
 
     def fixed(self) -> Clocks | None:
@@ -113,8 +116,24 @@ class Search:
     def _fits(self, edge: Edge, times: Mapping[Equation, Expr], fixed: bool) -> bool:
         if edge.source not in times or edge.target not in times:
             return True
-        lag = self._lag(edge, times[edge.source], times[edge.target])
+        key = edge, times[edge.source], times[edge.target]
+        if key not in self._steps:
+            self._steps[key] = self._at_some_points(*key)
+        steps = self._steps[key]
+        if min(steps, default=0) < 0 or (fixed and len(steps) > 1):
+            return False
+        lag = self._lag(*key)
         return lag is not None and (lag.is_fixed or not fixed)
+
+    def _at_some_points(self, edge: Edge, reader: Expr, target: Expr) -> set[int]:
+        """How many steps before its reader an element is computed at a few points: most clocks are seen not to fit at these."""
+        difference = _difference(edge, reader, target)
+        return set() if reads_of(difference) else self._points_of(edge).values(difference)
+
+    def _points_of(self, edge: Edge) -> _Points:
+        if edge not in self._points:
+            self._points[edge] = _Points(edge)
+        return self._points[edge]
 
     def _clocks(self, times: Mapping[Equation, Expr], fixed: bool) -> Clocks | None:
         lags = {}
@@ -142,14 +161,13 @@ class Search:
         return self._known[key]
 
     def _measured(self, edge: Edge, reader: Expr, target: Expr) -> Lag | None:
-        table = dict(zip(edge.target.axes, edge.read.indices, strict=True))
-        difference = normal(reader - substitute(target, table))
+        difference = _difference(edge, reader, target)
         if reads_of(difference):
             return None
         form = linear_or_none(difference)
         if form is not None and form.is_constant:
             return Lag(form.constant, True) if form.constant >= 0 else None
-        points = IntegerSet(edge.axes, edge.conditions)
+        points = self._points_of(edge).every
         if points.is_empty():
             return Lag(1, True)
         most = points.maximum(normal(-difference))
@@ -171,6 +189,29 @@ class Search:
                 for factor, axis in zip(factors, axes, strict=False):
                     time = time + factor * axis
                 yield normal(time)
+
+
+class _Points:
+    """The points at which a read is evaluated, and a few of them: the first, and the first of those where each axis is largest."""
+
+    def __init__(self, edge: Edge) -> None:
+        self.every = IntegerSet(edge.axes, edge.conditions)
+        first = None if self.every.is_empty() else self.every.sample()
+        self._some = [] if first is None else [first]
+        for axis in edge.axes if self._some else ():
+            most = self.every.maximum(axis)
+            if most is not None:
+                last = IntegerSet(edge.axes, [*edge.conditions, axis >= most]).sample()
+                self._some += [] if last is None else [last]
+
+    def values(self, expr: Expr) -> set[int]:
+        return {evaluate_index(expr, point) for point in self._some}
+
+
+def _difference(edge: Edge, reader: Expr, target: Expr) -> Expr:
+    """How many steps before its reader an element is computed."""
+    table = dict(zip(edge.target.axes, edge.read.indices, strict=True))
+    return normal(reader - substitute(target, table))
 
 
 def _edges(equation: Equation, among: Sequence[Equation]) -> Iterator[Edge]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Search
@@ -17,7 +18,7 @@ from jaxte.lang.functions import select
 from jaxte.lang.graphs import reached
 from jaxte.lang.walk import postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
-from jaxte.sets.intervals import highest
+from jaxte.sets.intervals import extent_of, highest
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import Recurrence
 from jaxte.tensors.recurrences.steps import step_of
@@ -34,22 +35,58 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
     """
     flow = Dataflow(program)
     check(flow)
-    blocks, clocks = _scheduled(flow)
-    added = flow.additions_in([e for b in blocks if _is_open(b) for e in b])
-    if added and not _are_fixed(blocks, clocks):
-        other = Dataflow(program, added)
-        rows = _scheduled(other)
-        if _are_fixed(*rows) or any(c is None for b, c in zip(blocks, clocks, strict=True) if _is_open(b)):
-            flow, (blocks, clocks) = other, rows
+    flow, blocks, clocks = _ordered(flow)
     making = _Making()
     for block, own in zip(blocks, clocks, strict=True):
         making.add(block, own, program)
     return tuple(making.result(e, e.name) for e in flow.results)
 
 
+def _ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | None]]:
+    """The equations in blocks, with their clocks.
+
+    If sums in a block leave it without fixed lags, the program is read once more with its additions as writes, and that is taken unless it computes more; without
+    any clock, as often as there are others.
+    """
+    blocks, clocks = _scheduled(flow)
+    plain: set[int] = set()
+    while not _are_fixed(blocks, clocks):
+        more = flow.additions_in([e for b in blocks if _is_open(b) for e in b]) - plain
+        if not more:
+            break
+        plain |= more
+        other = Dataflow(flow.program, plain)
+        rows = _scheduled(other)
+        has_clocks = all(c for b, c in zip(blocks, clocks, strict=True) if _is_open(b))
+        if has_clocks and (not _are_fixed(*rows) or _is_leaner(blocks, rows[0])):
+            break
+        flow, (blocks, clocks) = other, rows
+    return flow, blocks, clocks
+
+
+def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
+    """Whether the recurrences of ``blocks`` have fewer elements than those of ``others`` and add up no more terms, as the rows of a factorisation."""
+    own, other = ([e for block in both if _is_open(block) for e in block] for both in (blocks, others))
+    return _elements(own) < _elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
+
+
 def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
     """Whether each recurrence reads its tensors a fixed number of steps ago."""
     return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if _is_open(b))
+
+
+def _elements(equations: Sequence[Equation]) -> int:
+    return sum(prod(extent_of(a.extent) for a in e.axes) for e in equations)
+
+
+def _terms(equation: Equation) -> int:
+    """How often the elements of ``equation`` evaluate a part of a sum, or themselves."""
+    inner = sum(
+        prod(extent_of(a.extent) for a in node.axes)
+        for node in postorder(equation.body)
+        if isinstance(node, Reduce)
+    )
+    return _elements([equation]) * max(1, inner)
 
 
 def _is_open(block: Sequence[Equation]) -> bool:
@@ -112,8 +149,8 @@ class _Making:
             )
         for equation in block:
             equation.says(self._joined(equation.body, block))
-        if clocks.is_fixed and all(clocks.solved(equation) is not None for equation in block):
-            self._lagged(block, clocks)
+        if all(clocks.solved(equation) is not None for equation in block):
+            self._timed(block, clocks)
         else:
             self._kept(block, clocks)
 
@@ -152,8 +189,8 @@ class _Making:
 
     # --- recurrences
 
-    def _lagged(self, block: Sequence[Equation], clocks: Clocks) -> None:
-        """Each read is of a fixed number of steps ago."""
+    def _timed(self, block: Sequence[Equation], clocks: Clocks) -> None:
+        """Each equation over its clock: what it reads is a fixed number of steps ago, or at any position before."""
         own = {e: Timed(e, clocks, self._length(block, clocks)) for e in block}
 
         bodies = {}
@@ -162,8 +199,9 @@ class _Making:
 
             def rule(node: Expr, timed: Timed = timed) -> Expr:
                 if isinstance(node, Read) and isinstance(node.tensor, Stand):
-                    lag = clocks.lag(timed.equation, node)
-                    return own[node.tensor.equation].read(timed.clock - lag.least, node.indices)
+                    target, lag = own[node.tensor.equation], clocks.lag(timed.equation, node)
+                    clock = timed.clock - lag.least if lag.is_fixed else target.place(node.indices)[0]
+                    return target.read(clock, node.indices)
                 return node
 
             bodies[equation] = substitute(rewrite(equation.body, rule), timed.table)

@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, IndexExpressionError, ShapeError
-from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.nodes.interning import new_node
 from jaxte.lang.operators import MINIMUM
@@ -278,8 +278,21 @@ def _extent(own: OpenAxis, uses: Sequence[_Use], known: Mapping[OpenAxis, Expr],
                 f"{shape_text(use.read.tensor.shape)} at {own.name} = 0, where every axis begins",
                 "shift the index, or make the tensor longer",
             )
+        if _falls_from_zero(own, use):
+            raise OpenRangeError(
+                own,
+                [(use.read, use.position)],
+                f"`{text(use.read)}` is outside of {use.read.tensor.name} {shape_text(use.read.tensor.shape)} from {own.name} = 1 on",
+                f"positions are counted from 0; in reverse they are {text(use.extent - 1 - own)}",
+            )
         result = found if result is None else _smaller(own, use, result, found)
     return result
+
+
+def _falls_from_zero(own: OpenAxis, use: _Use) -> bool:
+    """Whether an index is ``-i``, which Python's lists count from their end."""
+    first, second = (normal(substitute(use.index, {own: as_expr(n)})) for n in (0, 1))
+    return first is ZERO and isinstance(second, Const) and isinstance(second.value, int) and second.value < 0
 
 
 def _smaller(own: OpenAxis, use: _Use, a: Expr, b: Expr) -> Expr:

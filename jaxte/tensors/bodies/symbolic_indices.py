@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
+from jaxte.lang.divisions import Division, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, cast
-from jaxte.lang.operators import FLOOR_DIVIDE, LESS, MOD, MULTIPLY, SELECT
+from jaxte.lang.operators import LESS, MULTIPLY, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
@@ -98,23 +99,23 @@ def _is_open_choice(node: Expr) -> bool:
 
 
 def _divides_by_size(node: Expr) -> bool:
-    if not (isinstance(node, Call) and node.op in (MOD, FLOOR_DIVIDE)):
+    divided = division(node)
+    if divided is None or isinstance(divided.divisor, Const):
         return False
-    divisor = node.args[1]
-    return not isinstance(divisor, Const) and not free_axes(divisor) and not reads_of(node)
+    return not free_axes(divided.divisor) and not reads_of(node)
 
 
-def _choices(division: Expr) -> list[tuple[Expr, Expr]] | None:
+def _choices(node: Expr) -> list[tuple[Expr, Expr]] | None:
     """What ``numerator // size`` or ``numerator % size`` is, each with the condition under which it is and none before it; None where that
     is not known to be one of a few.
     """
-    assert isinstance(division, Call)
-    numerator, size = division.args
-    neighbour = _neighbour(division)
+    divided = division(node)
+    assert divided is not None
+    neighbour = _neighbour(divided)
     if neighbour is not None:
         return neighbour
     try:
-        form, unit = linear(numerator), linear(size)
+        form, unit = linear(divided.number), linear(divided.divisor)
     except IndexExpressionError:
         return None
     quotients = _quotients(form, unit)
@@ -122,7 +123,8 @@ def _choices(division: Expr) -> list[tuple[Expr, Expr]] | None:
         return None
     found: list[tuple[Expr, Expr]] = []
     for quotient in quotients:
-        value = from_linear(form - unit * quotient) if division.op is MOD else as_expr(quotient)
+        rest = isinstance(divided, Remainder)
+        value = from_linear(form - unit * quotient) if rest else as_expr(quotient)
         found.append((call(LESS, from_linear(form), from_linear(unit * (quotient + 1))), value))
     return found
 
@@ -140,12 +142,12 @@ def _quotients(form: Linear, unit: Linear) -> range | None:
     return range(first, last + 1)
 
 
-def _neighbour(division: Call) -> list[tuple[Expr, Expr]] | None:
+def _neighbour(divided: Division) -> list[tuple[Expr, Expr]] | None:
     """The choices of a step of one around the end of an axis, which leads to the other end and nowhere else, whatever the size."""
-    moved, size = division.args
+    moved, size = divided.number, divided.divisor
     axes = list(free_axes(moved))
     form = linear_or_none(moved)
-    if division.op is not MOD or len(axes) != 1 or form is None:
+    if not isinstance(divided, Remainder) or len(axes) != 1 or form is None:
         return None
     (axis,) = axes
     rest = form - linear(axis)

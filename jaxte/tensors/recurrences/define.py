@@ -5,18 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
-from jaxte.lang.expr import Axis, Expr, Read, as_expr, cast
+from jaxte.lang.expr import Axis, Expr, Read, ScalarLike, as_expr, cast
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result, evaluated
-from jaxte.tensors.compute import defined
+from jaxte.tensors.compute import Several, Sizes, defined
 from jaxte.tensors.recurrences.lags import lags_of, unrolled
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.steps import guarded_read, step_of
@@ -26,6 +26,29 @@ from jaxte.tensors.tensor import Compute, Tensor, new_axes
 _GUESS = "float32"
 
 
+Body = Callable[..., ScalarLike]
+
+
+@overload
+def recurrence(
+    shape: Sizes,
+    fn: Body,
+    init: Any = None,
+    axis: int = 0,
+    reverse: bool = False,
+    dtype: object = None,
+    name: str | None = None,
+) -> Compute: ...
+@overload
+def recurrence(
+    shape: Sizes | Sequence[Sizes],
+    fn: Callable[..., Several] | Sequence[Body],
+    init: Any = None,
+    axis: int = 0,
+    reverse: bool = False,
+    dtype: Any = None,
+    name: Sequence[str] | None = None,
+) -> tuple[Compute, ...]: ...
 @wants_arguments
 def recurrence(
     shape: Any,

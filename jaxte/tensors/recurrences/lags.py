@@ -52,8 +52,10 @@ def unrolled(body: Expr, places: dict[State, int]) -> Expr:
 
 
 def _is_lag(axis: Axis, node: Reduce, places: dict[State, int]) -> bool:
+    """Whether positions of states are those of ``axis`` before another one, rather than any."""
     reads = [r for r in reads_of(*node.children) if isinstance(r.tensor, State) and r.tensor in places]
-    return any(axis in free_axes(r.indices[places[r.tensor]]) for r in reads)
+    positions = [set(free_axes(r.indices[places[r.tensor]])) for r in reads]
+    return any(axis in own and len(own) > 1 for own in positions)
 
 
 def _written_out(node: Reduce, axis: Axis) -> Expr:

@@ -17,10 +17,9 @@ from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELEC
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, linear, normal
-from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import difference, is_index, linear_or_none
 from jaxte.sets.intervals import decide
-from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.recurrences.earlier import offset_from, with_bodies, with_lags
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
@@ -49,6 +48,7 @@ class Step:
         carried: what the step is handed of earlier ones.
         slices: what it is handed of other tensors.
         before: of states that have values before the first position, the tensor of these, as long as the state looks back.
+        history: of states that are read at positions that no fixed number of steps lies between, what is handed on of all positions so far.
     """
 
     clock: Axis
@@ -58,6 +58,7 @@ class Step:
     carried: dict[Carried, Placeholder]
     slices: dict[Placeholder, Slice]
     before: dict[State, Tensor]
+    history: dict[State, Placeholder]
 
     def depth(self, state: State) -> int:
         """How many steps ``state`` is carried for."""
@@ -73,7 +74,16 @@ def step_of(group: Recurrence) -> Step:
     """
     making = _Making(group)
     results = [making.at(own, place, 0) for own, place in zip(group.definitions, group.places, strict=True)]
-    return Step(making.clock, making.now, making.order, results, making.carried, making.slices, making.starts)
+    return Step(
+        making.clock,
+        making.now,
+        making.order,
+        results,
+        making.carried,
+        making.slices,
+        making.starts,
+        making.history,
+    )
 
 
 @dataclass
@@ -86,6 +96,7 @@ class _Making:
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
     starts: dict[State, Tensor] = field(default_factory=dict)
     from_zero: set[State] = field(default_factory=set)
+    history: dict[State, Placeholder] = field(default_factory=dict)
     _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
     _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
@@ -118,14 +129,6 @@ class _Making:
     def moves(self, index: Expr) -> bool:
         return among(self.clock, free_axes(index))
 
-    def offset(self, index: Expr) -> Expr | None:
-        """How far ``index`` is from the clock; None where that is not the same at every point."""
-        form = linear_or_none(index)
-        if form is None or form.coefficient(self.clock) != 1:
-            return None
-        rest = normal(index - self.clock)
-        return None if free_axes(rest) else rest
-
     def slice_of(self, tensor: Tensor, positions: dict[int, Expr]) -> Placeholder:
         key = (tensor, *positions.items())
         if key not in self._sliced:
@@ -141,6 +144,12 @@ class _Making:
             shape = (*state.shape[:place], *state.shape[place + 1 :])
             self.carried[key] = Placeholder(f"{state.name}_{_before_word(lag)}", shape, state.dtype)
         return self.carried[key]
+
+    def so_far(self, state: State) -> Placeholder:
+        """All positions of ``state`` that are known, and zeros at the others."""
+        if state not in self.history:
+            self.history[state] = Placeholder(f"{state.name}_so_far", state.shape, state.dtype)
+        return self.history[state]
 
     def _check_bounds(self, tensor: Compute, body: Expr) -> None:
         for node in postorder(body):
@@ -209,43 +218,12 @@ class _Reading:
 
     def value(self, body: Expr) -> Expr:
         making = self.making
-        body = self._with_fixed_lags(body)
+        body = with_lags(
+            with_bodies(body, making.group, making.clock), making.group, making.clock, making.so_far
+        )
         table = self._starts(body)
         value = rewrite(substitute(body, table), self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
-
-    def _with_fixed_lags(self, body: Expr) -> Expr:
-        """``body`` with positions of states that its conditions fix relative to the clock written so: ``h[1]`` where ``t == 2`` is ``h[t - 1]``."""
-        making = self.making
-        suspects = {r for r in reads_of(body) if r.tensor in making.group.numbers and not self._is_fixed(r)}
-        if not suspects:
-            return body
-        lags: dict[Read, set[int | None]] = {}
-        for read, axes, conditions in contexts((*free_axes(body),), body, suspects):
-            points = IntegerSet(axes, conditions)
-            if not points.is_empty():
-                offset = read.indices[making.group.place_of(read.tensor)] - making.clock
-                ends = points.maximum(offset), points.maximum(-offset)
-                found = [int(e.value) for e in ends if isinstance(e, Const)]  # type: ignore[arg-type]
-                lags.setdefault(read, set()).add(
-                    found[0] if len(found) == 2 and found[0] == -found[1] else None
-                )
-        table: dict[Expr, Expr] = {}
-        for read in suspects:
-            (lag,) = (
-                own if len(own := lags.get(read, {-1 if not making.group.reverse else 1})) == 1 else (None,)
-            )
-            if lag is not None:
-                place = making.group.place_of(read.tensor)
-                at = [making.clock + lag if n == place else i for n, i in enumerate(read.indices)]
-                table[read] = Read(read.tensor, at)
-        return substitute(body, table)
-
-    def _is_fixed(self, read: Read) -> bool:
-        index = read.indices[self.making.group.place_of(read.tensor)]
-        offset = self.making.offset(index)
-        form = None if offset is None else linear_or_none(offset)
-        return bool(reads_of(index)) or (form is not None and form.is_constant)
 
     def _starts(self, body: Expr) -> dict[Expr, Expr]:
         """Choices between a state and its values before the first position, as reads of what is carried, which begins with these.
@@ -310,12 +288,13 @@ class _Reading:
         """How many steps before this one the read is."""
         making, group, state = self.making, self.making.group, read.tensor
         index = read.indices[group.place_of(state)]
-        offset = making.offset(index)
+        offset = offset_from(making.clock, index)
         form = None if offset is None else linear_or_none(offset)
         if form is None or not form.is_constant:
             raise DefinitionError(
                 f"{self.tensor.name} reads {text(read)}: along {making.clock.name} a recurrence reads its tensors a fixed number of positions "
-                f"before, as [{making.clock.name} {'+' if group.reverse else '-'} 1]; what depends on all earlier ones is a state of its own"
+                f"before, as [{making.clock.name} {'+' if group.reverse else '-'} 1], or at others that are {'later' if group.reverse else 'earlier'} under the "
+                "conditions around the read"
             )
         lag = form.constant if group.reverse else -form.constant
         if lag < 0:
@@ -347,14 +326,11 @@ class _Reading:
 
     def _of_inside(self, node: Read, moving: Sequence[int]) -> Expr:
         """A read of a tensor that depends on states itself."""
-        offset = self.making.offset(node.indices[moving[0]]) if len(moving) == 1 else None
-        if offset is None:
-            raise DefinitionError(
-                f"{self.tensor.name} reads {text(node)}, which depends on the recurrence at more than one position; read it at a fixed "
-                f"number of positions before, as [{self.making.clock.name} - 1]"
-            )
-        rest = [i for n, i in enumerate(node.indices) if n != moving[0]]
-        return Read(self.making.at(node.tensor, moving[0], offset, text(node)), rest)
+        (place,) = moving
+        offset = offset_from(self.making.clock, node.indices[place])
+        assert offset is not None
+        rest = [i for n, i in enumerate(node.indices) if n != place]
+        return Read(self.making.at(node.tensor, place, offset, text(node)), rest)
 
     def _is_of_clock(self, index: Expr) -> bool:
         """Whether ``index`` is the same at all points of one position."""

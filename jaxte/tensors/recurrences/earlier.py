@@ -1,0 +1,126 @@
+"""Reads within a recurrence that do not say how many steps ago they are: ``h[1]`` where ``t == 2``, ``h[k]`` for all ``k < t``.
+
+Where the conditions around a read fix that number, the read is written with it. Where they leave none but earlier positions, it is one of all positions
+so far, which the loop hands on. A tensor on the way, of which more than one position is read, is what its definition says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call
+from jaxte.lang.identity import among
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.sets.affine import normal
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.tensor import Compute, Placeholder
+
+
+def offset_from(clock: Axis, index: Expr) -> Expr | None:
+    """How far ``index`` is from the clock; None where that is not the same at every point."""
+    form = linear_or_none(index)
+    if form is None or form.coefficient(clock) != 1:
+        return None
+    rest = normal(index - clock)
+    return None if free_axes(rest) else rest
+
+
+def with_bodies(body: Expr, group: Recurrence, clock: Axis) -> Expr:
+    """``body`` with the definitions of those tensors between states that it does not read at one position for each of its own."""
+    for tensor in reversed(group.inside):
+        if among(tensor, group.definitions):
+            continue
+        table: dict[Expr, Expr] = {
+            r: _element(tensor, r) for r in reads_of(body) if r.tensor is tensor and not _is_at_one(r, clock)
+        }
+        body = substitute(body, table)
+    return body
+
+
+def _is_at_one(read: Read, clock: Axis) -> bool:
+    moving = [index for index in read.indices if among(clock, free_axes(index))]
+    return len(moving) == 1 and offset_from(clock, moving[0]) is not None
+
+
+def _element(tensor: Compute, read: Read) -> Expr:
+    """What ``read`` is of, with reduced axes of its own: those of the definition may be around the read."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Reduce):
+            return node
+        axes = tuple(Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes)
+        table: dict[Expr, Expr] = dict(zip(node.axes, axes, strict=True))
+        exprs = tuple(substitute(e, table) for e in node.exprs)
+        return Reduce(node.reducer, exprs, axes, substitute(node.where, table), node.position)
+
+    body = (
+        rewrite(tensor.body, rule)
+        if any(isinstance(n, Reduce) for n in postorder(tensor.body))
+        else tensor.body
+    )
+    return substitute(body, dict(zip(tensor.axes, read.indices, strict=True)))
+
+
+def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
+    """``body`` where reads of states say how many steps ago they are, or are reads of all positions ``so_far``, where the conditions around them say so."""
+    suspects = {r for r in reads_of(body) if r.tensor in group.numbers and not _is_fixed(r, group, clock)}
+    if not suspects:
+        return body
+    places: dict[Read, list[tuple[IntegerSet, Expr]]] = {r: [] for r in suspects}
+    for read, axes, conditions in contexts((*free_axes(body),), body, suspects):
+        points = IntegerSet(axes, conditions)
+        if not points.is_empty():
+            index = read.indices[group.place_of(read.tensor)]
+            places[read].append((points, (index - clock) if group.reverse else (clock - index)))
+    table: dict[Expr, Expr] = {}
+    for read, own in places.items():
+        found = _at(read, own, group, clock, so_far)
+        if found is not None:
+            table[read] = found
+    return substitute(body, table)
+
+
+def _at(
+    read: Read,
+    places: list[tuple[IntegerSet, Expr]],
+    group: Recurrence,
+    clock: Axis,
+    so_far: Callable[[State], Placeholder],
+) -> Expr | None:
+    """What is read at some ``places``, points with the number of steps ago; None where some of them are not known yet."""
+    state = read.tensor
+    assert isinstance(state, State)
+    lags = {_lag(points, lag) for points, lag in places} or {1}
+    (fixed,) = lags if len(lags) == 1 else (None,)
+    if fixed is not None:
+        return _moved(read, group, normal(clock + (fixed if group.reverse else -fixed)))
+    if not all(points.implies(lag >= 0) for points, lag in places):
+        return None
+    earlier = Read(so_far(state), read.indices)
+    if all(points.implies(lag >= 1) for points, lag in places):
+        return earlier
+    index = read.indices[group.place_of(state)]
+    return call(SELECT, call(EQUAL, index, clock), _moved(read, group, clock), earlier)
+
+
+def _moved(read: Read, group: Recurrence, position: Expr) -> Read:
+    place = group.place_of(read.tensor)
+    return Read(read.tensor, [position if n == place else i for n, i in enumerate(read.indices)])
+
+
+def _lag(points: IntegerSet, lag: Expr) -> int | None:
+    """The number of steps that ``lag`` is at all ``points``."""
+    ends = points.maximum(lag), points.maximum(-lag)
+    found = [int(e.value) for e in ends if isinstance(e, Const)]  # type: ignore[arg-type]
+    return found[0] if len(found) == 2 and found[0] == -found[1] else None
+
+
+def _is_fixed(read: Read, group: Recurrence, clock: Axis) -> bool:
+    index = read.indices[group.place_of(read.tensor)]
+    offset = offset_from(clock, index)
+    form = None if offset is None else linear_or_none(offset)
+    return bool(reads_of(index)) or (form is not None and form.is_constant)
