@@ -32,15 +32,13 @@ from jaxte.derivatives.one_liners import (
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.everywhere import everywhere
+from jaxte.frontends.jacobians import diagonal, hessian, jacobian
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.loops.loops import loops
 from jaxte.frontends.text.define import define
 from jaxte.frontends.text.einsum import einsum
 from jaxte.frontends.transforms import (
-    diagonal,
     grad,
-    hessian,
-    jacobian,
     jvp,
     linearize,
     value_and_grad,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import tree_leaves, tree_map
+from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.function_methods import Function
@@ -27,7 +28,7 @@ class Side:
     """One of the two programs.
 
     Attributes:
-        name: "jax.grad" or "jaxte".
+        name: "jaxte", or what it is compared with: "jax.grad", or "reference".
         value, gradient: the largest error beside the same in float64, in units of rounding of the largest element.
         higher: the same of the derivatives of order 2 and above, as far as they were asked for.
         seconds, spread: the median of the calls, and the distance between their quartiles.
@@ -49,7 +50,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of ``te.compare(f, *args)``; it prints itself as a table."""
+    """The result of ``te.compare(f, *args)``, and of ``te.compare(fn, reference, *args).timed()``; it prints itself as a table."""
 
     name: str
     sides: tuple[Side, Side]
@@ -83,7 +84,7 @@ class Comparison:
         return found
 
     def chart(self, ax: Any = None) -> Any:
-        """What jaxte takes of what ``jax.grad`` takes, as bars: below 1 is less. Axes of matplotlib (the extra ``draw``).
+        """What jaxte takes of what the other side takes, as bars: below 1 is less. Axes of matplotlib (the extra ``draw``).
 
         Example:
             >>> te.compare(loss, x).chart().figure.savefig("compared.png")
@@ -97,11 +98,17 @@ class Comparison:
         shares = [getattr(own, n) / getattr(plain, n) if getattr(plain, n) else 1.0 for n in names]
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 2.4))
-        bars = ax.barh(["time", "compiling", "operations", "bytes accessed", "temporaries"], shares)
+        # bars begin at 1 on a logarithmic axis, where a half is as long as twice
+        lengths = [max(share, 1e-3) - 1.0 for share in shares]
+        bars = ax.barh(
+            ["time", "compiling", "operations", "bytes accessed", "temporaries"], lengths, left=1.0
+        )
+        ax.set_xscale("log")
+        ax.margins(x=0.15)
         ax.bar_label(bars, [f"{share:.2g}" for share in shares], padding=3)
         ax.axvline(1.0, color="gray", linestyle="--")
         ax.invert_yaxis()
-        ax.set_title(f"{self.name}: jaxte / jax.grad")
+        ax.set_title(f"{self.name}: {own.name} / {plain.name}")
         return ax
 
     def __str__(self) -> str:
@@ -114,12 +121,17 @@ class Comparison:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, *rest = [[c.replace("&", "&amp;").replace("<", "&lt;") for c in row] for row in self.rows()]
-        lines = [
-            "".join(f"<th>{c}</th>" for c in head),
-            *("".join(f"<td>{c}</td>" for c in row) for row in rest),
-        ]
-        return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+        return html_table(self.rows())
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """The rows of a table, its head first, as a notebook shows them."""
+    head, *rest = [[escape(cell) for cell in row] for row in rows]
+    lines = [
+        "".join(f"<th>{c}</th>" for c in head),
+        *("".join(f"<td>{c}</td>" for c in row) for row in rest),
+    ]
+    return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> Comparison:
@@ -138,40 +150,58 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> C
         raise ArgumentError(
             f"te.compare: order is {order!r}; give 1 for gradients, 2 for second derivatives too, or more"
         )
-    places = [n for n, a in enumerate(args) if _is_floating(a)]
+    return _measured(getattr(f, "__name__", "function"), {"jax.grad": f, "jaxte": adjoint(f)}, args, order)
+
+
+def beside(fn: Function, reference: Callable[..., Any], args: Sequence[Any], order: int = 1) -> Comparison:
+    """The same of a jaxte function and a JAX function of the same results."""
+    return _measured(fn.__name__, {"reference": reference, "jaxte": fn}, args, order)
+
+
+def _measured(
+    name: str, functions: Mapping[str, Callable[..., Any]], args: Sequence[Any], order: int
+) -> Comparison:
+    """Both functions with their gradients, beside the first of them in float64; leaves that are no arrays stay as they are."""
+    leaves, tree = tree_flatten(tuple(args))
+    numbers = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
+    arrays = [leaves[n] for n in numbers]
+    places = [m for m, array in enumerate(arrays) if _is_floating(array)]
     if not places:
         raise ArgumentError(
             "te.compare: none of the arguments is an array of floating point numbers, to which a gradient is taken"
         )
-    programs = {
-        name: _with_gradients(f, places, derived, order)
-        for name, derived in (("jax.grad", False), ("jaxte", True))
-    }
+
+    def of_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            filled = list(leaves)
+            for n, array in zip(numbers, given, strict=True):
+                filled[n] = array
+            return f(*tree_unflatten(tree, filled))
+
+        return run
+
+    programs = {side: _with_gradients(of_arrays(f), places, order) for side, f in functions.items()}
     compiled: dict[str, Any] = {}
     seconds: dict[str, float] = {}
-    for name, program in programs.items():
+    for side, program in programs.items():
         start = time.perf_counter()
-        compiled[name] = jax.jit(program).lower(*args).compile()
-        seconds[name] = time.perf_counter() - start
-    times: dict[str, list[float]] = {name: [] for name in programs}
-    results: dict[str, Any] = {name: jax.block_until_ready(run(*args)) for name, run in compiled.items()}
+        compiled[side] = jax.jit(program).lower(*arrays).compile()
+        seconds[side] = time.perf_counter() - start
+    times: dict[str, list[float]] = {side: [] for side in programs}
+    results: dict[str, Any] = {side: jax.block_until_ready(run(*arrays)) for side, run in compiled.items()}
     for _ in range(_ROUNDS):
-        for name, run in compiled.items():
+        for side, run in compiled.items():
             start = time.perf_counter()
-            jax.block_until_ready(run(*args))
-            times[name].append(time.perf_counter() - start)
+            jax.block_until_ready(run(*arrays))
+            times[side].append(time.perf_counter() - start)
     with jax.enable_x64(True):
-        wide = [tree_map(_widened, a) for a in args]
-        truth = tree_map(np.asarray, jax.jit(programs["jax.grad"])(*wide))
-    sides = tuple(_side(n, compiled[n], results[n], truth, times[n], seconds[n]) for n in programs)
-    return Comparison(getattr(f, "__name__", "function"), sides)  # type: ignore[arg-type]
+        truth = tree_map(np.asarray, jax.jit(next(iter(programs.values())))(*map(_widened, arrays)))
+    plain, own = (_side(s, compiled[s], results[s], truth, times[s], seconds[s]) for s in programs)
+    return Comparison(name, (plain, own))
 
 
-def _with_gradients(
-    f: Callable[..., Any], places: Sequence[int], derived: bool, order: int
-) -> Callable[..., Any]:
-    """The outputs of ``f``, and the gradients of their sum up to an order; ``derived`` by jaxte."""
-    function = adjoint(f) if derived else f
+def _with_gradients(function: Callable[..., Any], places: Sequence[int], order: int) -> Callable[..., Any]:
+    """The outputs of ``function``, and the gradients of their sum up to an order."""
     numbers = tuple(range(len(places)))
 
     def run(*args: Any) -> Any:

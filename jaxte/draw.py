@@ -81,9 +81,9 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
 
 
 def graph(tensors: Any) -> Diagram:
-    """What ``tensors`` are computed from, as a diagram: inputs rounded, functions of arrays with double sides.
+    """What ``tensors`` are computed from, as a diagram: inputs are rounded, functions of arrays have thick sides.
 
-    Needs no matplotlib. A notebook shows it as SVG where Graphviz's ``dot`` is installed, and as Mermaid's text elsewhere.
+    Needs no matplotlib. A notebook shows the diagram as SVG; its text is Mermaid's, which GitHub and this site draw.
 
     Args:
         tensors: a Tensor, or several.

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
 
 from jaxte import ops
 from jaxte.bridge.calls.arrays import is_array
+from jaxte.bridge.functions.builder_function import Array
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
-from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.expr import Expr, ScalarLike, as_expr
 from jaxte.lang.functions import choose, select
 from jaxte.tensors.tensor import Tensor
 
 
+@overload
+def stack(parts: Sequence[Tensor], axis: int = 0) -> Tensor: ...
+@overload
+def stack(parts: Sequence[Array | np.ndarray], axis: int = 0) -> Array: ...
+@overload
+def stack(parts: Sequence[ScalarLike], axis: Expr) -> Expr: ...
 @wants_arguments
 def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
     """Joins Tensors or arrays along a new axis; inside of a body, chooses one of several expressions by an index.
@@ -37,6 +46,12 @@ def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
     return choose(axis, listed)
 
 
+@overload
+def concatenate(parts: Sequence[Tensor], axis: int = 0) -> Tensor: ...
+@overload
+def concatenate(parts: Sequence[Array | np.ndarray], axis: int = 0) -> Array: ...
+@overload
+def concatenate(parts: Sequence[tuple[int | Expr, Callable[[Expr], ScalarLike]]], axis: Expr) -> Expr: ...
 @wants_arguments
 def concatenate(parts: Sequence[Any], axis: Any = 0) -> Any:
     """Joins Tensors or arrays along an axis that they have; inside of a body, joins expressions along an index.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import jax
@@ -15,7 +15,7 @@ from jaxte.bridge.calls.arrays import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
-from jaxte.comparing import Comparison, against_jax
+from jaxte.comparing import Comparison, against_jax, beside, html_table
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -167,6 +167,15 @@ class Report:
     """The result of :func:`compare`; it prints itself as a table."""
 
     rows: tuple[Difference, ...]
+    _measure: Callable[[int], Comparison] = field(compare=False, repr=False)
+
+    def timed(self, order: int = 1) -> Comparison:
+        """Both functions with their derivatives up to an order, measured now: errors in units of rounding, times, what XLA counts.
+
+        Example:
+            >>> te.compare(te.ops.softmax, jax.nn.softmax, x).timed().chart()
+        """
+        return self._measure(order)
 
     @property
     def agrees(self) -> bool:
@@ -181,6 +190,21 @@ class Report:
     def gradient_errors(self) -> dict[str, float]:
         """The relative difference of each gradient by the name of the argument."""
         return {row.name: row.error for row in self.rows if row.what == "gradient"}
+
+    def _repr_html_(self) -> str:
+        head = ["", "", "relative", "largest", "allowed", ""]
+        rows = [
+            [
+                r.what,
+                r.name,
+                f"{r.error:.1e}",
+                f"{r.largest:.1e}",
+                f"{r.allowed:.1e}",
+                "" if r.agrees else "differs",
+            ]
+            for r in self.rows
+        ]
+        return html_table([head, *rows])
 
     def __str__(self) -> str:
         width = max((len(row.name) for row in self.rows), default=0)
@@ -232,7 +256,8 @@ def compare(
         order: without a reference, the highest order of the derivatives that are compared.
 
     Returns:
-        A :class:`Report`; without a reference a :class:`Comparison`.
+        A :class:`Report`, whose method ``timed()`` measures both functions as a :class:`Comparison`; without a reference a
+        :class:`Comparison`.
 
     Example:
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
@@ -263,7 +288,7 @@ def compare(
     rows = [*_compare_values(found, expected, rtol)]
     for place, got, want in zip(places, gradients, expected_gradients, strict=True):
         rows.append(_difference("gradient", names[place], got, want, rtol))
-    report = Report(tuple(rows))
+    report = Report(tuple(rows), lambda order: beside(function, reference, args, order))
     if raises and not report.agrees:
         raise AssertionError(f"{function.__name__} and its reference disagree\n{report}")
     return report

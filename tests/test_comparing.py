@@ -34,6 +34,19 @@ def test_a_function_beside_itself(rng: np.random.Generator) -> None:
     assert len(shown.patches) == 5 and "jaxte / jax.grad" in shown.get_title()
 
 
+def test_a_function_beside_a_reference(rng: np.random.Generator) -> None:
+    """Trees of arguments, too; what is measured is asked for."""
+    twice = te.function(lambda p, x: te.compute(x.shape, lambda i: 2 * x[i] * p["w"][()] ** 2, "twice"))
+    p, x = {"w": np.float32(1.5)}, rng.normal(size=8).astype("float32")
+    report = te.compare(twice, lambda p, x: 2 * x * p["w"] ** 2, p, x)
+    assert report._repr_html_().count("<tr>") == 4 and "differs" not in report._repr_html_()
+    found = report.timed(order=2)
+    plain, own = found.sides
+    assert (found.name, plain.name, own.name) == ("<lambda>", "reference", "jaxte")
+    assert max(own.value, own.gradient, *own.higher) < 8 and len(own.higher) == 1 and own.seconds > 0
+    assert "jaxte / reference" in found.chart().get_title()
+
+
 def test_higher_orders(rng: np.random.Generator) -> None:
     found = te.compare(
         lambda u: jnp.sum(jnp.roll(u, 1) ** 2 * u), rng.normal(size=9).astype("float32"), order=3

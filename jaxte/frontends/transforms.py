@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -16,17 +16,18 @@ import numpy as np
 from jax.tree_util import tree_leaves
 
 from jaxte.bridge.calls.arguments import has_tensor
-from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
-from jaxte.bridge.compiled.sparse import jacobian as tensor_jacobian
 from jaxte.bridge.functions import transforms
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.derivatives import linear_maps
+from jaxte.derivatives.overrides import Fdiff
 from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
-from jaxte.frontends.sparse.of_function import SparseDerivative, as_bcoo, as_diagonals, as_main_diagonal
 from jaxte.lang.checks import described, for_users, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Transformed(Explained):
@@ -79,7 +80,7 @@ class Transformed(Explained):
 
 @wants_arguments
 def grad(
-    f: Any,
+    f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -112,14 +113,14 @@ def grad(
     if isinstance(f, Function):
         _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.grad(f, argnums, has_aux)
-    raised = _raised(f, "te.grad", safe, platform)
+    raised = raised_for(f, "te.grad", safe, platform)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.grad, options, "Gradient")
 
 
 @wants_arguments
 def value_and_grad(
-    f: Any,
+    f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -127,16 +128,40 @@ def value_and_grad(
     *,
     safe: bool = True,
     platform: str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., tuple[Any, Any]]:
     """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""
     if isinstance(f, Function):
         _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         return transforms.value_and_grad(f, argnums, has_aux)
-    raised = _raised(f, "te.value_and_grad", safe, platform)
+    raised = raised_for(f, "te.value_and_grad", safe, platform)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.value_and_grad, options, "Value and gradient")
 
 
+@overload
+def vjp(
+    f: Function,
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[Any, Callable[..., Any]]: ...
+@overload
+def vjp(
+    f: Callable[..., T],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[T, Callable[..., Any]]: ...
+@overload
+def vjp(
+    f: Callable[..., tuple[T, U]],
+    *primals: Any,
+    has_aux: Literal[True],
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[T, Callable[..., Any], U]: ...
 @wants_arguments
 def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platform: str | None = None) -> Any:
     """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
@@ -144,9 +169,35 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platfor
         _of_arrays_only(f, platform)
         return transforms.vjp(f, *primals, has_aux=has_aux)
     pull: Any = jax.vjp
-    return pull(_raised(f, "te.vjp", safe, platform), *primals, has_aux=has_aux)
+    return pull(raised_for(f, "te.vjp", safe, platform), *primals, has_aux=has_aux)
 
 
+@overload
+def jvp(
+    f: Tensor,
+    primals: Tensor | Sequence[Tensor],
+    tangents: Any,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> Tensor: ...
+@overload
+def jvp(
+    f: Sequence[Tensor],
+    primals: Tensor | Sequence[Tensor],
+    tangents: Any,
+    override: Mapping[Tensor, Any] | None = None,
+    fdiff: Fdiff | None = None,
+) -> list[Tensor]: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    *,
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[Any, ...]: ...
 @wants_arguments
 def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
     """The tangents of tensors, :func:`jaxte.derivatives.linear_maps.jvp`; of a JAX function its value and tangent, as ``jax.jvp``.
@@ -161,11 +212,31 @@ def jvp(f: Any, primals: Any, tangents: Any, *args: Any, **options: Any) -> Any:
     Example:
         >>> value, tangent = te.jvp(heat, (u,), (du,))
     """
-    if _is_jax(f):
-        return jax.jvp(_raised(f, "te.jvp", **_own(options)), primals, tangents, *args, **options)
+    if is_jax(f):
+        return jax.jvp(raised_for(f, "te.jvp", **own_options(options)), primals, tangents, *args, **options)
     return linear_maps.jvp(f, primals, tangents, *args, **options)
 
 
+@overload
+def linearize(
+    f: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], /
+) -> linear_maps.Linearization: ...
+@overload
+def linearize(
+    f: Callable[..., Any],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[Any, Callable[..., Any]]: ...
+@overload
+def linearize(
+    f: Callable[..., Any],
+    *primals: Any,
+    has_aux: Literal[True],
+    safe: bool = True,
+    platform: str | None = None,
+) -> tuple[Any, Callable[..., Any], Any]: ...
 @wants_arguments
 def linearize(f: Any, *primals: Any, **options: Any) -> Any:
     """The linear map from tangents of inputs to tangents of Tensors (:func:`jaxte.derivatives.linear_maps.linearize`); of a JAX function, as ``jax.linearize``.
@@ -177,111 +248,25 @@ def linearize(f: Any, *primals: Any, **options: Any) -> Any:
     Example:
         >>> value, push = te.linearize(heat, u)
     """
-    if _is_jax(f):
-        return jax.linearize(_raised(f, "te.linearize", **_own(options)), *primals, **options)
+    if is_jax(f):
+        return jax.linearize(raised_for(f, "te.linearize", **own_options(options)), *primals, **options)
     return linear_maps.linearize(f, *primals, **options)
-
-
-_FORMS: dict[Any, Callable[..., Any]] = {True: as_bcoo, "bcoo": as_bcoo, "diagonals": as_diagonals}
-
-
-@wants_arguments
-def jacobian(f: Any, *args: Any, **options: Any) -> Any:
-    """The Jacobian of tensors, :func:`jaxte.derivatives.linear_maps.jacobian`; of a JAX function, as ``jax.jacobian`` or sparse.
-
-    Args:
-        f: Tensors, followed by their inputs (and ``sparse=True`` for a :class:`SparseJacobian`); or any JAX function, followed by
-            ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
-        options: ``sparse=True`` (or "bcoo") of a JAX function from one array of floats to one array: a
-            ``jax.experimental.sparse.BCOO`` without the zeros, sorted and unique, in the shape of the result followed by that of the argument.
-            "diagonals": a dict from ``column - row`` to the elements along that diagonal, one for each row. The pattern is that of the
-            definition where the function is one; else that of its jaxpr, and columns without a row in common are pushed forward together.
-
-    Raises:
-        ArgumentError: ``sparse`` is something else, or the function is not from one array to one.
-
-    Example:
-        >>> te.jacobian(lambda u: jnp.roll(u, 1) * u, sparse=True)(jnp.arange(4.0)).todense()
-    """
-    if not _is_jax(f):
-        return tensor_jacobian(f, *args, **options)
-    if sparse := options.pop("sparse", False):
-        return _sparse(f, "te.jacobian", False, sparse, *args, **options)
-    raised = _raised(f, "te.jacobian", **_own(options))
-    named = dict(zip(("argnums", "has_aux", "holomorphic"), args, strict=False)) | options
-    return Transformed(raised, jax.jacobian, named, "Jacobian")
-
-
-@wants_arguments
-def hessian(f: Any, *args: Any, **options: Any) -> Any:
-    """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian`` or sparse.
-
-    Args:
-        f: a Tensor, followed by its inputs (and ``sparse=True`` for a :class:`SparseJacobian` of the gradient); or any JAX function, followed by ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
-        options: ``sparse`` of a JAX function as for :func:`jacobian`.
-
-    Example:
-        >>> te.hessian(loss)(x)
-    """
-    if not _is_jax(f):
-        return tensor_hessian(f, *args, **options)
-    if sparse := options.pop("sparse", False):
-        return _sparse(f, "te.hessian", True, sparse, *args, **options)
-    raised = _raised(f, "te.hessian", **_own(options))
-    names = ("argnums", "has_aux", "holomorphic")
-    return Transformed(raised, jax.hessian, dict(zip(names, args, strict=False)) | options, "Hessian")
-
-
-@wants_arguments
-def diagonal(f: Any, argnums: int = 0) -> SparseDerivative:
-    """A function that computes the diagonal of the Jacobian of ``f``, a JAX function that returns as many elements as it takes.
-
-    Args:
-        f: any JAX function from one array of floats to another one.
-        argnums: the argument that it is differentiated by.
-
-    Returns:
-        A function of the arguments of ``f``; its result has the shape of that argument.
-
-    Raises:
-        ArgumentError: the function is not from one array to one, or not of as many elements (when it is called).
-
-    Example:
-        >>> te.diagonal(lambda u: u**3 - jnp.roll(u, 1))(jnp.arange(4.0))
-    """
-    return SparseDerivative(_function_of_arrays(f, "te.diagonal"), argnums, False, as_main_diagonal)
-
-
-def _sparse(f: Any, who: str, second: bool, sparse: Any, argnums: int = 0) -> SparseDerivative:
-    if sparse not in _FORMS:
-        raise ArgumentError(f'{who} with sparse={sparse!r}; give True or "bcoo", or "diagonals"')
-    return SparseDerivative(_function_of_arrays(f, who), argnums, second, _FORMS[sparse])
-
-
-def _function_of_arrays(f: Any, who: str) -> Any:
-    if isinstance(f, Function):
-        raise ArgumentError(
-            f"{who} of {f.__name__}, a jaxte function: take {f.__name__}.sparse_jacobian(...)"
-        )
-    if not _is_jax(f):
-        raise DefinitionError(f"{who} takes a JAX function, not {described(f)}")
-    return f
 
 
 def _as_array(leaf: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(leaf, (np.ndarray, np.generic, float, complex)) else leaf
 
 
-def _is_jax(f: Any) -> bool:
+def is_jax(f: Any) -> bool:
     return callable(f) and not isinstance(f, Tensor)
 
 
-def _own(options: dict[str, Any]) -> dict[str, Any]:
+def own_options(options: dict[str, Any]) -> dict[str, Any]:
     """The options of :func:`adjoint` among those of a transformation, taken out."""
     return {name: options.pop(name) for name in ("safe", "platform") if name in options}
 
 
-def _raised(f: Any, who: str, safe: bool = True, platform: str | None = None) -> Raised:
+def raised_for(f: Any, who: str, safe: bool = True, platform: str | None = None) -> Raised:
     if isinstance(f, Function):
         _of_arrays_only(f, platform)
         return Raised(f, safe=safe)
@@ -289,8 +274,7 @@ def _raised(f: Any, who: str, safe: bool = True, platform: str | None = None) ->
         raise DefinitionError(
             f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"
         )
-    found: Raised = adjoint(f, safe=safe, platform=platform)
-    return found
+    return adjoint(f, safe=safe, platform=platform)
 
 
 def _of_arrays_only(f: Function, platform: str | None, **options: bool) -> None:

@@ -16,11 +16,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
+from jaxte.bridge.calls.lifted import Lifted
 from jaxte.bridge.functions.function import function
 from jaxte.lang.checks import described, for_users
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
@@ -29,10 +30,11 @@ from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import broadcast_shapes, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
 
-Build = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def operator(build: Build) -> Build:
+def operator(build: Callable[P, R]) -> Lifted[P, R]:
     """``build`` for Tensors, and for arrays (scalars of NumPy too) by running what it builds.
 
     Parameters of ``build`` annotated with ``Tensor`` (or sequences of them) are the operands; the others are
@@ -77,7 +79,7 @@ def operator(build: Build) -> Build:
             )
         return run(**{n: v if n in operands else _static(v) for n, v in bound.arguments.items()})
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 def _check_static(what: str, name: str, value: Any, annotation: str) -> None:

@@ -1,62 +1,50 @@
-"""The graph of tensors as a diagram: SVG by Graphviz where it is installed, and Mermaid's text."""
+"""The graph of tensors as a diagram: Mermaid's text, and SVG for notebooks."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Sequence
 from typing import Any, Self
 
+from jaxte.show.layered import Box, drawn
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Tensor
 
-# what stands around a label in Mermaid's text, and the shape of Graphviz: tensors that are computed, inputs, functions of arrays
-_KINDS = {"computed": ("[", "]", "box"), "input": ("([", "])", "oval"), "array": ("[[", "]]", "component")}
-# boxes are filled and lines gray, so that both are seen on light and on dark pages
-_STYLE = 'bgcolor="transparent"; node [style=filled, fillcolor="#e8eaf6", color="#888888", fontname="sans-serif"]; edge [color="#888888"];'
+# what stands around a label in Mermaid's text: tensors that are computed, inputs, functions of arrays
+_SIDES = {"computed": ("[", "]"), "input": ("([", "])"), "array": ("[[", "]]")}
 
 
 class Diagram(str):
-    """The text of a diagram in Mermaid, which GitHub, this site and JupyterLab 4.1 and later draw.
+    """The text of a diagram in Mermaid, which GitHub and this site draw; notebooks show :meth:`svg`."""
 
-    Notebooks show :meth:`svg` where Graphviz's ``dot`` is installed, and the text elsewhere.
-    """
-
-    def __new__(cls, mermaid: str, dot: str) -> Self:
+    def __new__(cls, mermaid: str, boxes: Sequence[Box]) -> Self:
         return super().__new__(cls, mermaid)
 
-    def __init__(self, mermaid: str, dot: str) -> None:
-        self.dot = dot
+    def __init__(self, mermaid: str, boxes: Sequence[Box]) -> None:
+        self._boxes = boxes
 
-    def svg(self) -> str | None:
-        """The diagram as SVG; None where ``dot`` is not installed."""
-        program = shutil.which("dot")
-        if program is None:
-            return None
-        drawn = subprocess.run([program, "-Tsvg"], input=self.dot, capture_output=True, text=True, check=True)
-        return drawn.stdout[drawn.stdout.index("<svg") :]
+    def svg(self) -> str:
+        """The diagram as SVG."""
+        return drawn(self._boxes)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        drawn = self.svg()
-        picture = {"text/vnd.mermaid": str(self)} if drawn is None else {"image/svg+xml": drawn}
-        return picture | {"text/plain": str(self)}
+        return {"image/svg+xml": self.svg(), "text/plain": str(self)}
 
 
 def diagram(tensors: Sequence[Tensor]) -> Diagram:
     """What ``tensors`` are computed from."""
     shown = topological_order(tensors)
-    names = {tensor: f"t{number}" for number, tensor in enumerate(shown)}
-    mermaid, dot = ["graph TD"], ["digraph {", f"    {_STYLE}"]
-    for tensor, name in names.items():
-        left, right, shape = _KINDS[_kind(tensor)]
-        label = f"{tensor.name} {shape_text(tensor.shape)}"
-        mermaid.append(f'    {name}{left}"{_harmless(label)}"{right}')
-        dot.append(f"    {name} [label={_quoted(label)}, shape={shape}];")
-    for source, target in ((names[s], names[t]) for t in shown for s in t.inputs):
-        mermaid.append(f"    {source} --> {target}")
-        dot.append(f"    {source} -> {target};")
-    return Diagram("\n".join(mermaid), "\n".join([*dot, "}"]))
+    numbers = {tensor: number for number, tensor in enumerate(shown)}
+    boxes = [
+        Box(f"{t.name} {shape_text(t.shape)}", _kind(t), tuple(dict.fromkeys(numbers[s] for s in t.inputs)))
+        for t in shown
+    ]
+    lines = ["graph TD"]
+    for number, box in enumerate(boxes):
+        left, right = _SIDES[box.kind]
+        lines.append(f'    t{number}{left}"{_harmless(box.label)}"{right}')
+    lines += [f"    t{source} --> t{target}" for target, box in enumerate(boxes) for source in box.sources]
+    return Diagram("\n".join(lines), boxes)
 
 
 def _kind(tensor: Tensor) -> str:
@@ -65,7 +53,3 @@ def _kind(tensor: Tensor) -> str:
 
 def _harmless(label: str) -> str:
     return "".join(c if c.isalnum() or c in "_ '(),*+-" else f"#{ord(c)};" for c in label)
-
-
-def _quoted(label: str) -> str:
-    return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'

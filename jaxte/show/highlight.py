@@ -8,8 +8,13 @@ import keyword
 import token
 import tokenize
 
-# Colours of middle lightness, which read on white and on black.
+# The colours of the page that the code stands on, a site of mkdocs or JupyterLab, of which each has a light and a dark scheme; elsewhere
+# colours of middle lightness, which read on white and on black.
 _COLOURS = {"keyword": "#8250df", "string": "#2f8f4e", "number": "#b35900", "comment": "#7a828e"}
+_STYLES = {
+    kind: f"color:var(--md-code-hl-{kind}-color, var(--jp-mirror-editor-{kind}-color, {colour}))"
+    for kind, colour in _COLOURS.items()
+}
 _COPY = "navigator.clipboard.writeText(this.parentNode.querySelector('code').innerText)"
 
 
@@ -34,7 +39,7 @@ def highlighted(text: str) -> str:
         pieces.append(html.escape(_between(lines, at, found.start)))
         kind = _kind(found)
         shown = html.escape(found.string)
-        pieces.append(f'<span style="color:{_COLOURS[kind]}">{shown}</span>' if kind else shown)
+        pieces.append(f'<span style="{_STYLES[kind]}">{shown}</span>' if kind else shown)
         at = found.end
     return "".join(pieces)
 

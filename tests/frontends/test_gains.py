@@ -68,6 +68,27 @@ def shifted_distances(u: Any) -> Any:
     return jnp.stack([jnp.sum(jnp.abs(u - jnp.roll(u, d, 1)), -1) for d in range(8)], -1)
 
 
+def saturated(d: Any) -> Any:
+    return jnp.sum(jnp.where(jnp.abs(d) < 0.1, 0.5 * d * d, 0.1 * jnp.abs(d)))
+
+
+def along_two_axes(u: Any) -> Any:
+    return saturated(u[1:] - u[:-1]) + saturated(u[:, 1:] - u[:, :-1])
+
+
+def vmapped_roll(u: Any) -> Any:
+    return jax.vmap(lambda s: jnp.roll(u, s, 1))(jnp.arange(4))
+
+
+def one_feature(u: Any) -> Any:
+    k = np.float32([[0, 1, 0], [1, -4, 1], [0, 1, 0]])[None, None]
+    return lax.conv_general_dilated(jnp.pad(u, 1, mode="wrap")[None, None], k, (1, 1), "VALID")[0, 0]
+
+
+def scanned(u: Any) -> Any:
+    return lax.scan(lambda u, _: (u + 0.1 * one_feature(u), None), u, length=4)[0]
+
+
 SMALL, LARGE = (64, 3), (1024, 3)
 RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "pairs that are read twice": (forces, SMALL),
@@ -89,6 +110,9 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "the diagonal of a product": (lambda x: jnp.diagonal(x @ x.T), (64, 64)),
     "a product with a known matrix of few numbers": (lambda x: (np.eye(64) - np.eye(64, k=1)) @ x, (64, 64)),
     "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
+    "saturated differences along two axes": (along_two_axes, (256, 256)),
+    "rolls by known shifts under vmap": (lambda u: vmapped_roll(u) * u, (64, 64)),
+    "a convolution of one feature": (one_feature, (64, 64)),
 }
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "dear functions of parts": (kernel_inside, (64, 64)),
@@ -100,6 +124,9 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
     "repeated elements beside others": (lambda u: jnp.repeat(u, 2, 0) - np.arange(64.0), (64, 64)),
     "products of matrices": (lambda u: u @ u.T, (64, 64)),
+    "saturated differences along one axis": (lambda u: saturated(u[1:] - u[:-1]), (256, 256)),
+    "rolls by known shifts, one after the other": (lambda u: jnp.tanh(vmapped_roll(u)), (64, 64)),
+    "a convolution of one feature in a loop": (scanned, (64, 64)),
     "most of a product": (lambda u: (u @ u.T)[8:], (64, 64)),
     "a product with a known matrix of many numbers": (lambda x: np.tri(64) @ x, (64, 64)),
 }

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,10 @@ from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lower.cost.platforms import platform_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 # what JAX raises where a function asks for the value of an argument, which it may have without being traced
 _CONCRETE = (
@@ -56,14 +60,14 @@ class Traced:
     rest: str = ""
 
 
-class Raised(Explained):
+class Raised(Explained, Generic[P, R_co]):
     """A JAX function with raised derivatives; see :func:`adjoint`."""
 
     __name__: str
 
     def __init__(
         self,
-        f: Callable[..., Any],
+        f: Callable[P, R_co],
         everything: bool = False,
         safe: bool = True,
         platform: str | None = None,
@@ -77,7 +81,7 @@ class Raised(Explained):
         self._plans, self._tuned = KeptPlans(), KeptPlans()
         self._alike = Alike()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         leaves, _ = tree_flatten((args, kwargs))
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return self.f(*args, **kwargs)
@@ -88,9 +92,10 @@ class Raised(Explained):
         plan = self.plan(traced, wanted_of(traced.arrays))
         if not plan.is_changed:
             return self.f(*args, **kwargs)
-        return traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
+        result: R_co = traced.rebuild(evaluate(plan, traced.closed, traced.arrays))
+        return result
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Raised:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Raised[P, R_co]:
         """With a copy of what ``f`` holds; plans are shared, which are never changed."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__ | {"f": copy.deepcopy(self.f, memo)})
@@ -100,7 +105,7 @@ class Raised(Explained):
         """Without plans, which hold code; they are made again."""
         return self.__dict__ | {"_plans": KeptPlans(), "_tuned": KeptPlans(), "_alike": Alike()}
 
-    def __copy__(self) -> Raised:
+    def __copy__(self) -> Raised[P, R_co]:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
@@ -177,11 +182,11 @@ class Raised(Explained):
             self._plans.keep(own, found, wanted)
         return found
 
-    def on(self, platform: str | None) -> Raised:
+    def on(self, platform: str | None) -> Raised[P, R_co]:
         """The same function raised for a platform."""
         return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, platform)
 
-    def _like(self, f: Callable[..., Any]) -> Raised:
+    def _like(self, f: Callable[..., Any]) -> Raised[..., Any]:
         """Another function, raised as this one is."""
         return Raised(f, self.choice is Choice.EVERYTHING, self.safe, self.platform)
 
@@ -214,6 +219,30 @@ def _builder(name: str, error: str) -> ArgumentError:
     )
 
 
+class Adjoint(Protocol):
+    """What :func:`adjoint` with options alone returns."""
+
+    def __call__(self, f: Callable[P, R], /) -> Raised[P, R]: ...
+
+
+@overload
+def adjoint(
+    f: Callable[P, R],
+    *,
+    everything: bool = False,
+    tune: tuple[Any, ...] | None = None,
+    safe: bool = True,
+    platform: str | None = None,
+) -> Raised[P, R]: ...
+@overload
+def adjoint(
+    f: None = None,
+    *,
+    everything: bool = False,
+    tune: tuple[Any, ...] | None = None,
+    safe: bool = True,
+    platform: str | None = None,
+) -> Adjoint: ...
 def adjoint(
     f: Callable[..., Any] | None = None,
     *,

@@ -272,10 +272,27 @@ _RULES: Mapping[type, Callable[[Converter, Any], Node]] = {
 
 # how other languages write what a formula writes otherwise: Y[i] = sum_k x[i, k], x[i] > 0 ? x[i] : 0, ...
 _SPELLINGS = [
+    (
+        re.compile(r"\\\w|\w_\{|\^\{"),
+        "formulas are not in LaTeX; one is written Y[i] = sum[k](A[i, k] * x[k])",
+    ),
+    (re.compile(r"\b\d+(?![eEjJ])[^\W\d]"), "a product is written with *, as in 2 * x"),
+    (
+        re.compile(rf"\b({'|'.join(REDUCERS)})\[[^]]*\]\s*[^\s(]"),
+        "what is reduced stands in parentheses, sum[k](...)",
+    ),
     (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
     (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
     (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),
 ]
+
+
+# what Python says of a statement, in words of formulas
+_REASONS = {
+    "invalid syntax": "an operator, or the end of the formula, is expected",
+    "invalid decimal literal": "an operator is expected between a number and a name",
+    "cannot assign to": "the left side of a formula is a name with its axes, as in Y[i, j] = ...",
+}
 
 
 def parsed(python: Python, mode: str) -> Any:
@@ -286,11 +303,7 @@ def parsed(python: Python, mode: str) -> Any:
         lines = python.text.split("\n")
         line = min(error.lineno or 1, len(lines))
         at = sum(len(own) + 1 for own in lines[: line - 1]) + max((error.offset or 1) - 1, 0)
-        reason = (
-            "an operator, or the end of the formula, is expected"
-            if error.msg == "invalid syntax"
-            else error.msg
-        )
+        reason = next((said for begin, said in _REASONS.items() if error.msg.startswith(begin)), error.msg)
         reason += next((f"; {hint}" for pattern, hint in _SPELLINGS if pattern.search(python.text)), "")
         word = re.match(r"\w*", python.text[at:])
         raise python.span(at, at + max(1, word.end() if word else 1)).fault(reason) from None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
-from jaxte.bridge.functions.builder_function import BuilderFunction
-from jaxte.bridge.functions.function import function
+from jaxte.bridge.functions.builder_function import Array, BuilderFunction
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.program import Declaration, Formula, Program, program
 from jaxte.frontends.text.tree import Node, Source, nearest
@@ -22,8 +21,20 @@ from jaxte.tensors.tensor import Tensor
 _REMEDY = "write its range behind the formula, as in Y[i] = ...  ({name} < 8), or give it as a keyword of te.define, {name}=8"
 
 
+class Formulas(BuilderFunction[..., Any]):
+    """A program of formulas. How many results it has, its text says, which type checkers do not read."""
+
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def __call__(self, *args: Tensor, **kwargs: Tensor) -> Tensor | Any: ...
+        @overload
+        def __call__(self, *args: Any, **kwargs: Any) -> Array | Any: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
 @wants_arguments
-def define(text: str, **names: Any) -> BuilderFunction[..., Any]:
+def define(text: str, **names: Any) -> Formulas:
     """A function of arrays, or of Tensors, from formulas.
 
     Each line is ``NAME[axes] = expression``. Its expression has elements ``X[b, t + k, c]``, numbers, arithmetic, comparisons,
@@ -67,8 +78,7 @@ def define(text: str, **names: Any) -> BuilderFunction[..., Any]:
     build.__signature__ = _signature(made.inputs)  # type: ignore[attr-defined]
     build.__name__ = build.__qualname__ = "_".join(made.outputs)
     build.__doc__ = source.text
-    result: BuilderFunction[..., Any] = function(build)
-    return result
+    return Formulas(build)
 
 
 def _sorted(names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Callable[..., Any]]]:

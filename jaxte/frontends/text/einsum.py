@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
@@ -29,6 +30,8 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.tensors.compute import defined
 from jaxte.tensors.tensor import Compute, Tensor
+
+_SCALARS = (bool, int, float, complex)
 
 
 @overload
@@ -67,7 +70,7 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
         [1.0, 3.0, 5.0, 7.0]
     """
     one_of_type(text, str, "the pattern of te.einsum", "a string such as 'b (t+k) c, k c o -> b t o'")
-    if not (callable(reduce) or (isinstance(reduce, str) and reduce in REDUCERS)):
+    if not (_is_reduction(reduce) or (isinstance(reduce, str) and reduce in REDUCERS)):
         close = nearest(reduce, REDUCERS) if isinstance(reduce, str) else ""
         raise ArgumentError(
             f"te.einsum: reduce is {described(reduce)}{close or '; give ' + ', '.join(REDUCERS) + ', or what te.comm_reducer returns'}"
@@ -77,11 +80,28 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
             f"te.einsum: pad is {described(pad)}; give {', '.join(map(repr, MODES))}, or None"
         )
     for name, size in sizes.items():
-        if not isinstance(size, (int, Expr)) or isinstance(size, bool):
+        if (
+            not isinstance(size, (int, Expr))
+            or isinstance(size, bool)
+            or (isinstance(size, int) and size < 0)
+        ):
             raise ArgumentError(
-                f"te.einsum: {name} is {described(size)}; keywords are the sizes of axes, which are integers"
+                f"te.einsum: {name} is {described(size)}; keywords are the sizes of axes, which are integers from 0 on"
+            )
+    for number, operand in enumerate(operands):
+        if not (isinstance(operand, (Tensor, *_SCALARS)) or hasattr(operand, "shape")):
+            raise ArgumentError(
+                f"te.einsum: the operand {number} is {described(operand)}; give an array, as jnp.asarray makes it, or a Tensor"
             )
     return _run(list(operands), text, reduce, pad, sizes)
+
+
+def _is_reduction(reduce: Any) -> bool:
+    """Whether it is called as ``te.max`` and what ``te.comm_reducer`` returns are."""
+    try:
+        return callable(reduce) and "over" in inspect.signature(reduce).parameters
+    except ValueError:  # a function without a signature, as some of Python's own
+        return False
 
 
 def _built(

@@ -73,7 +73,7 @@ def lines_of(source: Source) -> list[Line]:
             continue
         if token.text in "'\"":
             raise Span(source, token.start, token.start + 1).fault(
-                "a formula has numbers and names, and no text in quotes"
+                "a formula has numbers and names, and no text in quotes; a rule for ties is written ties=first"
             )
         if token.text in _OPENING:
             depth += 1

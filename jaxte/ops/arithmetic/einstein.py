@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import operator as arithmetic
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
+
+import jax
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
@@ -17,6 +19,10 @@ from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
 
+@overload
+def einsum(subscripts: str, *operands: Tensor) -> Tensor: ...
+@overload
+def einsum(subscripts: str, *operands: Any) -> jax.Array: ...
 @wants_arguments
 def einsum(subscripts: str, *operands: Any) -> Any:
     """The sum of products over all indices that the result does not have.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from jaxte.bridge.calls.lifted import Lifted
 from jaxte.lang import functions as f
-from jaxte.ops._operator import Build, check_channels_of, normal_axis, operator, pointwise
+from jaxte.ops._operator import P, check_channels_of, normal_axis, operator, pointwise
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 
@@ -16,7 +18,7 @@ _DTYPES = {
 }
 
 
-def _unary(fn: Build) -> Build:
+def _unary(fn: Any) -> Lifted[[Tensor], Tensor]:
     """The elementwise operator of a scalar function."""
 
     def build(x: Tensor) -> Tensor:
@@ -25,14 +27,14 @@ def _unary(fn: Build) -> Build:
     return _named(build, fn, "x")
 
 
-def _binary(fn: Build) -> Build:
+def _binary(fn: Any) -> Lifted[[Tensor | float, Tensor | float], Tensor]:
     def build(a: Tensor | float, b: Tensor | float) -> Tensor:
         return pointwise(fn.__name__, fn, a, b)
 
     return _named(build, fn, "a", "b")
 
 
-def _named(build: Build, fn: Build, *operands: str) -> Build:
+def _named(build: Callable[P, Tensor], fn: Any, *operands: str) -> Lifted[P, Tensor]:
     name = build.__name__ = build.__qualname__ = fn.__name__
     row = f.TABLE[name]
     path, written = f"jnp.{name}", row.jnp.format(*(f"{x}[i]" for x in operands))

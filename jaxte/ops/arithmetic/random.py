@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,10 @@ from jaxte.ops._operator import operator, pointwise, static_int
 from jaxte.tensors.tensor import Tensor
 
 
+@overload
+def dropout(x: Tensor, rate: float, key: Tensor | None = None, mask: Tensor | None = None) -> Tensor: ...
+@overload
+def dropout(x: Any, rate: float, key: Any = None, mask: Any = None) -> jax.Array: ...
 @wants_arguments
 def dropout(x: Any, rate: float, key: Any = None, mask: Any = None) -> Any:
     """Each element of ``x`` kept with probability ``1 - rate`` and scaled by its inverse, or else 0.

@@ -201,7 +201,7 @@ def nms(
     iou_threshold: float = 0.5,
     score_threshold: float | None = None,
     max_output: int | None = None,
-) -> Any:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Boxes without those that overlap one of a higher score: non-maximum suppression, greedy.
 
     Which boxes are kept has no gradient; the coordinates and the scores of those that are have theirs.

@@ -81,6 +81,18 @@ FORMULAS = [
     ("x: float32\nY[i] = x[i]", "float32", r"written x: float32\(8, 34\)"),
     ("Y[i] = 2(x[i])", None, "called"),
     ("Y[i] = ½ * x[i]", "½", "invalid character"),
+    ("Y[i] = 2x[i]", None, r"an operator is expected between a number and a name; a product is written with \*"),
+    ("Y[i] = x[-i]", "-i", r"is outside of x \(6,\) from i = 1 on; .*in reverse they are 5 - i"),
+    ("Y[i] = sum[k] A[i, k]", "A", r"what is reduced stands in parentheses, sum\[k\]"),
+    (r"Y_{i} = \sum_k A_{ik}", None, "formulas are not in LaTeX"),
+    ("Y(i) = x[i]", "Y", r"the left side of a formula is a name with its axes, as in Y\[i, j\]"),
+    ("sum[k](Y[k]) = x[k]", "sum", "the left side of a formula is a name with its axes"),
+    ("Y[i] = max[k](A[i, k], ties='first')", "'", "a rule for ties is written ties=first"),
+    ("Y = x[i]", "i", "i is no axis of this formula: put it on the left side"),
+    ("Y[i] = np.exp(x[i])", "np.exp", r"functions are written by their names alone: exp"),
+    ("Y[i] = sum(k)(A[i, k])", "sum(k)", r"or sum\[k\]"),
+    ("Y[i] = sum[k](A[i, k], wher=k < 2)", "wher=k < 2", "where= and ties= beside its value, not wher="),
+    ("return x[i]", "return x[i]", "this is no formula"),
 ]  # fmt: skip
 
 
@@ -132,6 +144,10 @@ PATTERNS = [
     ("i@j -> i", [A], {}, "@", "the name of an axis is expected here"),
     ("exp(i j -> i", [A], {}, "->", r"'\)' is expected here"),
     ("i (t-1) -> i t", [A], {}, "t-1", "at t = 0, where every axis begins"),
+    ("i (-t) -> i t", [A], {}, "-t", "in reverse they are 5 - t"),
+    ("i (2k+1) -> i k", [A], {}, None, "a product is written with"),
+    ("i j, j k -> i k", [A, A], {}, "j", "j has 4 values in .* and 6 values in"),
+    ("i j > i", [A], {}, ">", "arithmetic of indices stands in parentheses"),
 ]  # fmt: skip
 
 
@@ -150,10 +166,16 @@ def test_arguments() -> None:
     for options, message in (
         ({"reduce": "smu"}, r"reduce is str 'smu'; did you mean sum\?"),
         ({"pad": "same"}, "pad is str 'same'; give 'zero', 'edge'"),
+        ({"reduce": max}, r"reduce is .*max>?; give sum, .* or what te.comm_reducer returns"),
         ({"i": 2.5}, "i is float 2.5; keywords are the sizes of axes"),
+        ({"i": -2}, "i is int -2; keywords are the sizes of axes, which are integers from 0 on"),
     ):
         with pytest.raises(te.ArgumentError, match=message):
             te.einsum("i j -> i", A, **options)  # type: ignore[arg-type]
+    with pytest.raises(
+        te.ArgumentError, match=r"the operand 0 is list \[1.0, 2.0\]; give an array, as jnp.asarray"
+    ):
+        te.einsum("i ->", [1.0, 2.0])
     with pytest.raises(te.ArgumentError, match=r"kk= is given, but the text has no kk"):
         te.define("Y[i] = x[i]", kk=3)
     with pytest.raises(te.ArgumentError, match=r"x is a? ?numpy.ndarray.*keywords are sizes"):
@@ -162,3 +184,7 @@ def test_arguments() -> None:
         te.define("  # nothing\n")
     with pytest.raises(te.ArgumentError, match=r"the text of te.define is"):
         te.define(3)  # type: ignore[arg-type]
+
+
+def test_there_are_a_hundred() -> None:
+    assert len(FORMULAS) + len(PATTERNS) >= 100

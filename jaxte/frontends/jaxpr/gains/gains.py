@@ -164,13 +164,37 @@ def _has_factor(step: Step, asked: Callable[[np.ndarray], object | None]) -> boo
 def _positions_known(step: Step) -> bool:
     if step.name == "gather":
         numbers = step.eqn.params["dimension_numbers"]
-        if len(numbers.start_index_map) > 1 or numbers.operand_batching_dims:
+        if _moving_positions(step) > 1 or numbers.operand_batching_dims:
             return False  # positions in several dimensions that go together, and one in each row, are as good as a gather
+        if len(numbers.start_index_map) > 1 and not _meets_others(step):
+            return False  # slices that are copied one after the other, forward and backward
     if step.name in _POSITIONS:
         return step.inputs[_POSITIONS[step.name]].known is not None
     if step.name == "dynamic_update_slice":
         return all(s.known is not None for s in step.inputs[2:])
     return True
+
+
+def _moving_positions(step: Step) -> int:
+    """In how many dimensions a gather reads at positions that differ; those of a roll under ``jax.vmap`` are 0 in all others."""
+    positions = step.inputs[1].known
+    listed = len(step.eqn.params["dimension_numbers"].start_index_map)
+    if positions is None or listed < 2 or not np.size(positions):
+        return listed
+    rows = np.reshape(positions, (-1, listed))
+    return int(np.count_nonzero(np.any(rows != rows[0], axis=0)))
+
+
+def _meets_others(step: Step) -> bool:
+    """Whether what ``step`` makes is combined with another array, or added up to more than one number: XLA then computes the position of each
+    element that it gathers, and adds what flows back one by one.
+    """
+    while len(step.outputs[0].readers) == 1 and step.outputs[0].shape != ():
+        (step,) = step.outputs[0].readers
+        to_several = step.name.startswith("reduce_") and step.outputs[0].shape != ()
+        if to_several or sum(s.known is None for s in step.inputs) > 1:
+            return True
+    return len(step.outputs[0].readers) > 1 and step.outputs[0].shape != ()
 
 
 def _of_windows(slot: Slot) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.gains.differences import slopes_are_dear
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 
@@ -27,7 +29,7 @@ def worth(steps: Sequence[Step]) -> bool:
     Where a function that is dear is taken of most of what is shifted, it takes the time, and little is gained; of many reads
     something is if they go around the ends, since those within guards are computed again for their adjoints. Extrema over pairs
     are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added,
-    but where they are of points or colours.
+    but where they are of points or colours; of other functions of differences the price decides.
     """
     if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
@@ -38,7 +40,7 @@ def worth(steps: Sequence[Step]) -> bool:
     found = levels(steps)
     dear = sum(s.name in DEAR for s in steps)
     if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < _MOST_ALONE:
-        return False
+        return slopes_are_dear(steps, most_of_one(steps), planned_facts())
     if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
         return False
     return prod(found) >= _MOST_FUSED

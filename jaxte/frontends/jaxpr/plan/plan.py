@@ -67,33 +67,34 @@ class Planner:
         self.safe = safe
         self.left = frozenset(left)
         self._raising = raising
-        self._made: dict[tuple[int, Wanted], tuple[Any, Plan]] = {}
+        self._made: dict[tuple[int, Wanted, bool], tuple[Any, Plan]] = {}
         self._seen = 0
         self._alike = Alike() if alike is None else alike
 
-    def plan(self, closed: Any, wanted: Wanted = None, divided: bool = False) -> Plan:
+    def plan(self, closed: Any, wanted: Wanted = None, divided: bool = False, looped: bool = False) -> Plan:
         """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
 
-        What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there.
+        What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there. What is ``looped``
+        runs in each turn of a loop, where XLA does some primitives in other ways.
         """
-        found = self._made.get((id(closed), wanted))
+        found = self._made.get((id(closed), wanted, looped))
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted, divided)
-            self._made[id(closed), wanted] = found
+                found = closed, self._plan(closed, number, wanted, divided, looped)
+            self._made[id(closed), wanted, looped] = found
         return found[1]
 
-    def _plan(self, closed: Any, number: int, wanted: Wanted, divided: bool) -> Plan:
+    def _plan(self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool) -> Plan:
         instead, closed, slots, found = self._rewritten(closed, divided)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
-        listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left)
+        listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
         moves = moving(jaxpr, wanted)
         inner = {
             e.index: made
             for e in listed
-            if e.index not in left and (made := self._bodies(e, number, moves, divided))
+            if e.index not in left and (made := self._bodies(e, number, moves, divided, looped))
         }
         if all(e.fate not in GAINING for e in listed):
             return Plan([inner.get(e.index, e.index) for e in listed], _kept(listed, ()), instead=instead)
@@ -131,7 +132,9 @@ class Planner:
                 slots, found = steps_of(closed)
         return instead, closed, slots, found
 
-    def _bodies(self, entry: Equation, number: int, moves: set[Any] | None, divided: bool) -> Inner | None:
+    def _bodies(
+        self, entry: Equation, number: int, moves: set[Any] | None, divided: bool, looped: bool
+    ) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.eqn.effects or entry.fate is Fate.KNOWN:
             return None
@@ -143,7 +146,8 @@ class Planner:
         bodies = bodies_of(entry.eqn)
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
         divided = divided or entry.eqn.primitive.name == "shard_map"
-        plans = tuple(self.plan(body, own, divided) for body, own in zip(bodies, wanted, strict=True))
+        looped = looped or entry.eqn.primitive.name == "scan"
+        plans = tuple(self.plan(body, own, divided, looped) for body, own in zip(bodies, wanted, strict=True))
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         rates = NO_OPTIONS.policy().rates
         loop = loop_of(entry.eqn, rates) if products and not _has_symbols(entry.eqn) else None

@@ -11,7 +11,7 @@ from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols
 from jaxte.frontends.jaxpr.equations.table import RULES
-from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches
+from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
 from jaxte.frontends.jaxpr.gains.matrices import TRANSPOSES, gain_of_layer, gain_of_square, squared
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
@@ -76,8 +76,11 @@ def equations(
     facts: Platform,
     choice: Choice = Choice.ESTIMATED,
     left: Set[int] = frozenset(),
+    looped: bool = False,
 ) -> list[Equation]:
-    """The equations with their readers and sources, and what each may become on a platform with these ``facts``; those at ``left`` stay."""
+    """The equations with their readers and sources, and what each may become on a platform with these ``facts``; those at ``left`` stay, and
+    those of the body of a loop are ``looped``.
+    """
     found = [Equation(n, eqn, steps) for n, (eqn, steps) in enumerate(groups)]
     makers = {v: e for e in found for v in e.eqn.outvars}
     for entry in found:
@@ -87,6 +90,8 @@ def equations(
             source.readers.append(entry)
     for entry in found:
         entry.become(*_fate(entry, choice is Choice.EVERYTHING, facts))
+        if looped and choice is Choice.ESTIMATED and any(map(runs_well_in_loops, entry.steps)):
+            entry.become(Fate.KEPT, "a convolution in a loop, which XLA does there on one core, with vectors")
         if entry.index in left and entry.fate is not Fate.KNOWN:
             entry.become(Fate.KEPT, "slower raised, as measured")
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
+from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.operators import COMPARISONS, MAXIMUM, MINIMUM
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import decide, reach
@@ -83,11 +84,11 @@ def replaced(body: Expr, table: Mapping[Axis, Expr]) -> Expr:
 
 
 def _rebuilt(node: Expr, children: list[Expr]) -> Expr:
-    match node:
-        case Call(op, (_, Const(int() as divisor))) if op in (FLOOR_DIVIDE, MOD) and _is_position(node):
-            return (quotient if op is FLOOR_DIVIDE else remainder)(children[0], divisor)
-        case Read(tensor):
-            return Read(tensor, [_normal(i) for i in children])
+    if isinstance(node, Read):
+        return Read(node.tensor, [_normal(i) for i in children])
+    match division(node):
+        case Division(_, int() as divisor) as found if _is_position(node):
+            return (quotient if isinstance(found, Quotient) else remainder)(children[0], divisor)
     return decided(node.rebuild(children))
 
 
