@@ -166,6 +166,7 @@ from jaxte.lang.functions import (
     trunc,
     where,
 )
+from jaxte.lang.other_names import PUBLIC
 from jaxte.meaning.cost import Cost, cost
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.interpret import interpret
@@ -261,9 +262,11 @@ _OF_JAX = {
 
 
 def _elsewhere(name: str) -> str:
-    """What is called ``name`` among the operators, or in JAX, whose transformations take the functions of jaxte."""
+    """What is called ``name`` among the operators, in other libraries, or in JAX, whose transformations take the functions of jaxte."""
     if name.startswith("_"):
         return ""
+    if name in PUBLIC:
+        return f"te.{PUBLIC[name]}"
     if name in importlib.import_module("jaxte.ops").__all__:
         return f"te.ops.{name}"
     return f"jax.{name}" if name in _OF_JAX else ""

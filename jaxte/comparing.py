@@ -16,7 +16,7 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, JaxteError
 
@@ -153,7 +153,9 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> C
     return _measured(getattr(f, "__name__", "function"), {"jax.grad": f, "jaxte": adjoint(f)}, args, order)
 
 
-def beside(fn: Function, reference: Callable[..., Any], args: Sequence[Any], order: int = 1) -> Comparison:
+def beside(
+    fn: Function | Raised[..., Any], reference: Callable[..., Any], args: Sequence[Any], order: int = 1
+) -> Comparison:
     """The same of a jaxte function and a JAX function of the same results."""
     return _measured(fn.__name__, {"reference": reference, "jaxte": fn}, args, order)
 

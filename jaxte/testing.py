@@ -11,11 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 
+from jaxte.bridge.calls.arguments import signature_of
 from jaxte.bridge.calls.arrays import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.comparing import Comparison, against_jax, beside, html_table
+from jaxte.frontends.jaxpr.adjoint import Raised
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError
@@ -248,7 +250,7 @@ def compare(
     point numbers among the arguments: of ``fn`` by the derived adjoints, of ``reference`` by ``jax.vjp``.
 
     Args:
-        fn: a jaxte function or a builder.
+        fn: a jaxte function, a builder, or ``te.adjoint(f)`` of a JAX function.
         reference: a JAX function of the same arguments and results.
         rtol: greatest norm of a difference over the norm of the reference; by default 1e-5 for float32.
         raises: whether a disagreement is an AssertionError.
@@ -264,7 +266,7 @@ def compare(
     """
     if is_array(reference) and callable(fn):
         return against_jax(fn, (reference, *args), order)
-    function = as_function(fn)
+    function: Function | Raised[..., Any] = fn if isinstance(fn, Raised) else as_function(fn)
     if not callable(reference):
         raise ArgumentError(
             f"the reference of te.compare is {described(reference)}; give a function of the same arrays"
@@ -342,10 +344,12 @@ def _difference(what: str, name: str, found: Any, expected: Any, rtol: float | N
     return Difference(what, name, error if not np.isnan(error) else float("inf"), largest, allowed)
 
 
-def _names(function: Function, args: tuple[Any, ...]) -> list[str]:
+def _names(function: Function | Raised[..., Any], args: tuple[Any, ...]) -> list[str]:
     """A name for each leaf of ``args``: the parameter and the path below it."""
     if isinstance(function, GraphFunction):
         parameters = list(function.inputs.names)
+    elif isinstance(function, Raised):
+        parameters = list(signature_of(function.f, ()).parameters)
     else:
         parameters = list(getattr(function, "_signature").parameters)  # noqa: B009
     found = []

@@ -77,3 +77,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             main(words)
         assert message in capsys.readouterr().err
+
+
+def test_a_raised_function_beside_another(rng: np.random.Generator) -> None:
+    u = rng.normal(size=(8, 4)).astype("float32")
+    report = te.compare(te.adjoint(energy), lambda u: energy(u) + 0.0, u)
+    assert [(d.what, d.name) for d in report.rows] == [("value", "result"), ("gradient", "u")]
+    with pytest.raises(AssertionError, match="energy and its reference disagree"):
+        te.compare(te.adjoint(energy), lambda u: 2 * energy(u), u)

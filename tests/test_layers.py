@@ -20,6 +20,7 @@ LAYERS = (
     "lang.tracebacks",
     "lang.errors",
     "lang.graphs",
+    "lang.other_names",
     "lang.checks",
     "lang.dtypes",
     "lang.operators",

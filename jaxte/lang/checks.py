@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.lang.other_names import PARAMETERS
 from jaxte.lang.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,13 +82,29 @@ def wants_arguments(fn: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Why the arguments do not fit the parameters, None where they do."""
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        return error
+        return misfit(error, signature, kwargs)
     return None
+
+
+def _meant(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> str:
+    """The parameter that an unknown keyword stands for, as the end of a message."""
+    known = list(signature.parameters)
+    for name in (n for n in kwargs if n not in known):
+        other = PARAMETERS.get(name)
+        close = [other] if other in known else get_close_matches(name, known, n=1, cutoff=0.6)
+        if close:
+            return f"; did you mean {close[0]}=?"
+    return ""
+
+
+def misfit(error: TypeError, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> str:
+    """``error``, that arguments do not fit ``signature``, with the keyword that was meant."""
+    return f"{error}{_meant(signature, kwargs)}"
 
 
 def one_of_type(value: Any, kinds: type | tuple[type, ...], what: str, remedy: str) -> Any:

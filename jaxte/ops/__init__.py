@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jaxte.lang.checks import no_attribute
+from jaxte.lang.other_names import OPERATORS
 from jaxte.ops.arithmetic.attention import attention
 from jaxte.ops.arithmetic.cumulative import cummax, cumprod, cumsum
 from jaxte.ops.arithmetic.einstein import einsum
@@ -283,7 +284,7 @@ __all__ = [
 if not TYPE_CHECKING:  # to which every name that is not above is an error
 
     def __getattr__(name: str) -> Any:
-        raise no_attribute("jaxte.ops", name, __all__)
+        raise no_attribute("jaxte.ops", name, __all__, OPERATORS.get(name, ""))
 
 
 def __dir__() -> list[str]:

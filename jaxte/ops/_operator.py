@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxte.bridge.calls.lifted import Lifted
 from jaxte.bridge.functions.function import function
-from jaxte.lang.checks import described, for_users
+from jaxte.lang.checks import described, for_users, misfit
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.compute import compute
@@ -57,7 +57,9 @@ def operator(build: Callable[P, R]) -> Lifted[P, R]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise ArgumentError(f"te.ops.{build.__name__}{shown}: {error}") from None
+            raise ArgumentError(
+                f"te.ops.{build.__name__}{shown}: {misfit(error, signature, kwargs)}"
+            ) from None
         given = [leaf for n in operands for leaf in _leaves(bound.arguments.get(n))]
         for n, value in bound.arguments.items():
             if n not in operands:

@@ -203,7 +203,14 @@ def formula(
         >>> te.formula(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k), "Y"))
         'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
     """
-    (tensor,) = _defined([tensor])
+    given = _defined(
+        tensor if isinstance(tensor, Sequence) and not isinstance(tensor, (str, Tensor)) else [tensor]
+    )
+    if len(given) != 1:
+        raise ArgumentError(
+            f"te.formula writes one definition, and {len(given)} Tensors are given; te.definitions writes several"
+        )
+    (tensor,) = given
     notation = Plain(ascii)
     own = definition_of(tensor)
     inputs = tensor.inputs if own is None else own.inputs
@@ -286,6 +293,7 @@ def _defined(tensors: Any) -> list[Tensor]:
         if not isinstance(tensor, Tensor):
             raise ArgumentError(
                 f"{described(tensor)} has no definition to write; give Tensors, which a function returns when it is called with te.placeholder"
+                + ("; te.define makes a function of a text" if isinstance(tensor, str) else "")
             )
     return listed
 

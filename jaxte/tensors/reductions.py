@@ -172,7 +172,8 @@ def axes_given(axis: Any, over: Any, what: str) -> Any:
         raise ArgumentError(f"te.{what}: axis= and over= are the same; give one of them")
     if axis is None and over is None:
         raise ArgumentError(
-            f"te.{what}: no axis to reduce over was given; pass over=te.axis({'k'!r}), or axis=te.reduce_axis((lo, hi))"
+            f"te.{what}: no axis to reduce over was given; pass over=te.axis({'k'!r}), or axis=te.reduce_axis((lo, hi)); "
+            "te.ops has the reductions of whole tensors and arrays"
         )
     return over if axis is None else axis
 

@@ -118,8 +118,15 @@ class Tensor(Operand[Any, "Tensor"]):
                 raise AttributeError(f"{kind!r} object has no attribute {name!r}")
             raise AttributeError(
                 f"{kind!r} object has no attribute {name!r}: a Tensor is no array; write what one element is, as in te.sum(x[k], over=k) or "
-                f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{_OPERATORS.get(name, name)}(x) or the like"
+                f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{_OPERATORS.get(name, name)}(x) or the like; "
+                "te.grad, te.value_and_grad and te.adjoint take functions of arrays as they are"
             )
+
+    def __setitem__(self, indices: object, value: object) -> None:
+        raise DefinitionError(
+            f"the elements of {self.name} are what its definition says, and cannot be assigned; choose among values with te.select(i == 0, a, b), "
+            "or write the loop with its assignments as a function of te.loops"
+        )
 
     def __len__(self) -> int:
         if self.shape and isinstance(self.shape[0], int):

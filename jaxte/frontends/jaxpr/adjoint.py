@@ -150,6 +150,8 @@ class Raised(Explained, Generic[P, R_co]):
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The modules of the regions that are raised for these arguments (arrays or ``jax.ShapeDtypeStruct``)."""
         found = self.plan(self.traced(args, kwargs, likely=True))
+        if not found.regions:
+            return f"# nothing of {self.__name__} is raised: te.explain says why\n"
         return "\n\n".join(region.code.graph.module.text for region in found.regions)
 
     def explain(self, *args: Any, **kwargs: Any) -> RaisedReport:

@@ -19,7 +19,7 @@ from jaxte.frontends.text.tree import (
     nodes_of,
 )
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
-from jaxte.lang.errors import ArgumentError, DtypeError, JaxteError, ShapeError
+from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.tensors.bodies.open_axes import OpenAxis, OpenRangeError, extents_of
@@ -114,7 +114,13 @@ class _Builder:
             return as_expr(self.scope.sizes[node.name])
         if node.name in self.scope.tensors:
             found = self.scope.tensors[node.name]
-            return found[()] if isinstance(found, Tensor) and not found.shape else as_expr(found)
+            if isinstance(found, Tensor) and found.shape:
+                raise node.span.fault(
+                    f"{node.name} has the shape {shape_text(found.shape)}, and no index is given; a formula is of one element, "
+                    f"as in {node.name}[{', '.join('ijklmnop'[: found.ndim])}]",
+                    ShapeError,
+                )
+            return found[()] if isinstance(found, Tensor) else as_expr(found)
         if node.name in NUMBERS:
             return as_expr(NUMBERS[node.name])
         known = [*axes, *self.scope.sizes, *self.scope.tensors]
@@ -137,7 +143,11 @@ class _Builder:
                 ShapeError,
             )
         ends = [{END: as_expr(extent) - 1, **axes} for extent in tensor.shape]
-        read = tensor[tuple(self.value(i, own) for i, own in zip(node.indices, ends, strict=True))]
+        indices = [self.value(i, own) for i, own in zip(node.indices, ends, strict=True)]
+        try:
+            read = tensor[tuple(indices)]
+        except IndexExpressionError as error:
+            raise node.span.fault(str(error), IndexExpressionError) from None
         if self.found is None:
             self.indices |= {(read, n): index for n, index in enumerate(node.indices)}
             return read

@@ -19,7 +19,7 @@ from jaxte.frontends.text.tree import (
     Span,
     nearest,
 )
-from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS
+from jaxte.frontends.text.vocabulary import DTYPES, FUNCTIONS, REDUCERS
 from jaxte.frontends.text.words import Python, as_written
 
 _BINARY = {
@@ -39,6 +39,9 @@ _REFUSED = {
     ast.Lambda: "functions are no part of formulas; give one as a keyword of te.define",
     ast.NamedExpr: "a definition is written with =",
 }
+_TRANSPOSED = "an element of the transposed is read with the indices exchanged, A[j, i]"
+_SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
+_ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": _SIZE}
 _COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")
 
 
@@ -139,6 +142,8 @@ class Converter:
             part = getattr(node.slice, "value", None)
             if isinstance(inner, Reduction) and isinstance(part, int):
                 return replace(inner, span=self.span(node), part=part)
+        if isinstance(node.value, ast.Attribute) and node.value.attr in ("T", "mT", "shape"):
+            raise self.span(node).fault(_ATTRIBUTES[node.value.attr])
         if not isinstance(node.value, ast.Name):
             raise self.span(node).fault(
                 "only tensors have elements; give what stands before the bracket a name in a formula of its own"
@@ -165,7 +170,8 @@ class Converter:
                 raise here.fault(
                     f"{name} is a reduction, which names its axes in brackets: {name}[k](...){_pairs(name)}"
                 )
-            close = nearest(name, [*FUNCTIONS, *self.functions])
+            close = nearest(name, [*(set(FUNCTIONS) - set(DTYPES)), *self.functions])
+            close = f"; {_SIZE}" if name in ("len", "size") else _reduction_called(name) or close
             raise here.fault(
                 f"{name} is no function of formulas{close or '; those are ' + ', '.join(_COMMON) + ' and all others of te, and those given as keywords'}"
             )
@@ -253,6 +259,12 @@ def _values(args: list[ast.expr]) -> tuple[list[ast.expr], int | None]:
     return args, part if isinstance(part, int) else None
 
 
+def _reduction_called(name: str) -> str:
+    """How a reduction is written that stands with its axis in its name, as in ``sum_k(A[i, k])``."""
+    reducer, _, axis = name.partition("_")
+    return f"; a reduction is written {reducer}[{axis}](...)" if reducer in REDUCERS and axis else ""
+
+
 def _pairs(name: str) -> str:
     return f"; of two values it is {name}imum(a, b)" if name in ("max", "min") else ""
 
@@ -281,9 +293,12 @@ _SPELLINGS = [
         re.compile(rf"\b({'|'.join(REDUCERS)})\[[^]]*\]\s*[^\s(]"),
         "what is reduced stands in parentheses, sum[k](...)",
     ),
+    (re.compile(r"(?<!\|)\|(?!\|)[^|]+\|(?!\|)"), "an absolute value is written abs(...)"),
     (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
     (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
     (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),
+    (re.compile(r"\][ \t]+[^\W\d]\w*\["), "a product is written with *"),
+    (re.compile(r"^let\b"), "a formula is Y[i] = ..., without a word before it"),
 ]
 
 
@@ -291,6 +306,7 @@ _SPELLINGS = [
 _REASONS = {
     "invalid syntax": "an operator, or the end of the formula, is expected",
     "invalid decimal literal": "an operator is expected between a number and a name",
+    "unmatched": "this bracket closes nothing",
     "cannot assign to": "the left side of a formula is a name with its axes, as in Y[i, j] = ...",
 }
 

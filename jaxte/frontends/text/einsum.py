@@ -28,6 +28,7 @@ from jaxte.frontends.text.vocabulary import END, KEEPING, REDUCERS
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.other_names import PADS
 from jaxte.tensors.compute import defined
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -46,8 +47,8 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
 
     ``"b (t+k) c, k c o -> b t o"`` is ``y[b, t, o] = sum over k, c of x[b, t + k, c] * w[k, c, o]``. Operands stand between commas, the
     axes of each side by side, arithmetic in parentheses: ``(2*t + 3*k)``, ``(t // 2)``, ``(end - t)``, where end is the last position. ``(h w)`` is an axis of the array that is several, ``...`` are further
-    axes, a number is that position. Terms are added with ``+`` and ``-``, functions written around them: ``"exp(i k - i), k j -> i j"``. Sizes follow from the shapes.
-    Patterns of ``numpy.einsum``, ``"ij,jk->ik"``, are read, too.
+    axes, a number is that position. Terms are added with ``+`` and ``-``, and functions are written around them: ``"exp(i k - i), k j -> i j"``. Numbers multiply with ``*``, and parentheses around
+    whole operands group them: ``"exp(-0.5 * (i - j)**2) -> i j"``. Sizes follow from the shapes. Patterns of ``numpy.einsum``, ``"ij,jk->ik"``, are read, too.
 
     Args:
         text: the pattern.
@@ -71,22 +72,24 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
     """
     one_of_type(text, str, "the pattern of te.einsum", "a string such as 'b (t+k) c, k c o -> b t o'")
     if not (_is_reduction(reduce) or (isinstance(reduce, str) and reduce in REDUCERS)):
-        close = nearest(reduce, REDUCERS) if isinstance(reduce, str) else ""
+        wanted = reduce if isinstance(reduce, str) else getattr(reduce, "__name__", "")
+        close = nearest(wanted, REDUCERS)
         raise ArgumentError(
             f"te.einsum: reduce is {described(reduce)}{close or '; give ' + ', '.join(REDUCERS) + ', or what te.comm_reducer returns'}"
         )
     if not (pad is None or (isinstance(pad, str) and pad in MODES)):
-        raise ArgumentError(
-            f"te.einsum: pad is {described(pad)}; give {', '.join(map(repr, MODES))}, or None"
-        )
+        meant = PADS.get(str(pad).lower())
+        close = f"; did you mean {meant!r}?" if meant else f"; give {', '.join(map(repr, MODES))}, or None"
+        raise ArgumentError(f"te.einsum: pad is {described(pad)}{close}")
     for name, size in sizes.items():
         if (
             not isinstance(size, (int, Expr))
             or isinstance(size, bool)
             or (isinstance(size, int) and size < 0)
         ):
+            close = nearest(name, ("reduce", "pad"))
             raise ArgumentError(
-                f"te.einsum: {name} is {described(size)}; keywords are the sizes of axes, which are integers from 0 on"
+                f"te.einsum: {name} is {described(size)}{close or '; keywords are the sizes of axes, which are integers from 0 on'}"
             )
     for number, operand in enumerate(operands):
         if not (isinstance(operand, (Tensor, *_SCALARS)) or hasattr(operand, "shape")):
@@ -131,12 +134,12 @@ def _check_count(given: Pattern, operands: Sequence[Any]) -> None:
     wanted, found = len(given.operands), len(operands)
     if wanted != found:
         span = given.operands[-1].span if wanted > found else given.arrow
-        terms = any(
-            isinstance(n, Operation) and n.function in ("add", "subtract") for n in nodes_of(given.body)
-        )
-        hint = (
-            "; arithmetic of indices stands in parentheses, as in (t+k)" if terms and wanted > found else ""
-        )
+        words = {n.function for n in nodes_of(given.body) if isinstance(n, Operation)}
+        hint = ""
+        if wanted > found and "power" in words:
+            hint = "; ** raises whole operands, (i d - j d)**2, so that arithmetic of indices has parentheses of its own, ((t+k))**2"
+        elif wanted > found and (words & {"add", "subtract", "divide"} or "*" in given.source.text):
+            hint = "; arithmetic of indices stands in parentheses, as in (t+k)"
         raise span.fault(
             f"the pattern has {wanted} {'operand' if wanted == 1 else 'operands'}, and {found} {'is' if found == 1 else 'are'} given{hint}",
             ShapeError,

@@ -205,6 +205,9 @@ def _index(item: Node, extent: Any, known: Mapping[str, Any], dots: Mapping[str,
     """The index of one axis of an operand."""
     if isinstance(item, Name) and item.name in dots and extent == 1 and dots[item.name] != 1:
         return Number(item.span, 0)
+    if isinstance(item, Number) and item.value == 1 and extent == 1:
+        return Number(item.span, 0)  # an axis of one element, as the result writes it
+    _check_position(item, extent)
     if not isinstance(item, Composed):
         return item
     result: Node = Number(item.span, 0)
@@ -212,6 +215,22 @@ def _index(item: Node, extent: Any, known: Mapping[str, Any], dots: Mapping[str,
         size = Name(item.span, f"{name.name}|")  # the size of an axis, beside the axis itself
         result = Operation(item.span, "add", (Operation(item.span, "multiply", (result, size)), name))
     return result
+
+
+def _check_position(item: Node, extent: Any) -> None:
+    """That a number, ``2`` or ``(-1)``, is a position of its axis."""
+    if not isinstance(extent, int):
+        return
+    match item:
+        case Number(value=value) if isinstance(value, int) and value < 0:
+            raise item.span.fault(
+                "positions do not count from the end, which is called end: i end, or (end-1)", ShapeError
+            )
+        case Number(value=value) if isinstance(value, int) and value >= extent:
+            raise item.span.fault(
+                f"there is no position {value} on an axis of {extent}; positions are counted from 0",
+                ShapeError,
+            )
 
 
 def _check_keywords(

@@ -1,15 +1,16 @@
 """The syntax of ``te.einsum``: ``"b (t+k) c, k c o -> b t o"``, read into factors, terms and a result.
 
-Names stand for axes, parentheses hold arithmetic of them (or several axes that are one in the array), commas multiply, ``+`` and ``-`` outside of
-parentheses add, and functions are written around what they are taken of.
+Names stand for axes, parentheses hold arithmetic of them (or several axes that are one in the array), commas and ``*`` multiply, ``+`` and ``-`` outside
+of parentheses add, and functions are written around what they are taken of. Parentheses around whole operands, ``(i d - j d)**2``, group them.
 """
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from jaxte.frontends.text.convert import Converter, parsed
 from jaxte.frontends.text.tree import (
@@ -27,8 +28,10 @@ from jaxte.frontends.text.tree import (
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS
 from jaxte.frontends.text.words import Python
 
-_TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+|\.\.\.|->|.")
-_ARITHMETIC = set("+-*/%<>=!&|^~,.")
+_TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
+_ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}
+_BETWEEN = {",": "multiply", "*": "multiply", "/": "divide"}  # what stands between factors
+_ENDS = {"", *_BETWEEN, "+", "-", "**", "->", ")"}  # what may stand behind an operand
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +121,79 @@ class _Reader:
         return left
 
     def product(self) -> Node:
-        """Factors between commas."""
-        left = self.factor()
-        while self.peek() == ",":
-            self.take()
-            right = self.factor()
-            left = Operation(left.span.to(right.span), "multiply", (left, right))
+        """Factors between commas, ``*`` and ``/``."""
+        return self.joined(_BETWEEN)
+
+    def scalar(self) -> Node:
+        """The same within a function of several scalars, between which commas stand."""
+        return self.joined({sign: word for sign, word in _BETWEEN.items() if sign != ","})
+
+    def joined(self, between: Mapping[str, str]) -> Node:
+        left = self.power()
+        while self.peek() in between:
+            word = between[self.take().text]
+            right = self.power()
+            left = Operation(left.span.to(right.span), word, (left, right))
         return left
+
+    def power(self) -> Node:
+        """A factor, and the number that it is raised to."""
+        base = self.factor()
+        if self.peek() != "**":
+            return base
+        self.take()
+        first = self.here
+        minus = self.take() if self.peek() == "-" else None
+        if not _is_number(self.peek()):
+            raise first.fault("an exponent is a number, as in (i d - j d)**2; another power is power(i j, j)")
+        value = self.number()
+        exponent = value if minus is None else Operation(first.to(value.span), "negative", (value,))
+        return Operation(base.span.to(exponent.span), "power", (base, exponent))
 
     def factor(self) -> Node:
         glued = self.at + 1 < len(self.tokens) and not self.tokens[self.at + 1].spaced
         if self.here is not self.end and self.peek()[0].isalpha() and glued and self.peek(1) in ("(", "["):
             return self.call() if self.peek(1) == "(" else self.reduction()
-        return self.element()
+        if self.peek() == "(" and self.is_group():
+            first = self.take("(")
+            inner = self.sum()
+            return replace(inner, span=first.span.to(self.take(")").span))
+        return self.number() if self.is_scalar() else self.element()
+
+    def is_scalar(self) -> bool:
+        """Whether a number is a factor or a term: a fraction is, and a whole number that does not stand between commas, where it is a position."""
+        if not _is_number(self.peek()) or self.peek(1) not in _ENDS:
+            return False
+        before = self.tokens[self.at - 1].text if self.at else ""
+        whole = self.peek().isdigit()
+        return not whole or (before in "+-*/(" and before != "") or self.peek(1) in ("*", "/", "+", "-")
+
+    def number(self) -> Number:
+        token = self.take()
+        return Number(token.span, int(token.text) if token.text.isdigit() else float(token.text))
+
+    def is_group(self) -> bool:
+        """Whether a parenthesis holds whole operands: arithmetic of these, with several axes side by side, or something to be raised."""
+        stop = self.closing()
+        if stop is None:
+            return False
+        inner = self.tokens[self.at + 1 : stop]
+        if stop + 1 < len(self.tokens) and self.tokens[stop + 1].text == "**":
+            return True
+        beside = any(
+            _is_word(a.text) and (_is_word(b.text) or b.text == "(") and b.spaced
+            for a, b in itertools.pairwise(inner)
+        )
+        return beside and any(t.text in _ARITHMETIC for t in inner)
+
+    def closing(self) -> int | None:
+        """The position of the parenthesis that closes the one here."""
+        depth = 0
+        for at in range(self.at, len(self.tokens)):
+            depth += (self.tokens[at].text == "(") - (self.tokens[at].text == ")")
+            if not depth:
+                return at
+        return None
 
     def call(self) -> Node:
         name = self.take()
@@ -149,11 +212,10 @@ class _Reader:
         while not found or self.peek() == ",":
             if found:
                 self.take(",")
-            if self.peek().isdigit() and self.peek(1) in (",", ")"):
-                number = self.take()
-                found.append(Number(number.span, int(number.text)))
+            if _is_number(self.peek()) and self.peek(1) in (",", ")"):
+                found.append(self.number())
             else:
-                found.append(self.sum(_Reader.factor))
+                found.append(self.sum(_Reader.scalar))
         return found
 
     def reduction(self) -> Node:
@@ -193,7 +255,7 @@ class _Reader:
 
     def items(self) -> list[Node]:
         found: list[Node] = []
-        while self.peek() not in ("", ",", "+", "-", "->", ")"):
+        while self.peek() not in _ENDS:
             found.append(self.item())
         return found
 
@@ -205,28 +267,28 @@ class _Reader:
             return Dots(self.take().span)
         if token.text.isdigit():
             return Number(self.take().span, int(token.text))
+        if token.text == "=>":
+            raise token.span.fault("the result stands behind ->")
+        if _is_number(token.text):
+            raise token.span.fault(f"a factor is written with *, as in {token.text} * i j")
         if token.text in _ARITHMETIC:
             raise token.span.fault(
                 f"arithmetic of indices stands in parentheses, as in (2*t+k), and operands between commas, not {token.text!r}"
             )
         if token.text in ("[", "]", "{", "}"):
             raise token.span.fault(
-                "axes stand side by side, and what is reduced is what the result has not; brackets belong to reductions, max[k](...)"
+                "axes stand side by side, and what is reduced is what the result has not; brackets belong to reductions, max[k](...), "
+                "and positions that are data to formulas, te.define('Y[b, d] = table[ids[b], d]')"
             )
         return self.name()
 
     def parentheses(self) -> Node:
         """``(h w)``, several axes, or ``(2*t + k)``, arithmetic."""
-        start, depth, stop = self.at, 0, self.at
-        while stop < len(self.tokens):
-            depth += (self.tokens[stop].text == "(") - (self.tokens[stop].text == ")")
-            if not depth:
-                break
-            stop += 1
-        if depth:
+        stop = self.closing()
+        if stop is None:
             raise self.here.fault("this parenthesis is not closed")
         span = self.here.to(self.tokens[stop].span)
-        inner = self.tokens[start + 1 : stop]
+        inner = self.tokens[self.at + 1 : stop]
         if any(t.text in _ARITHMETIC or t.text == "->" for t in inner):
             self.at = stop + 1
             return _arithmetic(self.source, span)
@@ -234,6 +296,14 @@ class _Reader:
         factors = self.items()
         self.take(")")
         return factors[0] if len(factors) == 1 else Composed(span, tuple(factors))
+
+
+def _is_number(text: str) -> bool:
+    return text[:1].isdigit()
+
+
+def _is_word(text: str) -> bool:
+    return text.isidentifier() or text.isdigit() or text in ("...", ")")
 
 
 def _arity(function: str) -> int:

@@ -96,6 +96,10 @@ def _statement(source: Source, line: Line, functions: Collection[str]) -> Formul
             )
         case [ast.Expr(value=ast.Compare(ops=[ast.Eq(), *_]) as wrong)]:
             raise converter.span(wrong).fault(f"== compares; {_FORM}")
+        case [ast.Expr(value=ast.Compare(ops=[ast.Lt()], comparators=[ast.UnaryOp(op=ast.USub())]) as wrong)]:
+            raise converter.span(wrong).fault(f"a definition is written with =, not <-; {_FORM}")
+        case [ast.Return() as wrong]:
+            raise converter.span(wrong).fault("the results are what no formula reads, without a return")
         case [_, wrong, *_]:
             raise converter.span(wrong).fault("each formula has a line of its own")
         case [wrong]:
@@ -115,6 +119,11 @@ def _formula(source: Source, converter: Converter, target: ast.expr, value: ast.
             raise converter.span(target).fault(f"the left side is a name with axes; {_FORM}")
     own: list[Name] = []
     for axis in axes:
+        if isinstance(axis, ast.Subscript):
+            raise converter.span(axis).fault(
+                "the left side has axes only; what goes to positions that are data is a sum over those that go to one, "
+                "Y[j] = sum[i](x[i], where=I[i] == j)"
+            )
         if not isinstance(axis, ast.Name):
             raise converter.span(axis).fault(
                 "the left side has axes only, each by its name; put arithmetic into the reads on the right"

@@ -16,6 +16,41 @@ _TOKENS = re.compile(
 )
 _PRIME = "\N{MODIFIER LETTER PRIME}"  # a letter to Python, and as long as the apostrophe that it stands for
 _OPENING, _CLOSING = "([{", ")]}"
+_SIGNS = {
+    "−": "-",
+    "–": "-",
+    "·": "*",
+    "×": "*",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "∧": " and ",
+    "∨": " or ",
+    "∑": "sum",
+    "Σ": "sum",
+    "∏": "prod",
+}
+_OPEN_ENDED = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "**",
+    "=",
+    ",",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+    "and",
+    "or",
+    "not",
+    "of",
+)
 
 
 @dataclass(frozen=True)
@@ -59,12 +94,15 @@ class Python:
 
 
 def tokens_of(source: Source) -> list[Token]:
-    """The words and signs of a text."""
-    return [Token(t.group(), t.start(), len(t.group())) for t in _TOKENS.finditer(source.text)]
+    """The words and signs of a text; those of mathematics, ``∑`` or ``≤``, as formulas write them."""
+    return [
+        Token(_SIGNS.get(t.group(), t.group()), t.start(), len(t.group()))
+        for t in _TOKENS.finditer(source.text)
+    ]
 
 
 def lines_of(source: Source) -> list[Line]:
-    """The statements of a text; within brackets a line goes on."""
+    """The statements of a text; within brackets, and behind an operator, a line goes on."""
     lines: list[Line] = []
     current: list[Token] = []
     depth = 0
@@ -79,13 +117,19 @@ def lines_of(source: Source) -> list[Line]:
             depth += 1
         elif token.text in _CLOSING:
             depth -= 1
-        if token.text == "\n" and depth <= 0:
+        if token.text == "\n" and depth <= 0 and not _goes_on(current):
             lines.append(_without_ranges(current))
             current = []
         else:
             current.append(Token(" ", token.start) if token.text == "\n" else token)
     lines.append(_without_ranges(current))
     return [line for line in lines if line.tokens]
+
+
+def _goes_on(tokens: Sequence[Token]) -> bool:
+    """Whether a line cannot end here."""
+    written = [token.text for token in tokens if not token.is_space]
+    return bool(written) and written[-1] in _OPEN_ENDED
 
 
 def _without_ranges(tokens: Sequence[Token]) -> Line:

@@ -28,6 +28,15 @@ def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
     return (named + [f"i{n}" for n in range(len(named), count)])[:count]
 
 
+# what Python says of brackets behind a number, a list, or text
+_NO_TENSOR = (
+    "object is not subscriptable",
+    "list indices must be",
+    "tuple indices must be",
+    "string indices must be",
+)
+
+
 def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What ``fn``, which the user wrote, returns for Tensors or axes."""
     try:
@@ -42,17 +51,19 @@ def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             f"are arguments of its te.function, or te.placeholder in a graph; numbers that are known are te.constant. JAX says: {error}"
         ) from error
     except (TypeError, ValueError) as error:
-        if "object is not subscriptable" in str(error):
+        if any(said in str(error) for said in _NO_TENSOR):
             raise DefinitionError(
                 f"what is read with brackets is no Tensor: {error}; numbers, strings and functions among the arguments of a te.function are "
-                "static and stay as they are: give an array, jnp.asarray(3.0), which is read as x[()], or leave out the brackets"
+                "static and stay as they are, also within lists: give an array, jnp.asarray([1.0, 2.0]), or jnp.asarray(3.0), which is read as "
+                "x[()], or leave out the brackets"
             ) from error
         if "<class 'jaxte." not in str(error):
             raise
         raise DefinitionError(
             "the functions of jax.numpy, jax.nn and jax.lax are of arrays; a definition is written with the functions of te, which "
             "have the same names: te.exp for jnp.exp, te.select for jnp.where, te.sum over a te.reduce_axis, te.ops for whole "
-            f"tensors, te.extern for any other function of arrays. JAX says: {error}"
+            "tensors, te.extern for any other function of arrays; a function of arrays as it is goes to te.grad, te.value_and_grad or "
+            f"te.adjoint. JAX says: {error}"
         ) from error
 
 

@@ -110,12 +110,16 @@ def axis(name: str = "k") -> Axis:
         >>> k = te.axis("k")
         >>> y = te.compute(lambda i: te.sum(x[i + k] * w[k], over=k), "y")
     """
-    return OpenAxis(one_of_type(name, str, "the name of a te.axis", "a string"))
+    remedy = "a string; an axis with a range is te.reduce_axis((0, 3), 'k')"
+    return OpenAxis(one_of_type(name, str, "the name of a te.axis", remedy))
 
 
 @wants_arguments
 def indices(names: str) -> tuple[Axis, ...]:
     """Several axes, as :func:`axis` makes them, from their names with spaces or commas in between.
+
+    Raises:
+        ArgumentError: no name, or a name that stands twice.
 
     Example:
         >>> k, c = te.indices("k c")
@@ -125,6 +129,11 @@ def indices(names: str) -> tuple[Axis, ...]:
     )
     if not listed:
         raise ArgumentError("te.indices of no names; give a string such as 'k c'")
+    twice = [name for n, name in enumerate(listed) if name in listed[:n]]
+    if twice:
+        raise ArgumentError(
+            f"te.indices: {twice[0]} stands twice in {names!r}; give each axis a name of its own"
+        )
     return tuple(OpenAxis(name) for name in listed)
 
 
@@ -276,7 +285,7 @@ def _extent(own: OpenAxis, uses: Sequence[_Use], known: Mapping[OpenAxis, Expr],
                 [(use.read, use.position)],
                 f"`{text(use.read)}` leaves axis {use.position} of {use.read.tensor.name} "
                 f"{shape_text(use.read.tensor.shape)} at {own.name} = 0, where every axis begins",
-                "shift the index, or make the tensor longer",
+                _towards_zero(own, use),
             )
         if _falls_from_zero(own, use):
             raise OpenRangeError(
@@ -287,6 +296,14 @@ def _extent(own: OpenAxis, uses: Sequence[_Use], known: Mapping[OpenAxis, Expr],
             )
         result = found if result is None else _smaller(own, use, result, found)
     return result
+
+
+def _towards_zero(own: OpenAxis, use: _Use) -> str:
+    """How to go on where the first position is outside of the tensor."""
+    first, second = (normal(substitute(use.index, {own: as_expr(n)})) for n in (0, 1))
+    if isinstance(first, Const) and first.value == -1 and isinstance(second, Const) and second.value == -2:
+        return f"positions are counted from 0; in reverse they are {text(use.extent - 1 - own)}"
+    return "shift the index, make the tensor longer, or say what lies outside: pad= of te.einsum, or te.select around the read"
 
 
 def _falls_from_zero(own: OpenAxis, use: _Use) -> bool:

@@ -94,3 +94,11 @@ def test_declared_inputs() -> None:
         f(A[:3], x)
     with pytest.raises(te.DefinitionError, match="x is given as int32, and stands here as float32"):
         f(A, np.arange(6, dtype="int32"))
+
+
+def test_a_formula_goes_on_behind_an_operator_and_may_have_signs_of_mathematics() -> None:
+    a = np.float32([[1, 2, 3], [4, 5, 6]])
+    text = """Y[i] = ∑[k](a[i, k] × 2) −
+                     a[i, 0]
+              Z[i] = Y[i] if Y[i] ≤ 20 else 20"""
+    np.testing.assert_array_equal(te.define(text)(a), np.minimum(2 * a.sum(1) - a[:, 0], 20))

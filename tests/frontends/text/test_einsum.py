@@ -70,6 +70,15 @@ images = drawn(2, 8, 8, 3)
         ("i (i+1) -> i", (A,), {}, np.diag(A, 1)),
         ("(2*t+k) -> t", (np.arange(9, dtype="float32"),), dict(k=3, reduce="max"), [2.0, 4.0, 6.0, 8.0]),
         ("... d -> ...", (images,), {}, images.sum(-1)),
+        ("i 1 j -> i j", (A[:, None],), {}, A),
+        ("i 1 -> i", (A,), {}, A[:, 1]),
+        ("0.5 * i k * k j - 1 -> i j", (A, B), {}, 0.5 * A @ B - 1),
+        ("1 - i j / 4 -> i j", (A,), {}, 1 - A / 4),
+        ("(i d - j d)**2 -> i j", (A, A), {}, ((A[:, None] - A) ** 2).sum(-1)),
+        ("exp(-0.5 * (i - j)**2), j -> i", (A[0], B[0], B[1]), {}, np.exp(-0.5 * (A[0][:, None] - B[0]) ** 2) @ B[1]),
+        ("((t+k))**-2 -> t", (np.arange(1, 7, dtype="float32"),), dict(k=2), [sum(n**-2.0 for n in (t, t + 1)) for t in range(1, 6)]),
+        ("i (t+k)**2 -> i t", (A,), dict(k=2), A[:, :-1] ** 2 + A[:, 1:] ** 2),
+        ("maximum(2 * i j, 0.5) -> i j", (A,), {}, np.maximum(2 * A, 0.5)),
     ],
 )  # fmt: skip
 def test_patterns_beyond(

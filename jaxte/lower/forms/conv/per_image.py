@@ -54,7 +54,9 @@ class Image:
 def image_of(spec: ConvolutionSpec) -> Image | Refusal:
     """The dimensions of ``spec``: the columns are the last one in memory, which is not copied in pieces."""
     if len(spec.strides) != 2:
-        return Refusal(f"it has {len(spec.strides)} dimensions, not two")
+        return Refusal(
+            f"it slides along {len(spec.strides)} {'axis' if len(spec.strides) == 1 else 'axes'}, not two"
+        )
     if spec.groups is not ONE:
         return Refusal("there is more than one group")
     if any(alpha > 1 for alpha in spec.lhs_dilation):

@@ -1,0 +1,71 @@
+"""What other libraries call things that jaxte has under another name, for the hints of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def _called(**others: str) -> Mapping[str, str]:
+    """From each other name to the own one; the other names of one thing stand in one text."""
+    return {other: own for own, listed in others.items() for other in listed.split()}
+
+
+# of einops, einx, KeOps, TVM, Tullio and deep learning frameworks, among the names of te
+PUBLIC = _called(
+    einsum="rearrange repeat reduce pack get_at contract einx tullio",
+    compute="LazyTensor Vi Vj Genred lambda_",
+    reduce_axis="range iter_var thread_axis",
+    grad="mgrad gradients backward",
+    source="create_schedule",
+    sum="reduce_sum",
+    recurrence="scan",
+    var="size_var",
+    formula="print_formula",
+)
+
+# among those of te.ops
+OPERATORS = _called(
+    dense="linear Linear Dense fully_connected",
+    conv2d="conv convolution Conv Conv2d",
+    conv2d_transpose="conv_transpose2d deconv2d",
+    avg_pool2d="avg_pool mean_pool AvgPool2d",
+    max_pool2d="max_pool MaxPool2d",
+    concatenate="cat concat",
+    batch_matmul="bmm",
+    attention="scaled_dot_product_attention dot_product_attention",
+    resize="interpolate upsample",
+    transpose="permute swapaxes moveaxis",
+    cast="astype to",
+    expand_dims="unsqueeze",
+    take_along_axis="gather",
+    take="index_select",
+    reshape="view",
+    variance="var",
+    depth_to_space="pixel_shuffle",
+    space_to_depth="pixel_unshuffle",
+    silu="swish",
+    clip="hard_tanh hardtanh",
+    lrn="local_response_norm",
+)
+
+# parameters
+PARAMETERS = _called(
+    axis="dim dims",
+    keepdims="keepdim",
+    strides="stride",
+    layout="data_format",
+    window="kernel_size",
+    padding="pad",
+    w="weight kernel",
+    x="input",
+    b="bias",
+    eps="epsilon",
+)
+
+# modes of padding
+PADS = _called(
+    zero="zeros constant same 0",
+    edge="replicate nearest border",
+    wrap="circular periodic",
+    reflect="mirror reflection",
+)
