@@ -32,6 +32,10 @@ class _Point:
     box: Box | None = None
     x: float = 0.0
 
+    def move_to(self, x: float) -> None:
+        """Puts the middle of the point at ``x`` of its row."""
+        self.x = x
+
 
 def drawn(boxes: Sequence[Box]) -> str:
     """The diagram; boxes come after what they read."""
@@ -101,11 +105,11 @@ def _spread(row: Sequence[_Point], wanted: Sequence[float]) -> None:
     at = 0.0
     for n, (point, want) in enumerate(zip(row, wanted, strict=True)):
         at = want if n == 0 else max(want, at + row[n - 1].width / 2 + _GAP + point.width / 2)
-        point.x = at
+        point.move_to(at)
     if row:
         shift = sum(w - p.x for w, p in zip(wanted, row, strict=True)) / len(row)
         for point in row:
-            point.x += shift
+            point.move_to(point.x + shift)
 
 
 def _line(above: _Point, point: _Point) -> str:
