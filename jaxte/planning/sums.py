@@ -18,6 +18,7 @@ from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.number_digits import over_digits, with_digit_axes
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
+from jaxte.planning.indices.whole_terms import at_terms
 from jaxte.planning.indices.window_elements import with_elements
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed
@@ -115,6 +116,11 @@ PARTIAL_SUMS = Rule[Expr, Sum](
     lambda node, at: planned_sum(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
     "sums are taken one axis after the other, in the order of the least work",
 )
+WHOLE_TERMS = Rule[Expr, Sum](
+    "one for each term",
+    lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
+    "a reduction is found once for each value of the terms of its indices",
+)
 DIGIT_AXES = Rule[Expr, Definition](
     "axes of digits",
     lambda body, at: with_digit_axes(body),
@@ -174,6 +180,7 @@ SUMS: tuple[Rule, ...] = (
     TERMS_APART,
     FRAMES,
     PARTIAL_SUMS,
+    WHOLE_TERMS,
 )
 DEFINITIONS: tuple[Rule, ...] = (DIGIT_AXES, OVER_DIGITS, SHAPES, CONTINUED_ENDS)
 
@@ -233,6 +240,8 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
     terms = TERMS_APART.at((LINES.at(value, at),), within)
     new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
+    if isinstance(new, Reduce) and not within.guards:
+        new = WHOLE_TERMS.at(new, within)
     return _where(outside, new, node)
 
 
