@@ -12,7 +12,7 @@ from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
-from jaxte.lang.expr import Expr, ScalarLike, as_expr
+from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, as_expr
 from jaxte.lang.functions import choose, select
 from jaxte.tensors.tensor import Tensor
 
@@ -43,6 +43,10 @@ def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
     if all(_is_whole(part) for part in listed):
         return ops.stack(listed, axis)
     _check_index(axis, "stack", listed)
+    if isinstance(axis, Axis) and isinstance(axis.hi, Const) and int(axis.hi) != len(listed):
+        raise DefinitionError(
+            f"te.stack joins {len(listed)} expressions, and {axis.name} has {int(axis.hi)} values; give one expression for each of them"
+        )
     return choose(axis, listed)
 
 

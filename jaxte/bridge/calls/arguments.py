@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +16,13 @@ from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflat
 from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, plain_array, refuse_masked
 from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
-from jaxte.lang.errors import ArgumentError, FeedError
+from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
 from jaxte.lower.code.identifiers import identifier
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
+_NAMES = re.compile(r"[^\W\d]\w*")
 _CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}
 
 
@@ -91,6 +94,7 @@ class Parameters:
     Attributes:
         args, kwargs: what the builder is called with: placeholders for arrays, statics as they are.
         placeholders: one for each array.
+        paths: where the placeholders of leaves stand, ``params['w']`` for ``params_w``.
         order: the position of each placeholder's array among the arrays of the call.
         key: equal for calls that differ in the way of passing only.
     """
@@ -98,8 +102,21 @@ class Parameters:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     placeholders: tuple[Placeholder, ...]
+    paths: Mapping[str, str]
     order: tuple[int, ...]
     key: Hashable
+
+    @contextmanager
+    def in_errors(self) -> Iterator[None]:
+        """Errors of definitions say which leaves the names in them are."""
+        try:
+            yield
+        except JaxteError as error:
+            words = set(_NAMES.findall(str(error)))
+            said = [f"{name} is {path}" for name, path in self.paths.items() if name in words]
+            if said:
+                error.args = (f"{error}\n({', '.join(said)})",)
+            raise
 
 
 def bind_parameters(
@@ -115,6 +132,7 @@ def bind_parameters(
     found, tree = tree_flatten_with_path(list(bound.arguments.values()))
     shapes = shapes_of([array.shape for array in arrays])
     tensors: dict[int, Placeholder] = {}
+    paths: dict[str, str] = {}
     values: list[Any] = []
     key: list[Hashable] = [tuple(names), tree]
     for path, leaf in found:
@@ -122,6 +140,8 @@ def bind_parameters(
             own = f"{names[path[0].idx]}{keystr(path[1:])}"
             tensors[leaf.number] = _placeholder(arrays[leaf.number], shapes[leaf.number], own)
             values.append(tensors[leaf.number])
+            if len(path) > 1:
+                paths[values[-1].name] = own
             key += [values[-1].shape, values[-1].dtype]
         else:
             if is_array(leaf):
@@ -131,7 +151,7 @@ def bind_parameters(
             values.append(leaf.value if isinstance(leaf, Static) else leaf)
             key.append(static_key(leaf))
     bound.arguments.update(zip(names, tree_unflatten(tree, values), strict=True))
-    return Parameters(bound.args, bound.kwargs, tuple(tensors.values()), tuple(tensors), tuple(key))
+    return Parameters(bound.args, bound.kwargs, tuple(tensors.values()), paths, tuple(tensors), tuple(key))
 
 
 def bind(

@@ -161,7 +161,8 @@ class BuilderFunction(Function, Generic[P, R_co]):
         return compiled, arrays if order is None else [arrays[n] for n in order]
 
     def _compile(self, parameters: Any) -> Compiled:
-        result = evaluated(self.builder, *parameters.args, **parameters.kwargs)
+        with parameters.in_errors():
+            result = evaluated(self.builder, *parameters.args, **parameters.kwargs)
         outputs = collect_outputs(result, self.__name__, self.has_aux)
         check_inputs(parameters.placeholders, outputs.tensors, self.__name__)
         override = self.options.overrides_for(result, parameters.args, parameters.kwargs)

@@ -22,7 +22,19 @@ _REMEDY = "write its range behind the formula, as in Y[i] = ...  ({name} < 8), o
 
 
 class Formulas(BuilderFunction[..., Any]):
-    """A program of formulas. How many results it has, its text says, which type checkers do not read."""
+    """A program of formulas. How many results it has, its text says, which type checkers do not read.
+
+    Attributes:
+        text, names: what it was made of by :func:`define`.
+    """
+
+    def __init__(self, builder: Callable[..., Any], text: str, names: Mapping[str, Any]) -> None:
+        super().__init__(builder)
+        self.text, self.names = text, dict(names)
+
+    def __reduce__(self) -> Any:
+        """By its text, of which it is made again."""
+        return _again, (self.text, self.names)
 
     if TYPE_CHECKING:
 
@@ -78,7 +90,11 @@ def define(text: str, **names: Any) -> Formulas:
     build.__signature__ = _signature(made.inputs)  # type: ignore[attr-defined]
     build.__name__ = build.__qualname__ = "_".join(made.outputs)
     build.__doc__ = source.text
-    return Formulas(build)
+    return Formulas(build, text, names)
+
+
+def _again(text: str, names: Mapping[str, Any]) -> Formulas:
+    return define(text, **names)
 
 
 def _sorted(names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Callable[..., Any]]]:
