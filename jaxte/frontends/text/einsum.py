@@ -93,9 +93,10 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
             )
     for number, operand in enumerate(operands):
         if not (isinstance(operand, (Tensor, *_SCALARS)) or hasattr(operand, "shape")):
-            raise ArgumentError(
-                f"te.einsum: the operand {number} is {described(operand)}; give an array, as jnp.asarray makes it, or a Tensor"
-            )
+            remedy = "give an array, as jnp.asarray makes it, or a Tensor"
+            if isinstance(operand, str) and operand in REDUCERS:
+                remedy = f"a reduction is reduce={operand!r}"
+            raise ArgumentError(f"te.einsum: the operand {number} is {described(operand)}; {remedy}")
     return _run(list(operands), text, reduce, pad, sizes)
 
 
@@ -116,7 +117,7 @@ def _built(
     shapes = [x.shape if isinstance(x, Tensor) else () for x in operand]
     known = resolved(given, shapes, sizes)
     names = list(_flat(known.result))
-    _check_result(known, names, sizes)
+    _check_result(known, names, {**sizes, **known.ranges})
     body = _reduced(known.body, {n.name for n in names}, "reduce" if reducers else reduce)
     tensors = {str(n): x for n, x in enumerate(operand)}
     composed = {f"{name}|": size for name, (_, size) in known.ranges.items()}

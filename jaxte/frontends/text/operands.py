@@ -31,7 +31,7 @@ class Resolved:
     Attributes:
         body: elements, functions and the reductions that are written out.
         result: axes, composed axes and ones.
-        ranges: of the axes that stand in composed ones.
+        ranges: of the axes that stand in composed ones, and of those that a number is the size of.
     """
 
     body: Node
@@ -41,8 +41,10 @@ class Resolved:
 
 def resolved(given: Pattern, shapes: Shapes, sizes: Mapping[str, Any]) -> Resolved:
     """``given`` for operands of ``shapes``, where ``sizes`` are those of axes."""
-    written = [list(own.indices) for own in given.operands]
-    result = None if given.result is None else list(given.result)
+    keywords, sizes = sizes, dict(sizes)
+    taken = {*sizes, *(n.name for n in nodes_of(given.body) if isinstance(n, Name))}
+    written = [[_numbered(item, sizes, taken, False) for item in own.indices] for own in given.operands]
+    result = None if given.result is None else [_numbered(item, sizes, taken, True) for item in given.result]
     if _is_letters(written, shapes):
         if result is None:
             result = _implied(written)
@@ -66,8 +68,28 @@ def resolved(given: Pattern, shapes: Shapes, sizes: Mapping[str, Any]) -> Resolv
     for own, items, shape in zip(given.operands, listed, shapes, strict=True):
         indices = [_index(item, extent, known, dots) for item, extent in zip(items, shape, strict=True)]
         table[own] = replace(own, indices=tuple(indices))
-    _check_keywords(given, listed, result, sizes)
+    _check_keywords(given, listed, result, keywords)
     return Resolved(_replaced(given.body, table), tuple(result), ranges)
+
+
+def _numbered(item: Node, sizes: dict[str, Any], taken: set[str], in_result: bool) -> Node:
+    """``item`` with an axis for each number that is a size: ``(c 2)``, and ``2`` in the result, repeat; ``(c 2)`` of an operand is divided."""
+
+    def named(node: Node) -> Node:
+        if not (isinstance(node, Number) and isinstance(node.value, int)):
+            return node
+        name = f"r{node.value}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        sizes[name] = node.value
+        return Name(node.span, name)
+
+    if isinstance(item, Composed):
+        return replace(item, factors=tuple(map(named, item.factors)))
+    if in_result and isinstance(item, Number) and item.value != 1:
+        return Composed(item.span, (named(item),))
+    return item
 
 
 def _is_letters(written: Sequence[Sequence[Node]], shapes: Shapes) -> bool:
@@ -179,7 +201,7 @@ def _divided(item: Composed, extent: Any, known: dict[str, Any]) -> None:
     missing = [n for n in names if n not in known]
     if isinstance(extent, int) and isinstance(rest, int):
         if (extent % rest if rest else extent) if missing else extent != rest:
-            sizes = " * ".join(f"{n}={known[n]}" for n in names if n in known)
+            sizes = " * ".join(_size_text(n, known[n.name]) for n in _factors(item) if n.name in known)
             raise item.span.fault(
                 f"an axis of {extent} elements is no multiple of {sizes}"
                 if missing
@@ -188,6 +210,13 @@ def _divided(item: Composed, extent: Any, known: dict[str, Any]) -> None:
             )
     if missing:
         known[missing[0]] = extent // rest if not isinstance(extent, int) or rest else 0
+
+
+def _size_text(factor: Name, size: Any) -> str:
+    """A size as the pattern or a keyword has it."""
+    span = factor.span
+    written = span.source.text[span.start : span.stop]
+    return written if written.isdigit() else f"{factor.name}={size}"
 
 
 def _factors(item: Composed) -> list[Name]:

@@ -72,6 +72,8 @@ images = drawn(2, 8, 8, 3)
         ("... d -> ...", (images,), {}, images.sum(-1)),
         ("i 1 j -> i j", (A[:, None],), {}, A),
         ("i 1 -> i", (A,), {}, A[:, 1]),
+        ("i j -> i (j 2) 3", (A,), {}, np.repeat(np.repeat(A, 2, 1)[..., None], 3, -1)),
+        ("b (h 2) (w 2) c -> b h w c", (images,), dict(reduce="max"), images.reshape(2, 4, 2, 4, 2, 3).max((2, 4))),
         ("0.5 * i k * k j - 1 -> i j", (A, B), {}, 0.5 * A @ B - 1),
         ("1 - i j / 4 -> i j", (A,), {}, 1 - A / 4),
         ("(i d - j d)**2 -> i j", (A, A), {}, ((A[:, None] - A) ** 2).sum(-1)),
