@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jaxte.comparing import against_jax
+from jaxte.comparing import against_jax, drawn
+from jaxte.frontends.text.tree import nearest
 from jaxte.lower.program.rows import rows
 
-_ARRAY = re.compile(r"(?P<kind>f16|f32|f64|i32)\[(?P<shape>[\d, ]*)\]")
-_KINDS = {"f16": "float16", "f32": "float32", "f64": "float64", "i32": "int32"}
+_ARRAY = re.compile(r"(?P<kind>\w+)\[(?P<shape>[\d, ]*)\]")
+_KINDS = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "i32": "int32",
+}
 
 
 def main(words: Sequence[str]) -> int:
@@ -38,12 +47,31 @@ def main(words: Sequence[str]) -> int:
     module, _, name = given.function.partition(":")
     if not name:
         parser.error(f"{given.function} is no function; write module:function, as in model:loss")
-    function = getattr(importlib.import_module(module), name, None)
+    sys.path.insert(0, "")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        parser.error(f"{error}; the module is looked up in this folder and among what is installed")
+    function = getattr(found, name, None)
     if not callable(function):
-        parser.error(f"{module} has no function {name}")
+        parser.error(f"{module} has no function {name}{nearest(name, vars(found))}")
     rng = np.random.default_rng(0)
-    print(against_jax(function, [_array(a, rng, parser) for a in given.arrays], given.order))
+    arrays = [_array(a, rng, parser) for a in given.arrays]
+    if misfit := _misfit(function, arrays):
+        parser.error(f"{name}{inspect.signature(function)} does not take {len(arrays)} arrays: {misfit}")
+    print(against_jax(function, arrays, given.order))
     return 0
+
+
+def _misfit(function: Callable[..., Any], arrays: Sequence[Any]) -> str:
+    """Why a function does not take these arrays, nothing where it does or does not say."""
+    try:
+        inspect.signature(function).bind(*arrays)
+    except ValueError:
+        return ""
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def _listed() -> str:
@@ -55,12 +83,13 @@ def _listed() -> str:
 
 def _array(word: str, rng: np.random.Generator, parser: argparse.ArgumentParser) -> Any:
     found = _ARRAY.fullmatch(word)
-    if found is None:
-        parser.error(f"{word} is no array; write its dtype and shape, as in f32[64,64] (f16, f32, f64, i32)")
+    kind = found and _KINDS.get(found["kind"], found["kind"])
+    if found is None or kind not in _KINDS.values():
+        parser.error(
+            f"{word} is no array; write its dtype and shape, as in f32[64,64] (of {', '.join(_KINDS)})"
+        )
     shape = [int(n) for n in found["shape"].split(",") if n.strip()]
-    if found["kind"] == "i32":
-        return rng.integers(0, 2, shape).astype("int32")
-    return rng.normal(size=shape).astype(_KINDS[found["kind"]])
+    return drawn(rng, shape, kind)
 
 
 if __name__ == "__main__":

@@ -153,6 +153,15 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> C
     return _measured(getattr(f, "__name__", "function"), {"jax.grad": f, "jaxte": adjoint(f)}, args, order)
 
 
+def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
+    """An array of random numbers; of float64 after 64-bit JAX is switched on."""
+    if dtype == "int32":
+        return rng.integers(0, 2, shape).astype(dtype)
+    if dtype == "float64":
+        jax.config.update("jax_enable_x64", True)
+    return jnp.asarray(rng.normal(size=shape), dtype)
+
+
 def beside(
     fn: Function | Raised[..., Any], reference: Callable[..., Any], args: Sequence[Any], order: int = 1
 ) -> Comparison:

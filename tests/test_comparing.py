@@ -67,11 +67,14 @@ def test_what_cannot_be_compared() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "tests.test_comparing:energy", "f32[8,8]"]) == 0
+    assert main(["compare", "tests.test_comparing:energy", "bfloat16[8,8]"]) == 0
     assert capsys.readouterr().out.startswith("energy")
     for words, message in (
         (["compare", "tests.test_comparing", "f32[8]"], "write module:function"),
-        (["compare", "tests.test_comparing:enrgy", "f32[8]"], "has no function enrgy"),
+        (["compare", "tests.test_comparing:enrgy", "f32[8]"], "has no function enrgy; did you mean energy?"),
+        (["compare", "tests.test_compared:energy", "f32[8]"], "the module is looked up in this folder"),
+        (["compare", "tests.test_comparing:energy", "f32[8]", "f32[8]"], "does not take 2 arrays: too many"),
+        (["compare", "tests.test_comparing:energy", "q8[8]"], "f16, bf16, f32, f64, c64, i32"),
         (["compare", "tests.test_comparing:energy", "f32(8)"], "write its dtype and shape"),
     ):
         with pytest.raises(SystemExit):

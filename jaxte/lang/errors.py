@@ -16,6 +16,10 @@ class JaxteError(Exception):
         """What IPython shows."""
         return rendered(self)
 
+    def append(self, line: str) -> None:
+        """Puts a line behind the message."""
+        self.args = (f"{self}\n{line}",)
+
 
 class DefinitionError(JaxteError, ValueError):
     """A tensor, a body or a reduction that does not mean anything."""

@@ -115,7 +115,7 @@ class Parameters:
             words = set(_NAMES.findall(str(error)))
             said = [f"{name} is {path}" for name, path in self.paths.items() if name in words]
             if said:
-                error.args = (f"{error}\n({', '.join(said)})",)
+                error.append(f"({', '.join(said)})")
             raise
 
 
