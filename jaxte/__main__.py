@@ -83,7 +83,7 @@ def _listed() -> str:
 
 def _array(word: str, rng: np.random.Generator, parser: argparse.ArgumentParser) -> Any:
     found = _ARRAY.fullmatch(word)
-    kind = found and _KINDS.get(found["kind"], found["kind"])
+    kind = _KINDS.get(found["kind"], found["kind"]) if found else ""
     if found is None or kind not in _KINDS.values():
         parser.error(
             f"{word} is no array; write its dtype and shape, as in f32[64,64] (of {', '.join(_KINDS)})"
