@@ -73,7 +73,7 @@ class RaisedReport:
         name: the function.
         regions: what is raised.
         kept: what stays as it is.
-        loops: loops of which products of all steps are taken together.
+        loops: loops that are written anew, or not, with the reason, and those of which products of all steps are taken together.
         parts: what is computed at some positions only, because others are not read.
         guarded: what is not differentiated where its result is not chosen, because its slope may be infinite or NaN there.
         raised_equations, kept_equations: how many.
@@ -137,7 +137,7 @@ def report(name: str, plan: Plan) -> RaisedReport:
         sum(len(e.steps) for r in plan.regions for e in r.equations),
         sum(len(line.what) for line in kept),
         plan.measured,
-        tuple(_loop(entry, inner.loop) for entry, inner in _loops(plan)),
+        (*_told(plan.written), *(_loop(entry, inner.loop) for entry, inner in _loops(plan))),
         tuple(_told(plan.parts)),
         tuple(_told((eqn, _GUARDED) for eqn in plan.guarded)),
     )

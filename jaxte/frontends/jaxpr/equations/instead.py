@@ -14,14 +14,21 @@ class Instead:
         closed: the jaxpr.
         parts: equations of the function as it was of which a part is computed, and what part.
         guarded: equations of the function as it was that are not differentiated where their results are not chosen.
+        loops: loops of the function as it was that are written anew, or not, and why.
     """
 
     closed: Any
     parts: tuple[tuple[Any, str], ...] = ()
     guarded: tuple[Any, ...] = ()
+    loops: tuple[tuple[Any, str], ...] = ()
 
     def after(self, earlier: Instead | None) -> Instead:
         """This one, made of ``earlier``, with what is told of both."""
         if earlier is None:
             return self
-        return Instead(self.closed, earlier.parts + self.parts, earlier.guarded + self.guarded)
+        return Instead(
+            self.closed,
+            earlier.parts + self.parts,
+            earlier.guarded + self.guarded,
+            earlier.loops + self.loops,
+        )

@@ -16,13 +16,13 @@ def is_symbolic(aval: Any) -> bool:
     return any(not isinstance(extent, int) for extent in getattr(aval, "shape", ()))
 
 
-def folded(eqn: Any, values: Sequence[Any]) -> list[Any]:
-    """The results of an equation on known operands; None for each where there is no row for it."""
+def folded(eqn: Any, values: Sequence[Any], most: int = _MOST) -> list[Any]:
+    """The results of an equation on known operands, up to ``most`` numbers; None for each where there is no row for it."""
     unknown = [None] * len(eqn.outvars)
     row = _ROWS.get(eqn.primitive.name)
     if row is None or any(is_symbolic(v.aval) for v in eqn.outvars):
         return unknown
-    if any(prod(v.aval.shape) > _MOST for v in eqn.outvars) or len(eqn.outvars) != 1:
+    if any(prod(v.aval.shape) > most for v in eqn.outvars) or len(eqn.outvars) != 1:
         return unknown
     (out,) = eqn.outvars
     dtype = np.dtype(out.aval.dtype)

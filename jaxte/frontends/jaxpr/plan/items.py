@@ -128,6 +128,12 @@ class Plan:
         return own + [eqn for plan in self._bodies for eqn in plan.guarded]
 
     @property
+    def written(self) -> list[tuple[Any, str]]:
+        """Loops that are written anew or not, and why, those of bodies included."""
+        own = [] if self.instead is None else list(self.instead.loops)
+        return own + [loop for plan in self._bodies for loop in plan.written]
+
+    @property
     def _bodies(self) -> list[Plan]:
         return [plan for item in self.items if isinstance(item, Inner) for plan in item.plans]
 

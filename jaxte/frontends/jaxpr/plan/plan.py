@@ -16,6 +16,7 @@ from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
+from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.build import Builder
@@ -124,6 +125,11 @@ class Planner:
         slots, found = steps_of(closed)
         with_symbols = any(step.has_symbols for _, steps in found for step in steps)
         narrows = self.choice is not Choice.NOTHING and not with_symbols
+        if narrows and not divided:
+            instead = counted_loops(closed, slots)
+            if instead is not None:
+                closed = instead.closed
+                slots, found = steps_of(closed)
         wanted = {guarded: self.safe and not divided, narrowed: narrows and not divided}
         for rewrite in (rewrite for rewrite, is_wanted in wanted.items() if is_wanted):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
