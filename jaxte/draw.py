@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, one_of_type, several
 from jaxte.lang.errors import ArgumentError, JaxteError
 from jaxte.show.diagram import Diagram, diagram
 from jaxte.tensors.tensor import Tensor
@@ -40,7 +40,7 @@ def spy(matrix: Any, ax: Any = None) -> Any:
     return ax
 
 
-def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -> Any:
+def reads(output: Any, tensor: Any, position: int | tuple[int, ...], ax: Any = None) -> Any:
     """The elements of ``tensor``, of one axis or two, that the element of ``output`` at ``position`` depends on, through all tensors in between.
 
     Args:
@@ -52,6 +52,10 @@ def reads(output: Any, tensor: Any, position: tuple[int, ...], ax: Any = None) -
     Example:
         >>> te.draw.reads(Y, X, (3, 4)).figure.savefig("reads.png")
     """
+    for given in (output, tensor):
+        one_of_type(given, Tensor, "what te.draw.reads looks at", "Tensors")
+    if isinstance(position, int):
+        position = (position,)
     if not 1 <= tensor.ndim <= 2:
         raise ArgumentError(
             f"te.draw.reads of {tensor.name} with {tensor.ndim} axes; give a tensor of one or two"
@@ -91,7 +95,7 @@ def graph(tensors: Any) -> Diagram:
     Example:
         >>> print(te.draw.graph(Y))
     """
-    return diagram([tensors] if isinstance(tensors, Tensor) else list(tensors))
+    return diagram(several(tensors, Tensor, "what te.draw.graph draws", "a Tensor, or several"))
 
 
 def _axes(ax: Any) -> Any:

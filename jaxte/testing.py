@@ -48,6 +48,10 @@ def check_grads(
         eps: step of the differences.
         seed: of the random directions.
     """
+    if is_array(args) or not isinstance(args, Sequence):
+        raise ArgumentError(
+            f"the arguments of te.testing.check_grads are {described(args)}; give a tuple, one entry for each parameter"
+        )
     with jax.enable_x64(True):
         function = _as_function(fn_or_graph)
         wide = [] if isinstance(function, GraphFunction) else ["float32", "float16", "bfloat16", "complex64"]

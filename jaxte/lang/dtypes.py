@@ -8,6 +8,7 @@ type of what they meet. The lattice is JAX's type promotion lattice
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from string import ascii_lowercase
 
@@ -64,7 +65,11 @@ def dtype_name(dtype: object) -> str:
         name = str(getattr(dtype, "name", None) or getattr(dtype, "dtype", dtype))
     name = _ALIASES.get(name, name)
     if name not in _ABOVE or name.endswith("*"):
-        raise DtypeError(f"unknown dtype {dtype!r}; the dtypes of jaxte are {', '.join(DTYPES)}")
+        close = get_close_matches(name, DTYPES, n=1, cutoff=0.8)
+        raise DtypeError(
+            f"unknown dtype {dtype!r}"
+            + (f"; did you mean {close[0]}?" if close else f"; the dtypes of jaxte are {', '.join(DTYPES)}")
+        )
     return name
 
 

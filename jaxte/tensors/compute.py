@@ -90,6 +90,10 @@ def compute(shape: Any, fn: Any = None, name: str | None = None) -> Any:
         raise ArgumentError(
             f"te.compute is given the expression `{text(shape)}`; give a function of the indices that returns it, te.compute(lambda: ...)"
         )
+    if isinstance(shape, str):
+        raise ArgumentError(
+            f"te.compute is given {described(shape)} as a shape; its order is te.compute(shape, fn, name)"
+        )
     if callable(shape) and (fn is None or isinstance(fn, str)):
         shape, fn, name = None, shape, fn if name is None else name
     label = "T" if name is None else str(name)

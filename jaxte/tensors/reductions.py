@@ -37,7 +37,10 @@ def reduce_axis(bounds: tuple[Any, Any] | Any, name: str | None = None) -> Axis:
     """
     label = "k" if name is None else str(name)
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
-        raise ShapeError(f"reduce_axis {label}: give the range as a pair (lo, hi), not {bounds!r}")
+        pair = f"(0, {bounds})" if isinstance(bounds, (int, Expr)) else "(lo, hi)"
+        raise ShapeError(
+            f"reduce_axis {label}: give the range as a pair, {pair}, not {bounds!r}; te.axis('k') has the range that follows from its reads"
+        )
     lo, hi = (_bound(b, label) for b in bounds)
     least, most = _extreme(lo, largest=False), _extreme(hi, largest=True)
     extent = normal(most - least)
@@ -152,9 +155,10 @@ def _check_axes(axis: Any, what: str) -> tuple[Axis, ...]:
         raise DefinitionError(f"{what}: no axis to reduce over was given; pass axis=te.reduce_axis((lo, hi))")
     for own in axes:
         if not isinstance(own, Axis):
+            pair = f"; of two values it is te.{what}imum(a, b)" if what in ("max", "min") else ""
             raise DefinitionError(
-                f"{what} over {own!r}: that is no axis; reduce over axes made by te.reduce_axis((lo, hi), name) "
-                "(te.ops has the reductions of whole tensors by axis number)"
+                f"{what} over {own!r}: that is no axis; reduce over axes made by te.reduce_axis((lo, hi), name) or te.axis(name) "
+                f"(te.ops has the reductions of whole tensors by axis number){pair}"
             )
         if not own.reduction:
             raise DefinitionError(

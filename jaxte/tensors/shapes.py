@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from jaxte.lang.checks import described
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr
 from jaxte.lang.text import text
@@ -28,7 +29,12 @@ def check_shape(shape: Any, name: str) -> Shape:
         or not isinstance(shape, Iterable)
         or getattr(shape, "ndim", None) == 0
     ):
-        raise ShapeError(f"the shape of {name} is {shape!r}; give a tuple of integers or te.var sizes")
+        order = " first, and the function behind it" if callable(shape) else ""
+        raise ShapeError(
+            f"the shape of {name} is {described(shape)}; give a tuple of integers or te.var sizes{order}"
+        )
+    if getattr(shape, "shape", None) and "int" not in str(getattr(shape, "dtype", "")):
+        raise ShapeError(f"the shape of {name} is given as {described(shape)}; give its .shape")
     extents = tuple(_extent(extent, axis, name) for axis, extent in enumerate(shape))
     elements = 1
     for extent in extents:

@@ -10,6 +10,8 @@ import pytest
 import jaxte as te
 from jaxte.lang import other_names
 
+X = te.placeholder((3,), name="X")
+
 
 def test_what_is_meant_exists_and_what_is_not_does_not() -> None:
     for table, module in ((other_names.PUBLIC, te), (other_names.OPERATORS, te.ops)):
@@ -35,7 +37,6 @@ def test_parameters_of_other_libraries() -> None:
 
 
 def test_elements_are_not_assigned() -> None:
-    X = te.placeholder((3,), name="X")
     with pytest.raises(te.DefinitionError, match=r"the elements of X .* te\.select\(i == 0, a, b\)"):
         X[0] = 1.0
 

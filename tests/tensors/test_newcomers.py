@@ -1,5 +1,5 @@
 """Programs that go wrong in a newcomer's first hour: each message says how to go on. Texts that are misspelled stand in
-tests/frontends/text/test_messages.py, 85 of them."""
+tests/frontends/text/test_messages.py, more than a hundred."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
     (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]
     (lambda: A @ x, r"te\.ops\.matmul"),
-    (lambda: twice(3), r"static and stay as they are: give an array"),
+    (lambda: twice(3), r"static and stay as they are, also within lists: give an array"),
     (lambda: twice(ONES, ONES), "too many positional arguments"),
     (lambda: twice(np.ones(6)), r"float64, but 64-bit types are off .* \.astype"),
     (lambda: row(lambda i: te.sum(A[i, k])), r"pass over=te\.axis"),
@@ -65,11 +65,25 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: row(lambda i: x[i / 2]), "an index is an integer"),
     (lambda: row(lambda i: x[i + 3]), "shrink the range, pad the tensor, or guard the read"),
     (lambda: te.compute((4, 6), lambda i: x[i]), "one parameter for each axis"),
-    (lambda: te.placeholder(6, "flaot32"), "the dtypes of jaxte are"),
+    (lambda: te.placeholder(6, "x"), "the dtypes of jaxte are"),
     (lambda: te.softmax(x, over=k), r"te\.ops\.softmax\(x, axis=0\)"),
     (lambda: te.function(lambda x: x[0])(ONES), r"make it a Tensor with te\.compute"),
     (lambda: te.evaluate(row(lambda i: x[i]), {}), "give feeds an array for each input"),
     (lambda: te.differentiate(twice, [x]), r"te\.grad differentiates functions"),
+    (lambda: te.placeholder((4,), "flot32"), r"unknown dtype 'flot32'; did you mean float32\?"),
+    (lambda: te.placeholder(np.ones(3)), r"given as numpy.ndarray.*; give its \.shape"),
+    (lambda: te.compute(x, lambda i: x[i]), r"given as Placeholder x.*; give its \.shape"),  # type: ignore[call-overload]
+    (lambda: te.reduce_axis(5), r"give the range as a pair, \(0, 5\), not 5; te\.axis\('k'\)"),
+    (lambda: te.compute(lambda i: x[i], (3,)), r"te\.var sizes first, and the function behind it"),  # type: ignore[call-overload]
+    (lambda: te.compute("y", (3,), lambda i: x[i]), r"its order is te\.compute\(shape, fn, name\)"),  # type: ignore[call-overload]
+    (lambda: row(lambda i: te.max(x[i], 0.0)), r"max over 0\.0: .*; of two values it is te\.maximum\(a, b\)"),
+    (lambda: te.axis((0, 3)), r"an axis with a range is te\.reduce_axis"),  # type: ignore[arg-type]
+    (lambda: te.indices("b b"), r"b stands twice in 'b b'"),
+    (lambda: te.function(lambda y: y, sav="all"), r"keyword argument 'sav'; did you mean save=\?"),  # type: ignore[call-overload]
+    (lambda: te.testing.check_grads(twice, ONES), r"give a tuple, one entry for each parameter"),
+    (lambda: te.draw.graph(ONES), r"te\.draw\.graph draws .*; give a Tensor, or several"),
+    (lambda: te.draw.reads("y", x, 0), r"te\.draw\.reads looks at is str 'y'; give Tensors"),
+    (lambda: te.sum(x), r"te\.ops has the reductions of whole tensors"),  # type: ignore[arg-type]
 ]
 
 

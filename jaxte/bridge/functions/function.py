@@ -11,7 +11,7 @@ from jaxte.bridge.calls.options import Options
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.derivatives.overrides import Fdiff
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.lower.cost.policy import budget_bytes, unwanted
 from jaxte.lower.cost.saving import check_save
@@ -69,6 +69,7 @@ def function(
 ) -> GraphFunction[dict[str, jax.Array]]: ...
 @overload
 def function(inputs: Inputs, outputs: Any, **options: Unpack[FunctionOptions]) -> GraphFunction[Any]: ...
+@wants_arguments
 def function(
     inputs: Any = None,
     outputs: Any = None,
