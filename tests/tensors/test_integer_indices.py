@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lower.evaluation.program import evaluate_program
+from jaxte.lower.program.plan import lower
+from tests.lowered import inputs_of
 
 N = 16
 
@@ -72,6 +75,45 @@ def test_values_and_adjoints(name):
         np.testing.assert_allclose(run(dx, {x: given, head: h}), back(h)[0], rtol=1e-4, atol=1e-4)
     if name in PERMUTATIONS:
         assert ".add(" not in te.source(dx)
+
+
+# indices that leave the tensor, of 7 elements, where no guard holds
+GUARDED = {
+    "greater": lambda i, k: te.select(k >= i, k, i),
+    "neither": lambda i, k: te.select(i >= k, k, 2 * i),
+    "within each other": lambda i, k: te.select(i < k, te.select(k > 4, k, i + 3), i + 2),
+    "power": lambda i, k: i + 2 ** (k // 2),
+    "shift": lambda i, k: i - 1 + (1 << (k // 2)),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_guards_of_what_is_chosen(name):
+    """The condition has the choices that the index has; a choice that it compares is understood, too."""
+    index, n = GUARDED[name], 7
+    x, k = te.placeholder((n,), "float64", "x"), te.reduce_axis((0, 6), "k")
+
+    def body(i):
+        at = index(i, k)
+        return te.sum(te.select((at >= 0) & (at < n), x[at] ** 2, 0.0) * (k + 1), axis=k)
+
+    with pytest.raises(te.RangeError, match="reads x"):
+        te.compute((9,), lambda i: te.sum(x[index(i, k)], axis=k), "y")
+    y, head = te.compute((9,), body, "y"), te.placeholder((9,), "float64", "H")
+    table = te.compute((9, 6), lambda i, j: te.cast(index(i, j), "int32"), "table")
+    at = np.asarray(te.interpret(table, {}))
+    given, h = np.linspace(0.1, 2.0, n), np.linspace(-1.0, 1.0, 9)
+    inside, expected = (at >= 0) & (at < n), np.zeros(n)
+    value = np.sum(np.where(inside, given[at.clip(0, n - 1)] ** 2, 0) * np.arange(1, 7), 1)
+    weights = np.where(inside, 2 * given[at.clip(0, n - 1)] * np.arange(1, 7) * h[:, None], 0)
+    np.add.at(expected, at.clip(0, n - 1), weights)
+    (dx,) = te.differentiate(y, [x], head)
+    np.testing.assert_allclose(te.interpret(y, {x: given}), value)
+    np.testing.assert_allclose(te.interpret(dx, {x: given, head: h}), expected)
+    params = inputs_of(y, dx)
+    found = evaluate_program(lower("both", params, [y, dx]), [{x: given, head: h}[t] for t in params])
+    np.testing.assert_allclose(found[0], value)
+    np.testing.assert_allclose(found[1], expected)
 
 
 def test_random_expressions_of_bits():

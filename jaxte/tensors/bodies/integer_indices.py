@@ -19,6 +19,7 @@ from jaxte.lang.operators import (
     BIT_AND,
     BIT_OR,
     BIT_XOR,
+    COMPARISONS,
     FLOOR_DIVIDE,
     GREATER,
     GREATER_EQUAL,
@@ -31,6 +32,7 @@ from jaxte.lang.operators import (
     POWER,
     RIGHT_SHIFT,
     SELECT,
+    Op,
 )
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear
@@ -55,27 +57,48 @@ _BY = {
 
 def with_chosen_powers(body: Expr) -> Expr:
     """``body`` with shifts by positions and powers of them, in indices, as choices by position: ``1 << k`` is 1, 2, 4, ..."""
-    return _in_indices(body, _power)
+    return _in_conditions(_in_indices(body, _power), _power, _parts(body, tuple(_BY)))
 
 
 def with_plain_indices(body: Expr) -> Expr:
     """``body`` with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
-    return _in_indices(body, _plain)
+    return _in_conditions(_in_indices(body, _plain), _plain, _parts(body, (SELECT,)))
 
 
 def _in_indices(body: Expr, rule: Callable[[Call], Expr]) -> Expr:
-    def at(node: Expr) -> Expr:
-        return rule(node) if isinstance(node, Call) and is_integer(node.dtype) else node
-
     def within_read(node: Expr) -> Expr:
         if not isinstance(node, Read):
             return node
         given = _going_around(node) if rule is _plain else node
-        indices = [i if reads_of(i) or _chooses_often(i) else rewrite(i, at) for i in given.indices]
+        indices = [i if reads_of(i) or _chooses_often(i) else _ruled(i, rule) for i in given.indices]
         read = Read(given.tensor, indices)
         return _at_tables(read) if rule is _plain else read
 
     return rewrite(body, within_read)
+
+
+def _in_conditions(body: Expr, rule: Callable[[Call], Expr], parts: dict[Expr, None]) -> Expr:
+    """``body`` with comparisons of what indices have for ``parts`` written as these are, so that they are understood as guards of them."""
+    if not parts:
+        return body
+
+    def at(node: Expr) -> Expr:
+        compares = isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node)
+        if not compares or _chooses_often(node) or not any(n in parts for n in postorder(node)):
+            return node
+        return node.rebuild([_ruled(arg, rule) for arg in node.children])
+
+    return rewrite(body, at)
+
+
+def _ruled(index: Expr, rule: Callable[[Call], Expr]) -> Expr:
+    return rewrite(index, lambda n: rule(n) if isinstance(n, Call) and is_integer(n.dtype) else n)
+
+
+def _parts(body: Expr, ops: Sequence[Op]) -> dict[Expr, None]:
+    """The operations of one of ``ops`` in indices of ``body``."""
+    nodes = [n for read in reads_of(body) for index in read.indices for n in postorder(index)]
+    return dict.fromkeys(n for n in nodes if isinstance(n, Call) and n.op in ops and is_integer(n.dtype))
 
 
 def _ends(expr: Expr) -> tuple[int, int] | None:
