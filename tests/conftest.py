@@ -19,6 +19,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # XLA's older emitters of loops compile in less than half of the time of those that go through MLIR, and fuse the same operations. A child
 # process or a user who sets flags of XLA has them as they are.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+# JAX writes the lines of Python that led to an operation beside each one, which is a twentieth of a test's time and which no test reads.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 import jax
 import numpy as np
@@ -62,6 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in chosen and item.get_closest_marker("slow") is None:
             item.add_marker("tier1")
+
+
+def pytest_sessionfinish() -> None:
+    """What lives until the end is left out of the collections by which pytest looks for exceptions that nothing caught: five, of all objects."""
+    gc.freeze()
 
 
 @pytest.fixture
