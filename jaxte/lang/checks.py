@@ -26,6 +26,11 @@ def described(value: object) -> str:
     return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """``1 axis``, ``2 axes``."""
+    return f"{number} {one if number == 1 else several}"
+
+
 def for_users(fn: F) -> F:
     """``fn``, whose errors have the frames of its users alone."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import described, for_users
+from jaxte.lang.checks import counted, described, for_users
 from jaxte.lang.errors import (
     DefinitionError,
     DtypeError,
@@ -82,8 +82,9 @@ class Tensor(Operand[Any, "Tensor"]):
             )
         if len(indices) != self.ndim:
             given = ", ".join(str(text(i) if isinstance(i, Expr) else i) for i in indices)
+            found, wanted = counted(len(indices), "index", "indices"), counted(self.ndim, "axis", "axes")
             raise ShapeError(
-                f"{self.name}[{given}] has {len(indices)} indices, but {self.name} has {self.ndim} axes "
+                f"{self.name}[{given}] has {found}, but {self.name} has {wanted} "
                 f"{shape_text(self.shape)}; give one index for each axis"
             )
         return Read(self, tuple(self._index(axis, index) for axis, index in enumerate(indices)))

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import (
     DefinitionError,
     JaxteError,
@@ -22,7 +23,7 @@ def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if len(required) > count or (len(named) < count and not variadic):
         raise DefinitionError(
-            f"the body takes {len(named)} axes ({', '.join(named)}), but the shape has {count}; "
+            f"the body takes {counted(len(named), 'axis', 'axes')} ({', '.join(named)}), but the shape has {count}; "
             "give the function one parameter for each axis, or *axes"
         )
     return (named + [f"i{n}" for n in range(len(named), count)])[:count]
