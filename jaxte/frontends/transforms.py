@@ -57,6 +57,7 @@ class Transformed(Explained):
                 f"{self.raised.__name__} is differentiated as a function of arrays, called with Tensors here; differentiate Tensors "
                 "with te.differentiate"
             )
+        self.raised.tune_once(*self._as_traced(args), **kwargs)
         return self._call(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -88,6 +89,8 @@ def grad(
     *,
     safe: bool = True,
     platform: str | None = None,
+    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tuning_file: Any = None,
 ) -> Callable[..., Any]:
     """A function that computes the gradient of ``f``, as ``jax.grad`` does, with adjoints that jaxte derived.
 
@@ -102,6 +105,9 @@ def grad(
             ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Of JAX functions: Tensors are always so.
         platform: "cpu", "gpu" or "tpu", for which it is decided what gains, and for which that is written (see :func:`adjoint`). Of JAX
             functions: a jaxte function has the one of its ``te.function``.
+        tune: ``"first call"`` measures, at the first call with arguments of each shape, which regions are raised; or the arguments of a call
+            (see :func:`adjoint`). Of JAX functions: the forms of a jaxte function are measured by :func:`autotune`.
+        tuning_file: of ``tune="first call"``: where what was measured is kept (see :func:`adjoint`).
 
     Raises:
         ArgumentError: a builder of Tensors that was not given to ``te.function``; an option for JAX functions alone.
@@ -112,8 +118,11 @@ def grad(
     """
     if isinstance(f, Function):
         _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
+        _not_measured(f, tune)
         return transforms.grad(f, argnums, has_aux)
     raised = raised_for(f, "te.grad", safe, platform)
+    if tune is not None or tuning_file is not None:
+        raised = adjoint(raised, tune=tune, tuning_file=tuning_file)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.grad, options, "Gradient")
 
@@ -128,12 +137,17 @@ def value_and_grad(
     *,
     safe: bool = True,
     platform: str | None = None,
+    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tuning_file: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""
     if isinstance(f, Function):
         _of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
+        _not_measured(f, tune)
         return transforms.value_and_grad(f, argnums, has_aux)
     raised = raised_for(f, "te.value_and_grad", safe, platform)
+    if tune is not None or tuning_file is not None:
+        raised = adjoint(raised, tune=tune, tuning_file=tuning_file)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.value_and_grad, options, "Value and gradient")
 
@@ -275,6 +289,13 @@ def raised_for(f: Any, who: str, safe: bool = True, platform: str | None = None)
             f"{who} takes a JAX function, or te.function over a builder of Tensors, not {described(f)}"
         )
     return adjoint(f, safe=safe, platform=platform)
+
+
+def _not_measured(f: Function, tune: Any) -> None:
+    if tune is not None:
+        raise ArgumentError(
+            f"tune= is for JAX functions; {f.__name__} is a jaxte function, whose forms te.autotune measures: leave tune= out"
+        )
 
 
 def _of_arrays_only(f: Function, platform: str | None, **options: bool) -> None:

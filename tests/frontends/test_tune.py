@@ -91,6 +91,46 @@ def test_clocks_run(u: Any) -> None:
     assert measured.original > 0 and measured.raised > 0 and measured.programs >= 2
 
 
+def test_the_first_call_measures_by_itself_and_once(
+    u: Any, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock(cumsum=-5, reduce_window_max=1)
+    gradient = te.grad(pooled, tune="first call")
+    np.testing.assert_allclose(gradient(u), jax.grad(pooled)(u), rtol=1e-4)
+    monkeypatch.delattr(tune, "_Race")  # from now on nothing can be measured
+    np.testing.assert_allclose(gradient(2 * u), jax.grad(pooled)(2 * u), rtol=1e-4)
+    report = te.explain(gradient, u)
+    assert report.measured.factor == 2 and "reduce_window_max" not in reasons(report)
+
+
+def test_the_first_call_measures_within_jit(u: Any, clock: Callable[..., None]) -> None:
+    clock(cumsum=-5, reduce_window_max=1)
+    gradient = te.value_and_grad(pooled, tune="first call")
+    np.testing.assert_allclose(jax.jit(gradient)(u)[1], jax.grad(pooled)(u), rtol=1e-4)
+    assert te.explain(gradient, u).measured.factor == 2
+
+
+def test_what_was_measured_is_taken_from_a_file(
+    u: Any, clock: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    clock(cumsum=-5, reduce_window_max=1)
+    file = tmp_path / "tuning.json"
+    te.grad(pooled, tune="first call", tuning_file=file)(u)
+    monkeypatch.delattr(tune, "_Race")
+    again = te.grad(lambda u: pooled(u), tune="first call", tuning_file=file)
+    np.testing.assert_allclose(again(u), jax.grad(pooled)(u), rtol=1e-4)
+    report = te.explain(again, u)
+    assert report.measured.factor == 2 and "reduce_window_max" not in reasons(report)
+    assert te.load_tuning(file)
+
+
+def test_a_file_without_a_first_call_is_refused(tmp_path: Any) -> None:
+    with pytest.raises(te.ArgumentError, match='is for tune="first call"'):
+        te.grad(jnp.sum, tuning_file=tmp_path / "tuning.json")
+    with pytest.raises(te.ArgumentError, match=r"whose forms te\.autotune measures"):
+        te.grad(te.function(lambda x: te.compute((), lambda: x[0], "y")), tune="first call")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

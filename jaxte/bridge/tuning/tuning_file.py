@@ -54,29 +54,61 @@ class Tuned:
         return min(self.seconds, key=lambda form: self.seconds[form])
 
 
+@dataclass(frozen=True)
+class Choices:
+    """What was measured of a whole JAX function that is raised.
+
+    Attributes:
+        choice: what is raised of it: "nothing", "estimated", "gaining" or "everything".
+        left: equations of it that stay, each by the number of its jaxpr and its number in it.
+        original: seconds of the value and the gradient as the function stands.
+        raised: the same of what was chosen.
+        programs: how many were compiled.
+    """
+
+    choice: str
+    left: tuple[tuple[int, int], ...]
+    original: float
+    raised: float
+    programs: int
+
+
 def save_tuning(path: Any, found: Mapping[str, Tuned]) -> None:
     """Adds ``found`` to the file at ``path``; what was measured on another machine is replaced.
 
     The new file takes the place of the old one at once, so that who reads it meanwhile finds one of them in whole. Of
     processes that add to it at the same time each finds what the others have written.
     """
+    _add(path, found, {})
+
+
+def save_choices(path: Any, found: Mapping[str, Choices]) -> None:
+    """Adds what was measured of whole functions to the file at ``path``, as :func:`save_tuning` does of reductions."""
+    _add(path, {}, found)
+
+
+def _add(path: Any, reductions: Mapping[str, Tuned], functions: Mapping[str, Choices]) -> None:
     file = _file(path)
     try:
         with only_writer(file):
-            _replace(file, {**kept_here(path), **found})
+            tables: dict[str, Mapping[str, Any]] = {
+                "reductions": {**kept_here(path), **reductions},
+                "functions": {**kept_choices(path), **functions},
+            }
+            _replace(file, tables)
     except OSError as error:
         raise LoweringError(
             f"the tuning file {file} cannot be written ({error}); give another path"
         ) from error
 
 
-def _replace(file: Path, entries: Mapping[str, Tuned]) -> None:
+def _replace(file: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     machine = asdict(this_machine())
-    table = {key: asdict(tuned) for key, tuned in entries.items()}
+    written = {name: {key: asdict(own) for key, own in table.items()} for name, table in tables.items()}
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", dir=file.parent, prefix=file.name, suffix=".new", delete=False
     ) as new:
-        new.write(json.dumps({**machine, "reductions": table}, indent=1) + "\n")
+        new.write(json.dumps({**machine, **written}, indent=1) + "\n")
     os.chmod(new.name, file.stat().st_mode if file.exists() else 0o644)
     os.replace(new.name, file)
 
@@ -87,14 +119,26 @@ def kept_here(path: Any) -> dict[str, Tuned]:
     Raises:
         LoweringError: no file can be at ``path``, or the one that is there is no tuning file.
     """
+    file, content = _here(path)
+    return _entries(file, content) if content else {}
+
+
+def kept_choices(path: Any) -> dict[str, Choices]:
+    """What the file at ``path`` has of whole functions, as :func:`kept_here` of reductions."""
+    file, content = _here(path)
+    return _choices(file, content) if content else {}
+
+
+def _here(path: Any) -> tuple[Path, dict[str, Any]]:
+    """The file at ``path``, and what it holds if it was measured on this machine."""
     file = _file(path)
     if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
         why = "cannot be written to" if file.parent.is_dir() else "does not exist"
         raise LoweringError(f"the tuning file {file} is in the folder {file.parent}, which {why}")
     if not file.exists():
-        return {}
+        return file, {}
     content = _content(file)
-    return _entries(file, content) if _is_from_here(content) else {}
+    return file, content if _is_from_here(content) else {}
 
 
 def _file(path: Any) -> Path:
@@ -177,6 +221,23 @@ def _entries(file: Path, content: Mapping[str, Any]) -> dict[str, Tuned]:
         if not seconds or not all(0 < value < float("inf") for value in seconds.values()):
             raise _corrupted(file, f"the entry {key} has no positive seconds")
     return found
+
+
+def _choices(file: Path, content: Mapping[str, Any]) -> dict[str, Choices]:
+    entries = content.get("functions", {})
+    try:
+        return {
+            key: Choices(
+                str(own["choice"]),
+                tuple((int(jaxpr), int(index)) for jaxpr, index in own["left"]),
+                float(own["original"]),
+                float(own["raised"]),
+                int(own["programs"]),
+            )
+            for key, own in entries.items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _corrupted(file, "an entry is not one of a function") from error
 
 
 def _described(machine: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.kept_plans import KeptPlans, fingerprint
+from jaxte.frontends.jaxpr.first_call import FIRST_CALL, measured_or_kept
+from jaxte.frontends.jaxpr.kept_plans import Fingerprint, KeptPlans, fingerprint
 from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
@@ -25,7 +26,6 @@ from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
-from jaxte.frontends.jaxpr.tune import tuned
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lower.cost.platforms import platform_of
@@ -71,6 +71,8 @@ class Raised(Explained, Generic[P, R_co]):
         everything: bool = False,
         safe: bool = True,
         platform: str | None = None,
+        first_call: bool = False,
+        tuning_file: Any = None,
     ) -> None:
         functools.update_wrapper(self, f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
@@ -78,6 +80,7 @@ class Raised(Explained, Generic[P, R_co]):
         self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
         self.safe = safe
         self.platform = platform
+        self.first_call, self.tuning_file = first_call, tuning_file
         self._plans, self._tuned = KeptPlans(), KeptPlans()
         self._alike = Alike()
 
@@ -169,14 +172,34 @@ class Raised(Explained, Generic[P, R_co]):
             traced = self.traced(args, kwargs)
         except _CONCRETE:
             return  # it is called as it is
+        self._measure(traced, fingerprint(traced.closed, traced.rest))
+
+    def tune_once(self, *args: Any, **kwargs: Any) -> None:
+        """Measures what is raised where ``tune="first call"`` asks for it, and arguments of these shapes were not measured before."""
+        leaves = tree_leaves((args, kwargs))
+        if not self.first_call or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return
+        try:
+            traced = self.traced(args, kwargs)
+        except _CONCRETE:
+            return
+        own = fingerprint(traced.closed, traced.rest)
+        if self._tuned.find(own) is None:
+            self._measure(traced, own)
+
+    def _measure(self, traced: Traced, own: Fingerprint) -> Plan:
         with made_for(self.platform):
-            own = fingerprint(traced.closed, traced.rest)
-            self._tuned.keep(own, tuned(traced.closed, traced.arrays, self.safe))
+            found = measured_or_kept(traced.closed, traced.arrays, own, self.safe, self.tuning_file)
+        self._tuned.keep(own, found)
+        return found
 
     def plan(self, traced: Traced, wanted: Wanted = None) -> Plan:
         """What runs in place of a call that is differentiated by the arrays in ``wanted``: as it was measured, else by estimate."""
         own = fingerprint(traced.closed, traced.rest)
-        found = self._tuned.find(own) or self._plans.find(own, wanted)
+        found = self._tuned.find(own)
+        if found is None and self.first_call:
+            found = self._measure(traced, own)
+        found = found or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
                 planner = Planner(self.choice, safe=self.safe, alike=self._alike, raising=self._like)
@@ -186,7 +209,13 @@ class Raised(Explained, Generic[P, R_co]):
 
     def on(self, platform: str | None) -> Raised[P, R_co]:
         """The same function raised for a platform."""
-        return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, platform)
+        return Raised(
+            self.f, self.choice is Choice.EVERYTHING, self.safe, platform, self.first_call, self.tuning_file
+        )
+
+    def tuned_at_first(self, file: Any = None) -> Raised[P, R_co]:
+        """The same function, measured by itself when it is called first; with what ``file`` has, where it is given."""
+        return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, self.platform, True, file)
 
     def _like(self, f: Callable[..., Any]) -> Raised[..., Any]:
         """Another function, raised as this one is."""
@@ -232,7 +261,8 @@ def adjoint(
     f: Callable[P, R],
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | None = None,
+    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
 ) -> Raised[P, R]: ...
@@ -241,7 +271,8 @@ def adjoint(
     f: None = None,
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | None = None,
+    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
 ) -> Adjoint: ...
@@ -249,7 +280,8 @@ def adjoint(
     f: Callable[..., Any] | None = None,
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | None = None,
+    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
 ) -> Any:
@@ -262,7 +294,10 @@ def adjoint(
         everything: whether all that has a rule is raised, not only what gains by estimate.
         tune: the arguments of a call. Values and gradients of the whole function are then compiled and timed with regions taken
             and left, and calls with arguments of these shapes and dtypes run the fastest; others run as estimated.
-            :meth:`Raised.tune` does so again, for other arguments.
+            :meth:`Raised.tune` does so again, for other arguments. With ``"first call"`` this happens by itself at the first call with
+            arguments of each shape: on the arrays of the call, or, within ``jax.jit``, on numbers between 0.5 and 1.5 (zeros for integers).
+        tuning_file: of ``tune="first call"``: a path. What was measured is kept in it as JSON, beside what :func:`autotune` keeps, and
+            taken from it by later processes on the same machine, which then measure nothing.
         safe: whether the branch of a ``jnp.where`` that is not taken contributes 0 to the gradient where its slope is infinite or NaN, for
             which ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Values are the same both ways.
         platform: "cpu", "gpu" or "tpu", for which raised parts are planned and written; by default planned for the platform that JAX runs
@@ -281,17 +316,25 @@ def adjoint(
         >>> te.explain(te.adjoint(heat, tune=(jnp.ones(8),)), jnp.ones(8)).measured
     """
     if f is None:
-        return functools.partial(adjoint, everything=everything, tune=tune, safe=safe, platform=platform)
+        return functools.partial(
+            adjoint, everything=everything, tune=tune, tuning_file=tuning_file, safe=safe, platform=platform
+        )
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
-    if tune is not None and not isinstance(tune, tuple):
+    if tune is not None and not isinstance(tune, tuple) and tune != FIRST_CALL:
         raise ArgumentError(
-            f"tune= takes the arguments of a call as a tuple, (x,) for one, not {described(tune)}"
+            f'tune= takes the arguments of a call as a tuple, (x,) for one, or "{FIRST_CALL}", not {described(tune)}'
+        )
+    if tuning_file is not None and tune != FIRST_CALL:
+        raise ArgumentError(
+            f'tuning_file= is for tune="{FIRST_CALL}", which keeps in it what it measured; give that too'
         )
     if platform is not None:
         platform_of(platform)
     raised = f if isinstance(f, Raised) else Raised(f, everything, safe)
     raised = raised if platform in (None, raised.platform) else raised.on(platform)
+    if tune == FIRST_CALL:
+        return raised.tuned_at_first(tuning_file)
     if tune is not None:
         raised.tune(*tune)
     return raised

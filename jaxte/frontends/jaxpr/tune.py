@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jaxte.bridge.tuning.tuning_file import Choices
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
 from jaxte.frontends.jaxpr.plan.plan import Planner
@@ -22,15 +23,15 @@ _ROUNDS = 5
 _SECONDS = 0.05  # that a round takes, of which the least time is kept
 
 
-def tuned(closed: Any, arrays: Sequence[Any], safe: bool = True) -> Plan:
-    """The fastest plan of ``closed`` on ``arrays``, with what was measured.
+def tuned(closed: Any, arrays: Sequence[Any], safe: bool = True) -> tuple[Plan, Planner | None]:
+    """The fastest plan of ``closed`` on ``arrays`` with what was measured, and its planner; None where the function stays as it is.
 
     First nothing, what gains by estimate, all that may gain, and all that has a rule are raised; then, of the fastest of these, the
     regions are left one after the other, those of the same primitives together, as long as that is faster. With ``safe``, what is not
     chosen is not differentiated in any of them.
     """
     if not any(is_float(str(a.dtype)) for a in arrays):
-        return Plan()
+        return Plan(), None
     race = _Race(closed, arrays, safe)
     best = race.best(
         [None, *(Planner(choice, safe=safe) for choice in Choice if choice is not Choice.NOTHING)]
@@ -45,10 +46,21 @@ def tuned(closed: Any, arrays: Sequence[Any], safe: bool = True) -> Plan:
             else:
                 without[places] = left / own
     original, taken = race.against(race.original, best)
-    return replace(
-        best.plan,
-        measured=Measured(original, taken, {k: taken * ratio for k, ratio in without.items()}, race.programs),
-    )
+    found = Measured(original, taken, {k: taken * ratio for k, ratio in without.items()}, race.programs)
+    return replace(best.plan, measured=found), best.planner
+
+
+def choices_of(planner: Planner | None, measured: Measured) -> Choices:
+    """What a file keeps of what was measured."""
+    choice = Choice.NOTHING if planner is None else planner.choice
+    left = frozenset() if planner is None else planner.left
+    return Choices(choice.value, tuple(sorted(left)), measured.original, measured.raised, measured.programs)
+
+
+def chosen_again(closed: Any, kept: Choices, safe: bool = True) -> Plan:
+    """The plan that was measured before, with its times."""
+    planner = Planner(Choice(kept.choice), frozenset(kept.left), safe)
+    return replace(planner.plan(closed), measured=Measured(kept.original, kept.raised, {}, kept.programs))
 
 
 def _kinds(plan: Plan) -> list[frozenset[Place]]:
