@@ -92,6 +92,26 @@ def test_nothing_else_changes(f: Any) -> None:
     assert not report.guarded
 
 
+def test_two_choices_with_functions_between_them_need_no_guard() -> None:
+    def energy(x: Any) -> Any:
+        inside = x < 2
+        r = jnp.where(inside, x, 0.0) * 3
+        return jnp.sum(jnp.where(inside, jnp.log(r) + 1 / r**6, 0.0))
+
+    x = jnp.linspace(0.5, 3, 7)
+    assert np.isfinite(jax.grad(energy)(x)).all()
+    assert str(jax.make_jaxpr(te.grad(energy))(x)) == str(jax.make_jaxpr(jax.grad(energy))(x))
+
+
+def test_a_choice_between_two_that_are_differentiated_is_guarded() -> None:
+    def mixed(x: Any, y: Any) -> Any:
+        r = jnp.where(x < 2, x, y) * 3
+        return jnp.sum(jnp.where(x < 2, jnp.log(r), 0.0))
+
+    x, y = jnp.linspace(0.5, 3, 7), jnp.zeros(7)
+    assert np.isnan(jax.grad(mixed, 1)(x, y)).any() and np.isfinite(te.grad(mixed, 1)(x, y)).all()
+
+
 def test_measured_programs_are_guarded_too() -> None:
     f = loss(naive("sqrt"))
     assert np.isfinite(jax.grad(te.adjoint(f, tune=(jnp.asarray(LINE),)))(jnp.asarray(LINE))).all()

@@ -26,6 +26,7 @@ _STEEP: dict[tuple[int, float], tuple[str, ...]] = {
 # those whose values go beyond the largest number
 _LARGE = {(0, 0.0): ("exp", "exp2", "expm1", "sinh", "cosh")}
 _ROWS = {name: at for rows in (_STEEP, _LARGE) for at, names in rows.items() for name in names}
+_MOST_BETWEEN = 12  # functions of single elements between a choice and what it has made harmless
 # for the operands of functions with a rule of their own
 _WITHIN = 0.5
 
@@ -68,12 +69,24 @@ def guard_of(step: Step, needs: Needs) -> Guard | None:
     return Guard(step, numbers, inside) if numbers else None
 
 
-def _moves(operand: Slot, says: Iterable[Slot]) -> bool:
-    """Whether an operand is no constant, and not what a choice by one of ``says`` has made harmless."""
+def _moves(operand: Slot, says: Iterable[Slot], most: int = _MOST_BETWEEN) -> bool:
+    """Whether an operand is no constant, and not made of what a choice by one of ``says`` has made harmless.
+
+    Where there are functions of single elements between the choice and the operand, NaN may flow back through these; a choice between what is
+    differentiated and a constant drops it.
+    """
     if operand.known is not None or not is_inexact(operand.dtype):
         return False
     made = operand.origin
-    return made is None or made.name != "select_n" or not any(_same(made.inputs[0], own) for own in says)
+    if made is None or not most:
+        return True
+    if made.name == "select_n":
+        between = most < _MOST_BETWEEN
+        constant = sum(_moves(s, (), 1) for s in made.inputs[1:]) < 2
+        return (between and not constant) or not any(_same(made.inputs[0], own) for own in says)
+    if made.name not in ELEMENTWISE:
+        return True
+    return any(_moves(s, says, most - 1) for s in made.inputs)
 
 
 def _same(a: Slot, b: Slot) -> bool:
