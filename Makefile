@@ -1,10 +1,12 @@
-# make demo | examples | docs | test | test-all | bench | exact | operators | platforms | clean | volume | transformations | test-libraries | test-matrix.
+# make demo | examples | docs | test | test-all | bench | exact | operators | platforms | wild | clean | volume | transformations | test-libraries | test-matrix.
 # make test-all with new random examples: JAXTE_HYPOTHESIS=full make test-all
 PYTHON ?= python3
 VENV   ?= .venv
 WORKERS ?= 2
 # options of `make bench`: SUITE=--quick for small sizes, SUITE=--write to renew docs/performance.md and docs/corpus.md
 SUITE ?=
+# options of `make wild`, as in WILD="--missing" or WILD="pix_ssim euler_by_rolls"
+WILD ?=
 # random programs of `make volume`, and its options, as in VOLUME='--kind second --workers 2'
 COUNT ?= 1000
 VOLUME ?=
@@ -20,7 +22,7 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo examples docs test test-all lint bench exact operators platforms clean volume transformations test-libraries test-matrix
+.PHONY: demo examples docs test test-all lint bench exact operators platforms wild clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -73,6 +75,12 @@ platforms:
 	  build/$$platform/bin/python -m pip --disable-pip-version-check install --quiet -e . "jax[$$plugin]==0.10.*"; \
 	  build/$$platform/bin/python benchmarks/platforms --platform $$platform $(COMPILED); \
 	done
+
+# losses of 25 libraries and threads of their users, beside jax.grad, in an environment of its own (2 GB): renews docs/wild.md
+wild:
+	@test -x build/wild/bin/python || $(PYTHON) -m venv build/wild
+	build/wild/bin/python -m pip --disable-pip-version-check install --quiet -e . -r benchmarks/wild/requirements.txt
+	build/wild/bin/python benchmarks/wild $(WILD)
 
 # random programs by seed, each beside the interpreter and differences
 volume: $(VENV)/.test

@@ -68,7 +68,7 @@ def pix_elastic() -> Call:
     key = jax.random.key(0)
 
     def f(x):
-        return jnp.mean(pix.elastic_deformation(key, x, jnp.float32(3.0), jnp.float32(4.0)) ** 2)
+        return jnp.mean(pix.elastic_deformation(key, x, 3.0, 4.0) ** 2)
 
     return f, (uniform(64, 64, 3),)
 

@@ -43,7 +43,7 @@ def measured(own: Loss, everything: bool = False) -> Figures:
         "raised": report.raised_equations,
         "kept": report.kept_equations,
         "reasons": sorted({line.reason for region in report.regions for line in region.lines if line.reason}),
-        "error": error(*[_finite(r) for r in results]),
+        "error": error(*_finite(*results)),
         "finite": [all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(r[1])) for r in results],
         "same": ours["text"] == theirs["text"],
     }
@@ -93,5 +93,8 @@ def _is_float(tree: Any) -> bool:
     return bool(leaves) and all(jax.numpy.issubdtype(x.dtype, jax.numpy.floating) for x in leaves)
 
 
-def _finite(result: Any) -> Any:
-    return jax.tree.map(lambda a: np.nan_to_num(np.asarray(a), nan=0.0, posinf=0.0, neginf=0.0), result)
+def _finite(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Both results with 0 where one of them is not finite."""
+    both = jax.tree.map(lambda a, b: np.isfinite(a) & np.isfinite(b), ours, theirs)
+    own, other = (jax.tree.map(lambda ok, a: np.where(ok, a, 0), both, r) for r in (ours, theirs))
+    return own, other

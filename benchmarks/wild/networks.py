@@ -49,7 +49,10 @@ def equinox_depthwise() -> Call:
 @loss("equinox", "the embedding of patches, and a norm")
 def equinox_patches() -> Call:
     embed = eqx.nn.Conv2d(3, 128, 16, 16, key=KEY)
-    return of_module(eqx.nn.Sequential([embed, eqx.nn.LayerNorm((128, 8, 8))]), normal(8, 3, 128, 128))
+    return of_module(
+        eqx.nn.Sequential([embed, eqx.nn.LayerNorm((128, 8, 8)), eqx.nn.Lambda(jnp.tanh)]),
+        normal(8, 3, 128, 128),
+    )
 
 
 @loss("equinox", "attention of four heads")

@@ -191,16 +191,16 @@ def per_sample_gradients() -> Call:
     return f, ((normal(3, 3, 1, 8), normal(8)), normal(32, 8, 8, 1))
 
 
-@thread(1399, "25 functions of a number times a long vector, in a Python loop")
+@thread(1399, "6 functions of a number times a long vector, in a Python loop")
 def many_small_products() -> Call:
     def f(arg, v):
         total = norm = 0.0
-        for n in range(25):
+        for n in range(6):
             waves = jnp.sin(arg[n] * v) + jnp.cos(arg[n] * v)
             total, norm = total + jnp.sum(waves) ** 2, norm + jnp.sum(waves**2)
         return jnp.log(total / jnp.sqrt(norm))
 
-    return f, (normal(25), uniform(1000))
+    return f, (normal(6), uniform(1000))
 
 
 @thread(4924, "a binned likelihood with interpolated templates")

@@ -92,6 +92,32 @@ def test_nothing_else_changes(f: Any) -> None:
     assert not report.guarded
 
 
+def test_what_is_compared_too_is_computed_once() -> None:
+    """A loss that is 0 where it is NaN: the choice is made of what it guards."""
+
+    def checked(x: Any) -> Any:
+        losses = jnp.log1p(jnp.exp(-jnp.abs(x)))
+        total = jnp.sum(jnp.where(x > 0.5, losses, 0.0))
+        return jnp.where(jnp.isnan(total) & ~jnp.isnan(losses).any(), 0.0, total)
+
+    x = jnp.linspace(-2, 3, 2048)
+    made = [jax.jit(grad(checked)).lower(x).compile() for grad in (te.grad, jax.grad)]
+    ours, theirs = (m.cost_analysis()["transcendentals"] for m in made)
+    assert 0 < ours <= theirs
+    np.testing.assert_allclose(made[0](x), made[1](x), rtol=1e-5)
+    second = [jax.grad(lambda x, g=grad: jnp.sum(g(checked)(x) ** 2))(x) for grad in (te.grad, jax.grad)]
+    np.testing.assert_allclose(*second, rtol=1e-4, atol=1e-6)
+
+
+def test_a_constant_that_is_infinite() -> None:
+    def f(x: Any) -> Any:
+        return jnp.sum(jnp.where(x > 0, x**2, x * jnp.inf))
+
+    x = jnp.array([1.0, 2.0])
+    assert np.isnan(jax.grad(f)(x)).all()
+    np.testing.assert_allclose(te.grad(f)(x), 2 * x)
+
+
 def test_two_choices_with_functions_between_them_need_no_guard() -> None:
     def energy(x: Any) -> Any:
         inside = x < 2

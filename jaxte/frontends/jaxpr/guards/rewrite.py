@@ -6,7 +6,7 @@ the same, and slopes that a head of 0 is multiplied by are finite, in every orde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -39,6 +39,8 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
     if any(step.eqn.effects and not with_guards for step, with_guards in nodes):
         return None  # what it does would be done twice
     given = [slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars)]
+    order.take_values({step for step, with_guards in nodes if not with_guards})
+    nodes = ordered([(step, True) for step in steps], order.before)
 
     def run(*args: Any) -> list[Any]:
         values = _Values(order, dict(zip(given, (*closed.consts, *args), strict=True)))
@@ -60,10 +62,19 @@ class _Order:
     def __init__(self, steps: Sequence[Step], needs: Needs, guards: Mapping[Step, Guard]) -> None:
         self.needs, self.guards = needs, guards
         self._place = {step: n for n, step in enumerate(steps)}
+        self._both: set[Step] = set()
         self._behind: set[Step] = set()  # a guard
         for step in steps:
             if step in guards or any(slot.origin in self._behind for slot in step.inputs):
                 self._behind.add(step)
+
+    def take_values(self, both: Set[Step]) -> None:
+        """From now on guards of ``both``, which are computed as they stand too, take their values from there."""
+        self._both = {step for step in both if not self.needs.is_multiplied(step.outputs[0])}
+
+    def takes_value(self, step: Step) -> bool:
+        """Whether a guarded step takes its value from what it is without a guard."""
+        return step in self._both
 
     def node(self, slot: Slot, with_guards: bool) -> Node | None:
         """Where the value of ``slot`` comes from; None for what is given or known."""
@@ -88,6 +99,7 @@ class _Order:
         found = [self.operand(node, slot) for slot in step.inputs]
         if with_guards and step in self.guards:
             found += [self.choice(step, slot) for slot in self.needs.says(step.outputs[0])]
+            found += [(step, False)] if self.takes_value(step) else []
         return [own for own in found if own is not None]
 
 
@@ -129,16 +141,55 @@ class _Values:
         mask = order.needs.mask(out, choice, self._masks)
         multiplied = order.needs.is_multiplied(out)
 
+        if order.takes_value(step):
+            value = jax.lax.stop_gradient(self._made[out, False])
+            return in_place_of(step.eqn, _guarded_slope(guard), mask, value, *operands)
+
         def compute(mask: Any, *operands: Any) -> Any:
-            filled = list(operands)
-            for n, own in guard.masks(mask).items():
-                filled[n] = jnp.where(own, operands[n], jnp.asarray(guard.numbers[n], operands[n].dtype))
-            found = _bound(step.eqn, filled)
+            found = _bound(step.eqn, _filled(guard, mask, operands))
             if not multiplied:
                 return found
             return jnp.where(mask, found, jax.lax.stop_gradient(_bound(step.eqn, operands)))
 
         return in_place_of(step.eqn, compute, mask, *operands)
+
+
+def _filled(guard: Guard, mask: Any, operands: Sequence[Any]) -> list[Any]:
+    """The operands with harmless numbers where ``mask`` does not hold."""
+    filled = list(operands)
+    for n, own in guard.masks(mask).items():
+        filled[n] = jnp.where(own, operands[n], jnp.asarray(guard.numbers[n], operands[n].dtype))
+    return filled
+
+
+def _guarded_slope(guard: Guard) -> Callable[..., Any]:
+    """A guarded step of which the value as it stands is there: that is its value where it is needed, and its slope is taken of harmless numbers.
+
+    Where a result is compared as well, all that leads to the comparison would be computed twice otherwise.
+    """
+
+    @jax.custom_jvp
+    def kept(mask: Any, value: Any, *operands: Any) -> Any:
+        return jnp.where(mask, value, jnp.ones((), value.dtype))
+
+    @kept.defjvp
+    def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (mask, value, *operands), moved = primals, tangents[2:]
+        own = kept(mask, value, *operands)
+        if guard.step.name == "exp":  # its own slope
+            return own, jnp.where(mask, own, jnp.zeros((), value.dtype)) * moved[0]
+        moves = [n for n, x in enumerate(operands) if is_inexact(str(x.dtype))]
+        filled = _filled(guard, mask, operands)
+
+        def of_moving(*moving: Any) -> Any:
+            every = list(filled)
+            for n, x in zip(moves, moving, strict=True):
+                every[n] = x
+            return _bound(guard.step.eqn, every)
+
+        return own, jax.jvp(of_moving, [filled[n] for n in moves], [moved[n] for n in moves])[1]
+
+    return kept
 
 
 def _bound(eqn: Any, operands: Sequence[Any]) -> Any:

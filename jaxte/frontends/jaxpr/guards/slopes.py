@@ -62,11 +62,21 @@ def guard_of(step: Step, needs: Needs) -> Guard | None:
         row = dict.fromkeys(inside.operands, _WITHIN)
     elif step.name == "integer_pow" and step.eqn.params["y"] > 0:
         row = {}
-    if not row:
+    infinite = _infinite_factors(step)
+    if not row and not infinite:
         return None
     says = needs.says(step.outputs[0])
-    numbers = {n: number for n, number in row.items() if _moves(step.inputs[n], says)}
+    numbers = {n: number for n, number in row.items() if _moves(step.inputs[n], says)} | infinite
     return Guard(step, numbers, inside) if numbers else None
+
+
+def _infinite_factors(step: Step) -> dict[int, float]:
+    """The constants of a product that are not finite everywhere, which are its slopes."""
+    if step.name != "mul":
+        return {}
+    return {
+        n: 1.0 for n, s in enumerate(step.inputs) if s.known is not None and not np.isfinite(s.known).all()
+    }
 
 
 def _moves(operand: Slot, says: Iterable[Slot], most: int = _MOST_BETWEEN) -> bool:
