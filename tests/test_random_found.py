@@ -99,6 +99,14 @@ def reads_of_an_empty_tensor() -> Tensor:
 
 
 @found
+def product_over_two_axes_of_which_one_has_no_element() -> Tensor:
+    """The positions of its points are digits by the number of rows, which is zero."""
+    a, b = x(2, 0), x(3, name="B")
+    k, m = te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 0), "m")
+    return te.compute((3,), lambda i: b[i] * te.prod(a[k, m], [k, m]))
+
+
+@found
 def minimum_over_no_element() -> Tensor:
     """The adjoint was divided by the zero ties outside of the sum, which is empty."""
     a, b, k, m = x(3), x(3, name="B"), te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 3), "m")

@@ -24,7 +24,7 @@ from jaxte.autodiff.terms.places import deskewed, fresh, points_of
 from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, plus, through_guards, times
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
 from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, substitute
@@ -40,6 +40,8 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
     assert isinstance(node, Reduce)
     if node.reducer.name == "sum":
         return contributions(node, tensor.axes, seed, None, wanted)
+    if points_of(node.axes) is ZERO:  # an identity, which depends on nothing
+        return []
     scan = scan_of(tensor)
     if scan is not None:
         return scan_contributions(tensor, scan, seed, wanted)
