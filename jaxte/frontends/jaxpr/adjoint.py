@@ -73,13 +73,14 @@ class Raised(Explained, Generic[P, R_co]):
         platform: str | None = None,
         first_call: bool = False,
         tuning_file: Any = None,
+        save: int | None = None,
     ) -> None:
         functools.update_wrapper(self, f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.f = f
         self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
         self.safe = safe
-        self.platform = platform
+        self.platform, self.save = platform, save
         self.first_call, self.tuning_file = first_call, tuning_file
         self._plans, self._tuned = KeptPlans(), KeptPlans()
         self._alike = Alike()
@@ -202,24 +203,32 @@ class Raised(Explained, Generic[P, R_co]):
         found = found or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
-                planner = Planner(self.choice, safe=self.safe, alike=self._alike, raising=self._like)
+                planner = Planner(
+                    self.choice, safe=self.safe, alike=self._alike, raising=self._like, save=self.save
+                )
                 found = planner.plan(traced.closed, wanted)
             self._plans.keep(own, found, wanted)
         return found
 
     def on(self, platform: str | None) -> Raised[P, R_co]:
         """The same function raised for a platform."""
-        return Raised(
-            self.f, self.choice is Choice.EVERYTHING, self.safe, platform, self.first_call, self.tuning_file
-        )
+        return self._with(platform, self.first_call, self.tuning_file)
 
     def tuned_at_first(self, file: Any = None) -> Raised[P, R_co]:
         """The same function, measured by itself when it is called first; with what ``file`` has, where it is given."""
-        return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, self.platform, True, file)
+        return self._with(self.platform, True, file)
+
+    def saving(self, save: int | None) -> Raised[P, R_co]:
+        """The same function with states of its loops in so many bytes."""
+        return Raised(self.f, self.choice is Choice.EVERYTHING, self.safe, self.platform, save=save)
+
+    def _with(self, platform: str | None, first_call: bool, file: Any) -> Raised[P, R_co]:
+        everything = self.choice is Choice.EVERYTHING
+        return Raised(self.f, everything, self.safe, platform, first_call, file, self.save)
 
     def _like(self, f: Callable[..., Any]) -> Raised[..., Any]:
         """Another function, raised as this one is."""
-        return Raised(f, self.choice is Choice.EVERYTHING, self.safe, self.platform)
+        return Raised(f, self.choice is Choice.EVERYTHING, self.safe, self.platform, save=self.save)
 
     def __repr__(self) -> str:
         return f"<te.adjoint {self.__name__}>"
@@ -265,6 +274,7 @@ def adjoint(
     tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
+    save: int | None = None,
 ) -> Raised[P, R]: ...
 @overload
 def adjoint(
@@ -275,6 +285,7 @@ def adjoint(
     tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
+    save: int | None = None,
 ) -> Adjoint: ...
 def adjoint(
     f: Callable[..., Any] | None = None,
@@ -284,6 +295,7 @@ def adjoint(
     tuning_file: Any = None,
     safe: bool = True,
     platform: str | None = None,
+    save: int | None = None,
 ) -> Any:
     """``f`` with raised derivatives: ``jax.grad`` of the result is the gradient that jaxte derives.
 
@@ -302,9 +314,11 @@ def adjoint(
             which ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Values are the same both ways.
         platform: "cpu", "gpu" or "tpu", for which raised parts are planned and written; by default planned for the platform that JAX runs
             on, and written for the one that JAX lowers for.
+        save: how many bytes the states of each loop (``scan``, ``fori_loop``) may take until the backward pass has come to them: states before
+            segments of steps are kept, and the steps of a segment are computed again. None for all that JAX keeps.
 
     Raises:
-        ArgumentError: ``f`` is no function, or ``tune`` no tuple of arguments that are there.
+        ArgumentError: ``f`` is no function, ``tune`` no tuple of arguments that are there, ``save`` is no number of bytes, or both are given.
         LoweringError: the platform is unknown.
 
     Example:
@@ -317,7 +331,13 @@ def adjoint(
     """
     if f is None:
         return functools.partial(
-            adjoint, everything=everything, tune=tune, tuning_file=tuning_file, safe=safe, platform=platform
+            adjoint,
+            everything=everything,
+            tune=tune,
+            tuning_file=tuning_file,
+            safe=safe,
+            platform=platform,
+            save=save,
         )
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
@@ -329,9 +349,16 @@ def adjoint(
         raise ArgumentError(
             f'tuning_file= is for tune="{FIRST_CALL}", which keeps in it what it measured; give that too'
         )
+    if save is not None and (isinstance(save, bool) or not isinstance(save, int) or save < 1):
+        raise ArgumentError(
+            f"save= of te.adjoint takes a number of bytes for the states of each loop, as save=2**20, not {described(save)}"
+        )
+    if save is not None and tune is not None:
+        raise ArgumentError("te.adjoint measures what keeps all states of loops: give it either tune= or save=")
     if platform is not None:
         platform_of(platform)
-    raised = f if isinstance(f, Raised) else Raised(f, everything, safe)
+    raised = f if isinstance(f, Raised) else Raised(f, everything, safe, save=save)
+    raised = raised if save in (None, raised.save) else raised.saving(save)
     raised = raised if platform in (None, raised.platform) else raised.on(platform)
     if tune == FIRST_CALL:
         return raised.tuned_at_first(tuning_file)

@@ -17,6 +17,7 @@ from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
+from jaxte.frontends.jaxpr.loops.segments import segmented
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.build import Builder
@@ -54,6 +55,7 @@ class Planner:
         safe: whether what is not chosen is not differentiated either.
         alike: code of other plans of the same function, which serves where regions are equal.
         raising: raises functions that a rule of ``jax.custom_vjp`` differentiates itself; None where these stay as they are.
+        save: bytes of states that each loop keeps; None for what JAX keeps.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class Planner:
         safe: bool = True,
         alike: Alike | None = None,
         raising: Raising | None = None,
+        save: int | None = None,
     ) -> None:
-        self.choice = choice
+        self.choice, self.save = choice, save
         self.safe = safe
         self.left = frozenset(left)
         self._raising = raising
@@ -127,9 +130,12 @@ class Planner:
         narrows = self.choice is not Choice.NOTHING and not with_symbols
         if narrows and not divided:
             instead = counted_loops(closed, slots)
-            if instead is not None:
-                closed = instead.closed
-                slots, found = steps_of(closed)
+        if self.save is not None and not divided:
+            kept = segmented(closed if instead is None else instead.closed, self.save)
+            instead = instead if kept is None else kept.after(instead)
+        if instead is not None:
+            closed = instead.closed
+            slots, found = steps_of(closed)
         wanted = {guarded: self.safe and not divided, narrowed: narrows and not divided}
         for rewrite in (rewrite for rewrite, is_wanted in wanted.items() if is_wanted):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
