@@ -354,7 +354,9 @@ def adjoint(
             f"save= of te.adjoint takes a number of bytes for the states of each loop, as save=2**20, not {described(save)}"
         )
     if save is not None and tune is not None:
-        raise ArgumentError("te.adjoint measures what keeps all states of loops: give it either tune= or save=")
+        raise ArgumentError(
+            "te.adjoint measures what keeps all states of loops: give it either tune= or save="
+        )
     if platform is not None:
         platform_of(platform)
     raised = f if isinstance(f, Raised) else Raised(f, everything, safe, save=save)
