@@ -11,6 +11,7 @@ from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.bent_choices import with_bent_reads
+from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.narrow_reads import with_narrow_reads
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.conditions.prefix_differences import window_bodies
@@ -108,7 +109,12 @@ WHOLE = (
 PAIRS = Rule[Compute, InGraph](
     "pairs", lambda own, at: _with(own, at, with_pairs(own)), "a function of two sides is computed once for both"
 )  # fmt: skip
-STEPS: tuple[Rule, ...] = (*READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS)
+NEAR = Rule[tuple[Tensor, ...], Asked](
+    "distances",
+    lambda outputs, at: with_distances(outputs),
+    "of what two positions make, the elements near a diagonal are computed where no others are read",
+)
+STEPS: tuple[Rule, ...] = (NEAR, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS)
 
 
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -120,7 +126,10 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
         return tuple(outputs)
     with bounded(len(order)):
-        return _planned_in_order(order, outputs)
+        whole = tuple(outputs)
+        near = NEAR.at(whole, Asked())
+        order = order if near is whole else topological_order(near)
+        return _planned_in_order(order, near)
 
 
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:

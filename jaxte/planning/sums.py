@@ -13,6 +13,7 @@ from jaxte.meaning.points import points
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
+from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.number_digits import over_digits, with_digit_axes
@@ -105,6 +106,11 @@ LINES = Rule[Reduce, Sum](
     lambda node, at: with_lines(node, at.name),
     "expensive weights that one number decides are computed once for each of its values",
 )
+MASKED = Rule[Reduce, Sum](
+    "masked weights",
+    lambda node, at: with_masked_weights(node, at.name),
+    "a condition on the taps of a convolution is a mask on its weights",
+)
 TERMS_APART = Rule(
     "terms apart", _terms_apart, "factors that are sums are multiplied out where each term is a product of matrices"
 )  # fmt: skip
@@ -177,6 +183,7 @@ SUMS: tuple[Rule, ...] = (
     WINNERS,
     BLOCKS,
     LINES,
+    MASKED,
     TERMS_APART,
     FRAMES,
     PARTIAL_SUMS,
@@ -238,7 +245,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
         if found is not value:
             return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
-    terms = TERMS_APART.at((LINES.at(value, at),), within)
+    terms = TERMS_APART.at((MASKED.at(LINES.at(value, at), at),), within)
     new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
     if isinstance(new, Reduce) and not within.guards:
         new = WHOLE_TERMS.at(new, within)

@@ -205,13 +205,24 @@ def _digits(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> 
     (dim, stride), rest = terms[0], terms[1:]
     if at_most(_span(rest), constant(stride)):
         length = from_linear(linear(dim.hi) * stride)
-        steps = fetch(extent, offset, 1, length)
-        inner = _digits(as_expr(stride), constant(0), rest)
+        within = _within_block(extent, offset, linear(length), stride, rest)
+        steps = fetch(extent, offset - constant(within), 1, length)
+        inner = _digits(as_expr(stride), constant(within), rest)
         if isinstance(steps, Refusal) or isinstance(inner, Refusal):
             return steps if isinstance(steps, Refusal) else inner  # type: ignore[return-value]
         split = Reshape((dim.hi, as_expr(stride)))
         return View((*steps, split, *(lift(s, 1, 0, (dim.hi,)) for s in inner.steps)), (dim, *inner.dims))
     return _sheared(extent, offset, terms)
+
+
+def _within_block(
+    extent: Expr, offset: Linear, length: Linear, stride: int, rest: Sequence[tuple[Axis, int]]
+) -> int:
+    """How far into blocks of ``stride`` elements the ``rest`` begins, where zeros would be wanted after the last one if the blocks began there."""
+    within = offset.constant % stride
+    if offset.terms or at_most(offset + length, extent) or not nonnegative(offset):
+        return 0
+    return within if at_most(_span(rest) + constant(within), constant(stride)) else 0
 
 
 def _span(terms: Sequence[tuple[Axis, int]]) -> Linear:

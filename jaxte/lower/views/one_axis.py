@@ -26,6 +26,7 @@ from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Tra
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
+from jaxte.lower.views.turned_digits import turned_view
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
 from jaxte.sets.tabulate import evaluate_index
@@ -42,6 +43,9 @@ def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
         return affine_view(extent, form)
     if depth >= _DEEPEST:
         return Refusal(f"`{text(index)}` divides too often")
+    turned = turned_view(extent, index, dims_of(index)[0]) if len(dims_of(index)) == 1 else None
+    if turned is not None:
+        return turned
     divided = _single_division(index)
     if divided is not None:
         return _in_digits(extent, index, divided, depth)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import ABS, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM
+from jaxte.lang.expr import Axis, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import GREATER_EQUAL, LESS
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.sets.affine import Linear, from_linear
+from jaxte.planning.conditions.halves import halves
+from jaxte.planning.indices.digits import straightened
+from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms, prune
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
@@ -35,36 +37,25 @@ def with_windows(node: Reduce) -> Reduce:
 
 def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     """``node`` with a window in place of ``axis``."""
-    conditions = [part for c in conjuncts(node.where) for part in _halves(c)]
+    conditions = [part for c in conjuncts(node.where) for part in halves(c)]
     extent = known(axis.extent)
     bounds = next(_bounds(conditions, axis, node.axes), None)
     if bounds is None or extent is None:
         return None
     lower, width, used = bounds
     moving = list(free_axes(from_linear(lower)))
-    if width * _FEWER > extent or _has_matrix(node, axis, moving):
-        return None
     own = Axis(axis.name, 0, width, reduction=True)
     at = from_linear(lower.plus(Linear({own: 1}), 1))
-    rest = [substitute(c, {axis: at}) for c in conditions if c not in used]
+    if width * _FEWER > extent or _has_matrix(node, axis, moving, at):
+        return None
+    rest = [straightened(substitute(c, {axis: at})) for c in conditions if c not in used]
     inside = [call(GREATER_EQUAL, at, axis.lo), call(LESS, at, axis.hi)]
     axes = [own if a is axis else a for a in node.axes]
     kept = [*rest, *inside]
     within = dict.fromkeys([*axes, *(a for c in kept for a in free_axes(c))])
     where = conjunction(prune(kept, list(within)))
-    return Reduce(node.reducer, [substitute(e, {axis: at}) for e in node.exprs], axes, where, node.position)
-
-
-def _halves(condition: Expr) -> Iterator[Expr]:
-    """Both sides of ``maximum(a, b) <= c``, as ``abs(e) <= c`` is one; anything else as it is."""
-    match condition:
-        case Call(op, (Call(inner, args), bound)) if op in (LESS, LESS_EQUAL) and is_index(args[0]):
-            if inner is MAXIMUM or inner is ABS:
-                yield from (
-                    call(op, side, bound) for side in (args if inner is MAXIMUM else (args[0], -args[0]))
-                )
-                return
-    yield condition
+    exprs = [straightened(substitute(e, {axis: at})) for e in node.exprs]
+    return Reduce(node.reducer, exprs, axes, where, node.position)
 
 
 def _bounds(
@@ -91,6 +82,18 @@ def _bounds(
                 yield low, width.constant + 1, {first, last}
 
 
-def _has_matrix(node: Reduce, axis: Axis, moving: Sequence[Axis]) -> bool:
-    """Whether an operand has a value for each point of ``axis`` and of what the bounds move with."""
-    return any(depends_on(r, [axis]) and depends_on(r, moving) for e in node.exprs for r in reads_of(e))
+def _has_matrix(node: Reduce, axis: Axis, moving: Sequence[Axis], at: Expr) -> bool:
+    """Whether an operand has a value for each point of ``axis`` and of what the bounds move with; one over the distances, where ``axis`` is ``at``, has not."""
+    return any(
+        depends_on(r, [axis])
+        and depends_on(r, moving)
+        and any(depends_on(_at(i, axis, at), moving) for i in r.indices if depends_on(i, [axis]))
+        for e in node.exprs
+        for r in reads_of(e)
+    )
+
+
+def _at(index: Expr, axis: Axis, at: Expr) -> Expr:
+    """``index`` in normal form where ``axis`` is ``at``."""
+    new = substitute(index, {axis: at})
+    return from_linear(linear(new)) if is_index(new) else new

@@ -16,7 +16,7 @@ from jaxte.lang.budget import DIGIT_AXES
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD
+from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD, NOT_EQUAL
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds
@@ -204,10 +204,17 @@ def straightened(expr: Expr) -> Expr:
         match node:
             case Read(tensor, indices) if not any(map(reads_of, indices)):
                 return Read(tensor, [normal(i) for i in indices])
-            case Call(op, (left, right)) if (
-                op in COMPARISONS and nonnegative_forms(node) and not reads_of(node)
-            ):
+            case Call(op, (left, right)) if op in COMPARISONS and _is_of_positions(node):
                 return call(op, normal(left - right), Const(0))
         return node
 
     return rewrite(expr, rule)
+
+
+def _is_of_positions(comparison: Call) -> bool:
+    """Whether a comparison is one of numbers that positions and sizes give."""
+    if reads_of(comparison):
+        return False
+    return bool(nonnegative_forms(comparison)) or (
+        comparison.op is NOT_EQUAL and all(a.weak and is_index(a) for a in comparison.args)
+    )

@@ -36,7 +36,8 @@ from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.rules.literal import literal_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope, Widths
-from jaxte.sets.affine import linear
+from jaxte.lower.views.turned_digits import ends_of_values
+from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
@@ -176,7 +177,7 @@ def _widths(tensor: Tensor, reads: Sequence[Read]) -> Widths | None:
             index = read.indices[axis]
             if not is_index(index) or not _is_affine(index):
                 return None
-            low, high = lowest(linear(index)), highest(linear(index))
+            low, high = _ends(index)
             if low is None or high is None:
                 return None
             beyond = high + constant(1) - linear(as_expr(extent))
@@ -188,6 +189,14 @@ def _widths(tensor: Tensor, reads: Sequence[Read]) -> Widths | None:
             return None
         widths.append((before, after))
     return tuple(widths)
+
+
+def _ends(index: Expr) -> tuple[Linear | None, Linear | None]:
+    """The least and the greatest value of an index; by its values where it has digits of one axis, of which interval arithmetic sees each alone."""
+    exact = ends_of_values(index)
+    if exact is not None:
+        return constant(exact[0]), constant(exact[1])
+    return lowest(linear(index)), highest(linear(index))
 
 
 def _is_affine(index: Expr) -> bool:

@@ -1,0 +1,121 @@
+"""Conditions on the taps of a convolution alone: a mask on the weights, made once.
+
+    sum over k, q, c of x[b, i + k, j + q, c] * w[k, q, c, o] where abs(k + q - 2) < 2      is
+    m[k, q, c, o] = select(abs(k + q - 2) < 2, w[k, q, c, o], 0),    sum over k, q, c of x[b, i + k, j + q, c] * m[k, q, c, o]
+
+A condition across axes that are summed cuts no range out of them, so that each position would be a product of its own. With the weights masked,
+the sum is one convolution, and their gradient is masked in the same way. Positions that the
+mask leaves out at the ends are not visited. The sum stays where few positions count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from jaxte.algebra.product import Factor, Product, multiplied, product_of
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
+from jaxte.lang.identity import among
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.planning.indices.digits import straightened
+from jaxte.sets.affine import normal
+from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import extent, known
+from jaxte.sets.tabulate import tabulated
+from jaxte.tensors.tensor import Compute
+
+_LEAST_SHARE = 0.25  # of the positions, those that count
+_MOST_POSITIONS = 4096  # that are asked
+_LARGER = 16  # how many times more points the sum has than there are weights
+
+
+def with_masked_weights(node: Reduce, name: str) -> Reduce:
+    """``node`` with what it is multiplied by masked, in a tensor called after ``name``; as it is where no condition is one on its taps alone."""
+    if node.reducer.name != "sum" or len(node.axes) < 3:
+        return node
+    product = product_of(node.exprs[0], [node.where])
+    masks = [g for g in product.guards if _is_of_taps(g, node.axes)]
+    if not masks:
+        return node
+    taps = list(dict.fromkeys(a for g in masks for a in free_axes(g)))
+    weights = _weights(product, taps, node)
+    box = None if weights is None else _box(conjunction(masks), taps)
+    if weights is None or box is None:
+        return node
+    read = _masked(weights, masks, node.dtype, name)
+    factors = [Factor(read) if f is weights else f for f in product.factors if not f.guard]
+    rest = [
+        *(g for g in product.guards if not among(g, masks)),
+        *(f.expr for f in product.factors if f.guard),
+    ]
+    found = Reduce(node.reducer, (multiplied(factors),), node.axes, conjunction(rest), node.position)
+    return _within(found, box)
+
+
+def _is_of_taps(guard: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether ``guard`` is about several axes that are summed, and no others."""
+    own = list(free_axes(guard))
+    return len(own) > 1 and not reads_of(guard) and all(among(a, axes) for a in own)
+
+
+def _weights(product: Product, taps: Sequence[Axis], node: Reduce) -> Factor | None:
+    """The factor over the taps and something else that is summed, which others are read around; None where the sum is no convolution of several channels."""
+    if any(f.inverse for f in product.factors):
+        return None
+    arrays = [f for f in product.factors if not f.guard and free_axes(f.expr)]
+    found = [f for f in arrays if all(depends_on(f.expr, [a]) for a in taps) and _is_straight(f.expr)]
+    if len(arrays) != 2 or len(found) != 1:
+        return None
+    (weights,) = found
+    (other,) = (f for f in arrays if f is not weights)
+    channels = [a for a in node.axes if not among(a, taps) and all(depends_on(f.expr, [a]) for f in arrays)]
+    indices = [i for r in reads_of(other.expr) for i in r.indices if len(free_axes(i)) > 1]
+    mixed = all(any(depends_on(i, [a]) for i in indices) for a in taps)
+    points = prod(map(extent, dict.fromkeys(a for f in arrays for a in free_axes(f.expr))))
+    small = prod(map(extent, free_axes(weights.expr))) * _LARGER <= points
+    return weights if channels and mixed and small and weights.expr.dtype == node.dtype else None
+
+
+def _is_straight(expr: Expr) -> bool:
+    """Whether ``expr`` is an element of a tensor with one axis in each index."""
+    return isinstance(expr, Read) and all(is_index(i) and len(free_axes(i)) < 2 for i in expr.indices)
+
+
+def _box(mask: Expr, taps: Sequence[Axis]) -> dict[Axis, tuple[int, int]] | None:
+    """Where each of ``taps`` begins and ends for ``mask`` to hold; None where it holds at few positions between these."""
+    lows, extents = [known(a.lo) for a in taps], [known(a.extent) for a in taps]
+    if None in extents or None in lows or prod(n or 0 for n in extents) > _MOST_POSITIONS:
+        return None
+    ranges = [np.arange(lo or 0, (lo or 0) + (n or 0)) for lo, n in zip(lows, extents, strict=True)]
+    grid = np.meshgrid(*ranges, indexing="ij")
+    truth = tabulated(mask, dict(zip(taps, grid, strict=True)))
+    if truth is None or not np.any(truth):
+        return None
+    found = np.argwhere(np.broadcast_to(truth, grid[0].shape))
+    first, last = found.min(0), found.max(0) + 1
+    if len(found) < _LEAST_SHARE * np.prod(last - first):
+        return None
+    return {a: (int(r[i]), int(r[j - 1]) + 1) for a, r, i, j in zip(taps, ranges, first, last, strict=True)}
+
+
+def _within(node: Reduce, box: dict[Axis, tuple[int, int]]) -> Reduce:
+    """``node`` over the positions between the ends in ``box``."""
+    ends = {a: e for a, e in box.items() if e != (known(a.lo), known(a.hi))}
+    if not ends:
+        return node
+    own = {a: Axis(a.name, 0, hi - lo, reduction=True) for a, (lo, hi) in ends.items()}
+    table: dict[Expr, Expr] = {a: own[a] + lo for a, (lo, _) in ends.items()}
+    where, *exprs = (straightened(substitute(e, table)) for e in (node.where, *node.exprs))
+    return Reduce(node.reducer, exprs, [own.get(a, a) for a in node.axes], where, node.position)
+
+
+def _masked(weights: Factor, masks: Sequence[Expr], dtype: str, name: str) -> Read:
+    """The element of a tensor of ``weights`` where ``masks`` hold."""
+    own = list(free_axes(weights.expr))
+    axes = [Axis(a.name, 0, a.extent) for a in own]
+    table: dict[Expr, Expr] = {a: new + a.lo for a, new in zip(own, axes, strict=True)}
+    value = straightened(substitute(call(SELECT, conjunction(masks), weights.expr, cast(0, dtype)), table))
+    return Read(Compute(f"{name}_weights", axes, value), [normal(a - a.lo) for a in own])
