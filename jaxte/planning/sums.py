@@ -24,6 +24,7 @@ from jaxte.planning.indices.window_elements import with_elements
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed
 from jaxte.planning.orders.geometric import in_blocks
+from jaxte.planning.orders.tables_first import with_tables_first
 from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.compute import guards_of
 from jaxte.tensors.copies import Extended, with_copies
@@ -106,6 +107,11 @@ LINES = Rule[Reduce, Sum](
     lambda node, at: with_lines(node, at.name),
     "expensive weights that one number decides are computed once for each of its values",
 )
+TABLES = Rule[Expr, Sum](
+    "tables first",
+    lambda node, at: with_tables_first(node, at.name) if isinstance(node, Reduce) else node,
+    "sums over the row of a table that data choose are computed once for each row",
+)
 MASKED = Rule[Reduce, Sum](
     "masked weights",
     lambda node, at: with_masked_weights(node, at.name),
@@ -182,6 +188,7 @@ SUMS: tuple[Rule, ...] = (
     ELEMENTS,
     WINNERS,
     BLOCKS,
+    TABLES,
     LINES,
     MASKED,
     TERMS_APART,
@@ -240,7 +247,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     outside, value = COUNTED.at((TRUE, node), at)
     if not isinstance(value, Reduce):
         return _where(outside, value, node)
-    for rule in (ELEMENTS, WINNERS, BLOCKS):
+    for rule in (ELEMENTS, WINNERS, BLOCKS, TABLES):
         found = rule.at(value, at)
         if found is not value:
             return _where(outside, found, node)

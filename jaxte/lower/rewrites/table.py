@@ -16,6 +16,7 @@ from jaxte.lower.rewrites.residue_terms import with_residues_apart
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.split_short_axes import short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
+from jaxte.lower.rewrites.table_rows import with_rows_apart
 from jaxte.lower.rewrites.unit_axes import at_unit_axes
 
 
@@ -56,6 +57,12 @@ FACTORS_OUTSIDE = Rewrite(
     lambda body, at: with_factors_outside(body),
     "weights of gathered rows are multiplied once, and a choice that no reduced axis decides leaves a product behind",
 )
+TABLE_ROWS = Rewrite(
+    "rows of tables apart",
+    lambda body, at: with_rows_apart(body, at.axes, at.policy.rates),
+    "a product with each of a few matrices takes less than gathering the one of each row",
+    in_tiles=False,
+)
 RESIDUES = Rewrite(
     "residues apart",
     lambda body, at: with_residues_apart(body, at.axes, at.scope),
@@ -84,7 +91,7 @@ ROOTS = Rewrite(
 )
 
 # Where zeros are put around what a body reads is decided between these two.
-BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, FACTORS_OUTSIDE)
+BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, TABLE_ROWS, FACTORS_OUTSIDE)
 AFTER_PADDING = (EVEN_FUNCTIONS, DISJOINT_TERMS, SHARED_CALLS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
 NODES = (ROOTS,)

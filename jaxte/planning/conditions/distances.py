@@ -109,7 +109,7 @@ def _may_change(tensor: Compute) -> bool:
 
 
 def _over_distances(tensor: Compute, readers: Sequence[Compute]) -> Near | None:
-    """``tensor`` over the distances at which ``readers`` read it; None where these are many."""
+    """``tensor`` over the distances at which ``readers`` read it; None where these are many, or one, at which it is computed where it is read."""
     found = list(_places(tensor, readers))
     pairs = permutations(range(tensor.ndim), 2)
     best: tuple[tuple[int, int], Pair, tuple[int, int]] | None = None
@@ -118,7 +118,7 @@ def _over_distances(tensor: Compute, readers: Sequence[Compute]) -> Near | None:
         if None in extents:
             continue
         ends = _ends(found, pair)
-        if ends is None or (ends[1] - ends[0] + 1) * _FEWER > (extents[1] or 0):
+        if ends is None or ends[0] == ends[1] or (ends[1] - ends[0] + 1) * _FEWER > (extents[1] or 0):
             continue
         reduced = sum(any(a.reduction for a in free_axes(r.indices[pair[0]])) for r, _ in found)
         rank = (reduced, (extents[0] or 0) * (ends[1] - ends[0] + 1))

@@ -52,6 +52,13 @@ def made(name: str, n: int, m: int) -> Compute:
                 v[0, i] * x[t[0, i], k] * y[i, k] + v[1, i] * x[t[1, i], k] * y[i, k], axis=k
             )
             return te.compute((n,), body, "Y")
+        case "rows of tables apart":
+            v, h = (
+                te.placeholder((4 * n, 16), "float64", "v"),
+                te.placeholder((3, 16, 32 * m), "float64", "h"),
+            )
+            e, d = te.placeholder((4 * n,), "int32", "e"), te.reduce_axis((0, 16), "d")
+            return te.compute((4 * n, 32 * m), lambda i, o: te.sum(v[i, d] * h[e[i], d, o], axis=d), "Y")
         case "residues apart":
             z, h = te.placeholder((2 * n, 2 * m), "float64", "z"), te.placeholder((n, m), "float64", "h")
             even = lambda i, j: z[2 * i, 2 * j] * te.sin(z[2 * i + 1, 2 * j])  # noqa: E731

@@ -1,0 +1,92 @@
+"""Sums over the row of a table that data choose are computed once for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.planning.graph import planned
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+KINDS, LENGTH, WIDTH = 5, 40, 8
+Builder = Callable[[Tensor, Tensor, Tensor], Compute]
+
+
+def embedded(e: Tensor, w: Tensor, s: Tensor) -> Compute:
+    c = te.reduce_axis((0, WIDTH), "c")
+    return te.compute(
+        (3, LENGTH, WIDTH), lambda n, t, o: te.tanh(te.sum(e[s[n, t], c] * w[c, o], axis=c)), "y"
+    )
+
+
+def normed(e: Tensor, w: Tensor, s: Tensor) -> Compute:
+    """Each element of a row beside the norm of the whole."""
+    c = te.reduce_axis((0, WIDTH), "c")
+    square = lambda n, t: te.sum(e[s[n, t], c] ** 2, axis=c)  # noqa: E731
+    return te.compute(
+        (3, LENGTH, WIDTH), lambda n, t, o: e[s[n, t], o] * w[o, o] / te.sqrt(square(n, t) + 1.0), "y"
+    )
+
+
+def energies(e: Tensor, w: Tensor, s: Tensor) -> Compute:
+    """A function of each element of the row, and no other axis."""
+    c = te.reduce_axis((0, WIDTH), "c")
+    return te.compute(
+        (3, LENGTH), lambda n, t: te.sum(te.tanh(e[KINDS - 1 - s[n, t], c]) * w[c, c], axis=c), "y"
+    )
+
+
+CASES: dict[str, tuple[Builder, Callable[..., jax.Array]]] = {
+    "embedded": (embedded, lambda e, w, s: jnp.tanh(e[s] @ w)),
+    "normed": (
+        normed,
+        lambda e, w, s: e[s] * jnp.diag(w) / jnp.sqrt(jnp.sum(e[s] ** 2, axis=-1, keepdims=True) + 1),
+    ),
+    "energies": (energies, lambda e, w, s: jnp.tanh(e[KINDS - 1 - s]) @ jnp.diag(w)),
+}
+
+
+def sums_of(builder: Builder) -> list[int]:
+    """The elements of all sums in the planned definition."""
+    e, w = te.placeholder((KINDS, WIDTH), name="e"), te.placeholder((WIDTH, WIDTH), name="w")
+    y = builder(e, w, te.placeholder((3, LENGTH), "int32", name="s"))
+    order = [t for t in topological_order(planned([y])) if isinstance(t, Compute)]
+    return [prod(int(n) for n in t.shape) for t in order if "sum over" in te.formula(t)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_gradients_and_where_it_is_summed(name: str, rng: np.random.Generator) -> None:
+    builder, plain = CASES[name]
+    e, w = (jnp.asarray(rng.standard_normal(s), "float32") for s in ((KINDS, WIDTH), (WIDTH, WIDTH)))
+    s = jnp.asarray(rng.integers(0, KINDS, (3, LENGTH)), "int32")
+    y, pull = jax.vjp(lambda e, w: te.function(builder)(e, w, s), e, w)
+    expected, plain_pull = jax.vjp(lambda e, w: plain(e, w, s), e, w)
+    for a, b in zip((y, *pull(y)), (expected, *plain_pull(y)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+    assert max(sums_of(builder)) <= KINDS * WIDTH
+
+
+def at_weights(e: Tensor, w: Tensor, s: Tensor) -> Compute:
+    """What the row is multiplied by differs from position to position."""
+    c = te.reduce_axis((0, WIDTH), "c")
+    x = te.placeholder((3, LENGTH, WIDTH), name="x")
+    return te.compute((3, LENGTH), lambda n, t: te.sum(e[s[n, t], c] * x[n, t, c], axis=c), "y")
+
+
+def test_sums_with_something_else_at_each_position_stay() -> None:
+    assert sums_of(at_weights) == [3 * LENGTH]
+
+
+def test_a_position_out_of_range_is_nan(rng: np.random.Generator) -> None:
+    e, w = (rng.standard_normal(s).astype("float32") for s in ((KINDS, WIDTH), (WIDTH, WIDTH)))
+    s = np.zeros((3, LENGTH), "int32")
+    s[1, 2], s[2, 3] = KINDS, -1
+    y = te.function(embedded)(e, w, s)
+    assert np.isnan(y[1, 2]).all() and np.isnan(y[2, 3]).all() and np.isnan(y).any(-1).sum() == 2
