@@ -110,7 +110,13 @@ def element_wise(shape: Callable[[Any], Any], element: Callable[..., Any]) -> Ca
     return lambda x, *rest: te.compute((shape(x.shape[0]),), lambda i: element(x, x.shape[0], i, *rest), "y")
 
 
+def product_of_all(x: Any) -> Any:
+    axes = [over(3, "m"), over(x.shape[0])]
+    return te.compute((), lambda: te.prod(x[axes[1], axes[0]], axis=axes), "y")
+
+
 CASES = {
+    "a product over two axes": Case(product_of_all, jnp.prod, lambda n: ((n, 3),)),
     "a pool": Case(third, lambda x: jnp.sin(x[: len(x) // 3 * 3]).reshape(-1, 3).sum(1)),
     "a maximum pool": Case(third_max, lambda x: x[: len(x) // 3 * 3].reshape(-1, 3).max(1)),
     "every other": Case(element_wise(lambda n: n // 2, lambda x, n, i: te.sin(x[2 * i])), lambda x: jnp.sin(x[: len(x) // 2 * 2 : 2])),

@@ -54,6 +54,9 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
         case "argmax" | "argmin":
             return _chosen(tensor, node, seed, wanted)
         case "prod":
+            # in any order: digits need to know all extents but the first one's
+            axes = sorted(node.axes, key=lambda a: isinstance(a.extent, Const))
+            node = Reduce(node.reducer, node.exprs, axes, node.where, node.position)
             return _combined(tensor, node, seed, wanted, _product_slope)
     return _combined(tensor, node, seed, wanted, _combiner_slope)
 
