@@ -90,7 +90,7 @@ class _Level:
             self.told.append((eqn, _said(body, together)))
             self.is_changed = True
             return Loop(body, p, inner.consts, operands, outer, together).run()
-        if body.refused:
+        if _refused(body):
             self.told.append((eqn, _kept(body)))
         if not changed:
             return None
@@ -213,13 +213,18 @@ def _said(body: Body, together: bool) -> str:
         told.append(f"{_many(len(body.arrays), 'array')} stacked by rows, {len(body.states)} are handed on")
     if body.lifted and not together:
         told.append(f"{_many(len(body.lifted), 'row')} taken by each step")
-    return "; ".join([*told, *([_kept(body)] if body.refused else [])])
+    return "; ".join([*told, *([_kept(body)] if _refused(body) else [])])
 
 
 def _many(count: int, what: str) -> str:
     return f"1 {what} is" if count == 1 else f"{count} {what}s are"
 
 
+def _refused(body: Body) -> dict[int, str]:
+    """Why arrays are handed on; what is a sum is none of them."""
+    return {n: why for n, why in body.refused.items() if n in body.states}
+
+
 def _kept(body: Body) -> str:
-    own = [f"{body.taken[n].aval.str_short()} is {why}" for n, why in sorted(body.refused.items())]
+    own = [f"{body.taken[n].aval.str_short()} is {why}" for n, why in sorted(_refused(body).items())]
     return "handed on as a whole: " + ", ".join(own)
