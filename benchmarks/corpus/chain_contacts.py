@@ -9,6 +9,7 @@ TITLE = "contacts along a chain"
 SIZES = {"full": dict(n=8192), "quick": dict(n=128), "tiny": dict(n=16)}
 
 ABOVE = {
+    "temporaries": (4.5, "squares of distances are kept for the backward pass, padded at both ends"),
     "bytes": (2.5, "the gradient pads both ends of each pair, where that of slices pads one"),
     "flops": (
         2.5,
