@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
+from jaxte.lower.arrays.kernels import INTERPRETER, MOSAIC, TRITON
 from jaxte.planning.asked import Intermediates
 
 
@@ -86,10 +87,13 @@ class Platform:
             of a cumulative sum (raised stencils and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
+        kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
+            takes no slices of what is loaded, and extents that are powers of two.
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
+        depth: input features of a group that a convolution in groups multiplies at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
             ``kernel_shared`` elements, it has one.
         call: kernels that the call of one more convolution takes as long as.
@@ -97,6 +101,8 @@ class Platform:
         wide_step: steps of a loop over few elements in the time of one over a vector, which starts a loop of its own.
         line: values side by side that share a line of the cache.
         near: bytes of the first cache, from which columns are read again for the next row.
+        kernel_memory: bytes of the largest array of a block of a Pallas kernel, of which several are held at a time.
+        kernel_wholes: bytes of all arrays that each block reads in whole, or loads windows of: the memory of a core.
     """
 
     rates: Rates
@@ -115,10 +121,12 @@ class Platform:
     sums_columns: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
+    kernels: str = MOSAIC
     intermediate: int = 24
     loop: int = 25_000_000
     window_call: int = 1
     lanes: int = 16
+    depth: int = 1
     cores: int = 2
     features_alone: int = 64
     kernel_shared: int = 100_000
@@ -127,6 +135,8 @@ class Platform:
     wide_step: int = 30
     line: int = 16
     near: int = 2**15
+    kernel_memory: int = 2**20
+    kernel_wholes: int = 2**23
 
     @property
     def intermediates(self) -> Intermediates:
@@ -168,6 +178,7 @@ CPU = Platform(
     sums_columns=True,
     transposes_apart=True,
     holds_pairs=True,
+    kernels=INTERPRETER,
     intermediate=4,
     loop=0,
     window_call=4,
@@ -194,28 +205,33 @@ GPU = Platform(
     combines_singly=True,
     lanes=64,
     call=3,
+    kernels=TRITON,
+    kernel_memory=2**16,
+    kernel_wholes=2**17,
 )
 TPU = Platform(
     Rates(
-        dot=1e14,
-        convolution=1e14,
-        grouped_convolution=5e12,
-        volume_convolution=1e14,
-        stream=1e12,
-        tap=5e11,
+        dot=5e13,
+        convolution=5e13,
+        grouped_convolution=2.5e10,
+        volume_convolution=5e13,
+        stream=8.1e11,
+        tap=2e12,
         window=2e11,
         scan=1e10,
         step=1e6,
         transcendental=1e12,
         gather=1e10,
         scatter=5e9,
-        kernel=3e5,
+        kernel=3e6,
         written=1.1e3,
         cache=1e8,
         spill=1e12,
     ),
+    lanes=128,
+    depth=128,
     intermediate=8,
-    loop=200_000,
+    loop=15_000_000,
 )
 PLATFORMS = {"cpu": CPU, "gpu": GPU, "tpu": TPU}
 OTHER = "gpu"  # a backend that no rates are known of is an accelerator of some kind

@@ -94,7 +94,7 @@ def _sums(node: loops.Sums, at: Frame) -> Value:
 
 def _map_over(node: loops.MapOver, at: Frame) -> Value:
     function = at.functions[node.function]
-    return _all_turns([function(np.asarray(element)) for element in at.value(node.array)])
+    return all_turns([function(np.asarray(element)) for element in at.value(node.array)])
 
 
 def _scanned(node: loops.Scanned, at: Frame) -> Value:
@@ -115,17 +115,17 @@ def _run(
     found: dict[int, Value] = {}
     for n in reversed(positions) if reverse else positions:
         state, found[n] = at.functions[function](state, _one_or_all([np.asarray(a[n]) for a in arrays]))
-    return state, _all_turns([found[n] for n in positions])
+    return state, all_turns([found[n] for n in positions])
 
 
 def _one_or_all(values: Sequence[Value]) -> Value:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _all_turns(results: Sequence[Value]) -> Value:
+def all_turns(results: Sequence[Value]) -> Value:
     """The results of all turns along a dimension of their own: of each array of a tuple, where they are tuples."""
     if isinstance(results[0], tuple):
-        return tuple(map(_all_turns, zip(*results, strict=True)))
+        return tuple(map(all_turns, zip(*results, strict=True)))
     return None if results[0] is None else np.stack(results)
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jaxte.lang.expr import Var
-from jaxte.lower.printing import data, elementwise, loops, products, views
+from jaxte.lower.printing import data, elementwise, kernels, loops, products, views
 from jaxte.lower.printing.writer import Rules, Writer
 
-RULES: Rules = {**elementwise.RULES, **views.RULES, **products.RULES, **loops.RULES, **data.RULES}
+RULES: Rules = {
+    **elementwise.RULES,
+    **views.RULES,
+    **products.RULES,
+    **loops.RULES,
+    **data.RULES,
+    **kernels.RULES,
+}
 
 
 class Printer(Writer):

@@ -19,6 +19,7 @@ from jaxte.lower.arrays.views import View
 from jaxte.lower.code.identifiers import APART, docstring_text
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
+from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -160,6 +161,9 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     if f"{APART}(" in rest:
         imports.append(_METADATA)
         functions.insert(0, _APART.lstrip())
+    if f"{KERNEL}(" in rest:
+        imports += [PALLAS, TRITON] if "triton." in rest else [PALLAS]
+        functions.insert(0, FUNCTION.lstrip())
     parts = [f'"""{heading}"""\n', "\n".join(imports) + "\n", *(f"\n{f}" for f in functions)]
     if epilogue:
         parts.append(f"\n{epilogue.strip()}\n")

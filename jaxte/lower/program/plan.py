@@ -56,6 +56,7 @@ from jaxte.lower.tiles.planner import tiling
 from jaxte.lower.tiles.sizes import TILES
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
+from jaxte.lower.tiles.write_kernel import kernel_statements
 from jaxte.lower.views.scope import Scope
 from jaxte.meaning.told import Told, sizes_in, told_sizes
 from jaxte.planning.indices.known import Known
@@ -169,7 +170,12 @@ class _Lowering:
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
                 writer = Writer(self.shared, lower_tensor, self.written)
-                found = tile_statements(tensor, idents, writer, tile_of)
+                as_kernel = tensor.is_kernel and not tile_of
+                found = (
+                    kernel_statements(tensor, idents, writer)
+                    if as_kernel
+                    else tile_statements(tensor, idents, writer, tile_of)
+                )
                 statements += found.statements
                 idents |= found.names
                 choices += found.choices if tile_of else _told(found.choices, tensor, policy)

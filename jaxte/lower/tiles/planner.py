@@ -30,9 +30,11 @@ from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
+from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
 from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized
 from jaxte.lower.tiles.sizes import (
     GENERAL,
+    KERNEL,
     TILES,
     Large,
     inner_bytes,
@@ -73,12 +75,17 @@ def tiling(
     planner = _Planner(own, results, large, tiled)
     while not planner.attempt():
         pass
-    return replace(planner.finished(), renewed=renewed)
+    found = planner.finished()
+    verify_named(policy, found.order, planner.no_kernel)
+    return replace(found, renewed=renewed)
 
 
 def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
     """The large tensors that need not exist as they are defined."""
-    return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in (None, TILES)]
+    return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in _IN_TILES]
+
+
+_IN_TILES = (None, TILES, KERNEL)
 
 
 class _Planner:
@@ -86,6 +93,7 @@ class _Planner:
     inside: the large tensors that are to exist by blocks only.
     passes: those found so far.
     stand_ins: tensors in terms of reductions that a pass makes.
+    no_kernel: why tensors that were asked for as kernels are none.
     """
 
     def __init__(
@@ -103,6 +111,7 @@ class _Planner:
         self.refused: dict[Tensor, str] = {}
         self.passes: list[Pass] = []
         self.stand_ins: dict[Tensor, Compute] = {}
+        self.no_kernel: dict[Tensor, str] = {}
 
     def attempt(self) -> bool:
         """Finds passes for all readers; False where a large tensor has to exist after all."""
@@ -113,7 +122,7 @@ class _Planner:
             read = [t for t in tensor.inputs if t in self.inside]
             if not read and not self._has_large_operand(tensor):
                 continue
-            reason = self._add(tensor)
+            reason = self._add_kernel(tensor) if is_for_kernel(self.policy, tensor) else self._add(tensor)
             if reason is None:
                 continue
             for source in read:
@@ -136,7 +145,7 @@ class _Planner:
             return True
         if form == GENERAL or TILES in self.policy.without:
             return False
-        if form == TILES:
+        if form in (TILES, KERNEL):
             return bool(tensor.axes)
         sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
         return size > self.policy.rates.cache and size >= RATIO * sources
@@ -170,12 +179,28 @@ class _Planner:
         self.passes.append(small[0] if small else min(rows, key=lambda p: p.largest))
         return None
 
+    def _add_kernel(self, tensor: Compute) -> str | None:
+        """The same as a kernel."""
+        rows, reason = self._row_passes(tensor)
+        reasons = [why_no_kernel(p, self.policy) for p in rows]
+        own = [p for p, why in zip(rows, reasons, strict=True) if not why]
+        if self._joined(own):
+            return None
+        if own:
+            self.passes.append(own[0])
+            return None
+        self.no_kernel[tensor] = next(iter(reasons), reason)
+        return self.no_kernel[tensor]
+
     def _row_passes(self, tensor: Compute) -> tuple[list[Pass], str]:
         """A pass of its own for each axis of which ``tensor`` has blocks; or why there is none."""
         reason = "it has no axis"
         found: list[Pass] = []
         for position, axis in enumerate(tensor.axes):
-            if not isinstance(axis.extent, Const) or int(axis.hi) < 2 or axis in self.tiled:
+            if not isinstance(axis.extent, Const):
+                reason = f"the extent of {axis.name} is symbolic"
+                continue
+            if int(axis.hi) < 2 or axis in self.tiled:
                 continue
             try:
                 own = make_pass(self.inside, [(tensor, position)], [], int(axis.hi))
@@ -289,6 +314,9 @@ class _Planner:
         return Tiling(ordered(self.order, self.inside, tiles, self.stand_ins), self.stand_ins, self.refused)
 
     def _tiles(self, known: Pass) -> Tiles:
+        if not known.updates and any(is_for_kernel(self.policy, whole) for whole in known.wholes):
+            own = kernel_sized(known, min(self._limit, self.policy.facts.kernel_memory))
+            return self._made(known, own, Tiling(tuple(own.blocks.computed), {}, {}), is_kernel=True)
         budget = self.policy.max_memory
         chosen = sized(known, self._limit)
         inner, reason = self._inner(chosen, budget)
@@ -305,9 +333,12 @@ class _Planner:
                 f"{' and '.join(w.name for w in chosen.wholes)}: one row of {tensor.name} takes {size:,} bytes, more than "
                 f"max_memory={self.policy.max_memory:,}, and cannot be computed in parts: {reason}; give max_memory={size} or more"
             )
+        return self._made(known, chosen, inner)
+
+    def _made(self, known: Pass, chosen: Pass, inner: Tiling, is_kernel: bool = False) -> Tiles:
         inside = tuple(dict.fromkeys(t for t, _ in chosen.blocks.tensors if t in self.inside))
         axis = known.members[0][0].axes[known.members[0][1]] if known.members else known.sums[0].axis
-        return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner)
+        return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner, is_kernel)
 
     def _inner(self, known: Pass, budget: int | None) -> tuple[Tiling, str]:
         """What a block consists of, in tiles again where a budget asks for it; and why it stays above the budget."""
@@ -317,7 +348,7 @@ class _Planner:
         results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
         if budget is None:
             return with_matrices(whole, results) if self.policy.facts.divides_positions else whole, ""
-        forms = {name: form for name, form in self.policy.forms.items() if form != TILES}
+        forms = {name: form for name, form in self.policy.forms.items() if form not in (TILES, KERNEL)}
         policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
         try:
             found = tiling(own, frozenset(), results, policy, self.tiled | blocks.axes)

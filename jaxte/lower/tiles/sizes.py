@@ -25,6 +25,7 @@ from jaxte.lower.limits import MEMORY_WORTH, RATIO
 from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
+KERNEL = "kernel"  # tiles, each of them a block of a Pallas kernel
 GENERAL = "general"
 
 
@@ -180,7 +181,7 @@ class Large:
         if self.is_over_budget(tensor):
             return True
         form = wanted(policy, names)
-        if form == TILES:
+        if form in (TILES, KERNEL):
             return True
         if form == GENERAL or TILES in policy.without:
             return False
@@ -193,7 +194,7 @@ class Large:
 
     def has_to_be_tiled(self, tensor: Tensor) -> bool:
         """Whether ``tensor`` must not exist in whole, whatever it costs to compute it again."""
-        return self.is_over_budget(tensor) or wanted(self.policy, [tensor.name]) == TILES
+        return self.is_over_budget(tensor) or wanted(self.policy, [tensor.name]) in (TILES, KERNEL)
 
     def largest_source(self, tensor: Tensor) -> int:
         return max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)

@@ -25,6 +25,7 @@ class Tiles:
         inside: the large tensors that exist by blocks only.
         axis: name of the axis.
         inner: how a single block is computed: what its tensors are, in order, in tiles again where they are too large.
+        is_kernel: whether the pass is a Pallas kernel; else a loop of XLA.
     """
 
     members: tuple[tuple[Compute, int], ...]
@@ -33,6 +34,7 @@ class Tiles:
     inside: tuple[Compute, ...]
     axis: str
     inner: Tiling
+    is_kernel: bool = False
 
     @property
     def wholes(self) -> tuple[Compute, ...]:

@@ -71,19 +71,19 @@ def tile_statements(tiles: Tiles, idents: Mapping[Tensor, str], writer: Writer, 
     targets: dict[Tensor, str] = {whole: names.new(whole.name) for whole in tiles.wholes}
     label = next(iter(targets.values()))
     scope = scope or label
-    text = _Text(tiles, dict(idents), writer, scope)
+    text = Text(tiles, dict(idents), writer, scope)
     name = names.new(f"{label}_tile")
     lines = text.handed(targets)
     inner = writer.program(tiles.inner, text.known, scope)
     lines += inner.statements
     rows = [tensor_name(inner.names[own], own) for own in (tiles.blocks.tensors[m] for m in tiles.members)]
     new = [text.updated(u, tensor_name(inner.names[u.new], u.new)) for u in tiles.updates]
-    function = _returning(scope, name, text.parameters, lines, new, rows)
+    function = returning(scope, name, text.parameters, lines, new, rows)
     statements = [*text.statements, function, text.loop(function, rows, targets), *text.shaped(targets)]
-    return Written(statements, targets, _choices(tiles, inner.choices))
+    return Written(statements, targets, choices_of(tiles, inner.choices))
 
 
-class _Text:
+class Text:
     """A pass under way.
 
     Attributes:
@@ -170,7 +170,7 @@ class _Text:
     def _sliced(
         self, source: Name, windows: Sequence[Window], part: Tensor, before: Mapping[int, int]
     ) -> Node:
-        starts = {w.dim: _begin(w, before.get(w.dim, 0), self.start) for w in windows}
+        starts = {w.dim: begin(w, before.get(w.dim, 0), self.start) for w in windows}
         sizes = tuple(int(e) for e in part.shape)  # type: ignore[arg-type]
         own = tuple(starts.get(n) for n in range(len(sizes)))
         return DynamicSlice(source, own, sizes, self.reads_starts)
@@ -188,7 +188,7 @@ class _Text:
         """What is carried on to the next tile."""
         if update.slab is None:
             return new
-        at = _begin(update.slab, 0, self.start)
+        at = begin(update.slab, 0, self.start)
         return DynamicUpdate(self._carried(update), new, at, update.slab.dim)
 
     # --- the loop
@@ -264,7 +264,7 @@ def _joined(blocks: Node, position: int, shape: Sequence[int]) -> Node:
     return View(moved, Reshape(tuple(map(as_expr, shape))))
 
 
-def _begin(window: Window, before: int, start: Name) -> Node:
+def begin(window: Window, before: int, start: Name) -> Node:
     """Where a slice begins."""
     offset = Number(abs(window.offset + before))
     step = abs(window.step)
@@ -276,7 +276,7 @@ def _begin(window: Window, before: int, start: Name) -> Node:
     return Apply(ADD if window.offset + before > 0 else SUBTRACT, (moving, offset))
 
 
-def _returning(
+def returning(
     scope: str,
     name: str,
     params: Sequence[str],
@@ -294,7 +294,7 @@ def _returning(
     return Function(scope, name, tuple(params), tuple(statements), result)
 
 
-def _choices(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
+def choices_of(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
     """What became of the tensors that the pass makes, and of those that exist in its tiles only."""
     blocks = tiles.blocks
     made = [(m, blocks.tensors[m, position]) for m, position in tiles.members]
@@ -304,6 +304,7 @@ def _choices(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
     found = [Choice(t.name, f"inside the tiles of {shown}") for t in tiles.inside]
     for whole, own in made:
         below = by_name[own.name]
-        form = f"tiles of {blocks.size} {tiles.axis}: {below.form}"
+        kind = "kernel" if tiles.is_kernel else "tiles"
+        form = f"{kind} of {blocks.size} {tiles.axis}: {below.form}"
         found.append(Choice(whole.name, form, below.refused, below.reason, below.estimates))
     return found

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import pallas as pl
 
 import jaxte as te
 from jaxte.lang.expr import Expr, Reduce, Reducer, as_expr
 from jaxte.lang.operators import ADD, GREATER, MULTIPLY, SELECT
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays import data, elementwise, leaves, loops, products, reductions, views
+from jaxte.lower.arrays import data, elementwise, kernels, leaves, loops, products, reductions, views
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Full, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Parts, Tuple, loop
@@ -25,6 +26,7 @@ from jaxte.lower.arrays.steps import ALL, NEW, ONLY, Index, Pad, Range, Repeat, 
 from jaxte.lower.evaluation.frame import Frame
 from jaxte.lower.evaluation.program import RULES
 from jaxte.lower.printing import printer
+from jaxte.lower.printing.kernels import FUNCTION
 
 
 def name(identifier: str, *extents: int, dtype: str = "float32") -> Name:
@@ -161,6 +163,8 @@ NODES: list[Node] = [
     data.Output(Name("BOTH"), 1, V.shape, V.kind),
     data.Sorting("argsort", ORDER),
     data.Take(X, AT, 1),
+    kernels.Loaded(X, (None, None), (4, 6)),
+    kernels.Kernel("blocks", 2, 2, (X,), (V,), (Y,), ((sizes(2, 6), "float32"),), "interpreter"),
     data.DynamicSlice(X, (START, None), (2, 6)),
     data.DynamicSlice(X, (START, START), (2, 3), typed=True),
     data.DynamicIndex(X, START, 0),
@@ -185,8 +189,10 @@ def arrays() -> dict[str, Any]:
 def test_numpy_and_the_text_agree(node: Node) -> None:
     given = arrays()
     functions: dict[str, Any] = {"double": lambda x: 2 * x, "step": lambda total, x: (total + x, total * x)}
+    functions["blocks"] = lambda start, x, v, y: x * v + start + y[...].sum()
     found = Frame(RULES, given, functions, {}).value(node)
-    modules = {"jnp": jnp, "jax": jax, "lax": lax, "functools": functools}
+    modules = {"jnp": jnp, "jax": jax, "lax": lax, "functools": functools, "pl": pl}
+    exec(FUNCTION, modules)
     scope = modules | functions | {n: jax.tree.map(jnp.asarray, a) for n, a in given.items()}
     expected = np.asarray(eval(printer.Printer({}).text(node), scope))
     assert found.shape == expected.shape and (node.kind[1] or found.dtype == expected.dtype)
@@ -195,7 +201,9 @@ def test_numpy_and_the_text_agree(node: Node) -> None:
 
 def test_all_kinds_are_printed_evaluated_and_tried() -> None:
     kinds = {
-        c for own in (data, elementwise, leaves, loops, products, reductions, views) for c in classes_of(own)
+        c
+        for own in (data, elementwise, kernels, leaves, loops, products, reductions, views)
+        for c in classes_of(own)
     }
     assert set(RULES) == kinds == set(printer.RULES)
     assert {type(n) for n in nodes_below(*NODES)} == kinds

@@ -39,6 +39,8 @@ def convolution_work(node: Convolution, facts: Platform) -> Work:
     if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers
         return Work(grouped_convolution=met, kernel=1)
     few = max(1.0, facts.lanes * groups / out)
+    if groups > 1:
+        few *= max(1.0, facts.depth / own["I"])
     if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few, kernel=1)
     width = dtypes.width("float32")
