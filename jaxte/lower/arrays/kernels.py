@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import as_expr
-from jaxte.lower.arrays.kinds import OfArray, Stated
+from jaxte.lower.arrays.kinds import OfArray
 from jaxte.lower.arrays.node import Node, Shape
 
 # what runs a kernel: Pallas's interpreter, or its compilers for a GPU and a TPU
@@ -27,7 +27,7 @@ class Loaded(OfArray):
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel(Stated):
+class Kernel(Node):
     """``function``, which the program defines, of each of ``count`` blocks of ``size`` positions, as one kernel.
 
     Attributes:
@@ -49,9 +49,9 @@ class Kernel(Stated):
     by: str
 
     @property
-    def extents(self) -> Shape:  # type: ignore[override]
+    def shape(self) -> Shape:
         return as_expr(self.count), *self.results[0][0]
 
     @property
-    def own_kind(self) -> Kind:  # type: ignore[override]
+    def kind(self) -> Kind:
         return self.results[0][1], False
