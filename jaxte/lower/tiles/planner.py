@@ -139,7 +139,7 @@ class _Planner:
         fused = self.policy.facts.fuses_products
         size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns, chosen, fused)
         budget = self.policy.max_memory
-        if overlaps(tensor):
+        if overlaps(tensor) and form != KERNEL:
             return False
         if budget is not None and size > budget:
             return True
