@@ -16,7 +16,8 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from jaxte.bridge.calls.arrays import is_array
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
+from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, JaxteError
 

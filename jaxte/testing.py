@@ -17,7 +17,7 @@ from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.comparing import Comparison, against_jax, beside, html_table
-from jaxte.frontends.jaxpr.adjoint import Raised
+from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError

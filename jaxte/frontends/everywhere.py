@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from jaxte.frontends.jaxpr.adjoint import Raised
+from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.taken import taken_by
 from jaxte.lower.cost.platforms import platform_of
 

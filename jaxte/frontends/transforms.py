@@ -21,7 +21,8 @@ from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.derivatives import linear_maps
 from jaxte.derivatives.overrides import Fdiff
-from jaxte.frontends.jaxpr.adjoint import Raised, adjoint
+from jaxte.frontends.jaxpr.adjoint import adjoint
+from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, for_users, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor

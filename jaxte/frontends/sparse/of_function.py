@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_leaves
 
-from jaxte.frontends.jaxpr.adjoint import Raised, Traced, is_traced
 from jaxte.frontends.jaxpr.kept_plans import Fingerprint, fingerprint
+from jaxte.frontends.jaxpr.raised import Raised
+from jaxte.frontends.jaxpr.traced import Traced, is_traced
 from jaxte.frontends.sparse.coloured import coloured
 from jaxte.frontends.sparse.defined import defined
 from jaxte.frontends.sparse.pattern import identity, nothing
