@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
+from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
 from jaxte.lang.dtypes import is_inexact
@@ -34,7 +35,10 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
     guards = {step: guard for step in partial if (guard := guard_of(step, needs))}
     if not guards:
         return None
-    order = _Order(steps, needs, guards)
+    bounds = {step: bound for step in guards if (bound := bound_of(step)) is not None}
+    order = _Order(
+        steps, needs, {step: guard for step, guard in guards.items() if step not in bounds}, bounds
+    )
     nodes = ordered([(step, True) for step in steps], order.before)
     if any(step.eqn.effects and not with_guards for step, with_guards in nodes):
         return None  # what it does would be done twice
@@ -57,10 +61,17 @@ class _Order:
     Attributes:
         needs: which elements are needed.
         guards: of the steps that have one.
+        bounds: of the steps whose slopes are finite but in rows that are not; they change no value.
     """
 
-    def __init__(self, steps: Sequence[Step], needs: Needs, guards: Mapping[Step, Guard]) -> None:
-        self.needs, self.guards = needs, guards
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        needs: Needs,
+        guards: Mapping[Step, Guard],
+        bounds: Mapping[Step, Bound],
+    ) -> None:
+        self.needs, self.guards, self.bounds = needs, guards, bounds
         self._place = {step: n for n, step in enumerate(steps)}
         self._both: set[Step] = set()
         self._behind: set[Step] = set()  # a guard
@@ -122,6 +133,8 @@ class _Values:
             return
         if with_guards and step in self._order.guards:
             made = [self._guarded(step, operands)]
+        elif step in self._order.bounds:
+            made = [self._order.bounds[step].compute(operands)]
         else:
             made = as_it_stands(step.eqn, operands)
         self._made |= {(slot, with_guards): value for slot, value in zip(step.outputs, made, strict=True)}
