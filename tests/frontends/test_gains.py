@@ -166,6 +166,18 @@ def test_padded_windows_are_banded_products(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(("most", "count"), [(16, 64), (32, 128)])
+def test_a_small_table_of_all_pairs_is_left_to_jax(most: int, count: int) -> None:
+    """Each row of a bias for each distance is read by many pairs: a slice for each row is dearer than a scatter into the table."""
+    distances = np.clip(np.arange(count) - np.arange(count)[:, None], -most, most) + most
+
+    def scores(table: Any, x: Any) -> Any:
+        return jnp.sum((x + table[distances].transpose(2, 0, 1)) ** 2)
+
+    args = jnp.ones((2 * most + 1, 8)), jnp.ones((8, count, count))
+    assert not te.explain(te.adjoint(scores), *args).regions
+
+
 def test_distances_are_raised_and_the_nearest_is_left_to_jax() -> None:
     nearest = lambda x: jnp.min(jnp.sum(pairs(x) ** 2 + 1.0, -1), 1)  # noqa: E731
     found = report(nearest, LARGE)
