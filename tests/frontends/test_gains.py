@@ -166,7 +166,7 @@ def test_padded_windows_are_banded_products(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize(("most", "count"), [(16, 64), (32, 128)])
+@pytest.mark.parametrize(("most", "count"), [(16, 64), (32, 128), (128, 128)])
 def test_a_small_table_of_all_pairs_is_left_to_jax(most: int, count: int) -> None:
     """Each row of a bias for each distance is read by many pairs: a slice for each row is dearer than a scatter into the table."""
     distances = np.clip(np.arange(count) - np.arange(count)[:, None], -most, most) + most

@@ -28,9 +28,8 @@ from jaxte.frontends.jaxpr.gains.stacks import reduces_shifts
 from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
-_MOST_READS = (
-    64  # of a row of a table by pairs, measured: 0.4 to 0.7 of JAX's speed from 124 on, and up to 1.2 at 64
-)
+# reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124
+_MOST_READS, _MOST_ADDED = 64, 32
 _FEW = 64  # numbers of a matrix, products with which are written out
 DEAR = frozenset(
     [
@@ -191,7 +190,15 @@ def _reads_small_table(step: Step) -> bool:
     moving = sum(
         1 for d, n in enumerate(positions.shape[:-1]) if n > 1 and np.any(np.diff(positions, axis=d))
     )
-    return moving > 1 and np.size(positions) > _MOST_READS * step.inputs[0].shape[axes[0]]
+    most = _MOST_ADDED if _is_added(step.outputs[0]) else _MOST_READS
+    return moving > 1 and np.size(positions) > most * step.inputs[0].shape[axes[0]]
+
+
+def _is_added(slot: Slot) -> bool:
+    """Whether all that reads an array adds it to another one, once it is turned."""
+    while len(slot.readers) == 1 and slot.readers[0].name in MOVES:
+        (slot,) = slot.readers[0].outputs
+    return all(reader.name in ("add", "sub") for reader in slot.readers)
 
 
 def _moving_positions(step: Step) -> int:
