@@ -16,6 +16,7 @@ from threading import Lock
 from typing import ParamSpec, TypeVar
 
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
+CHOICES = 16  # of variables to solve for and to pin, that one set of equations is solved by
 OPERATIONS = 400_000  # of isl, for one question: a fifth of a second
 FLOW = 20_000_000  # of isl, for the dataflow of a whole program: ten seconds
 FEW_OPERATIONS = (

@@ -31,9 +31,10 @@ from jaxte.sets.domain import find_violation
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
+from jaxte.sets.tabulate import Open, evaluate_index, first_of
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated, parameter_names
-from jaxte.tensors.bodies.integer_indices import with_chosen_powers, with_plain_indices
+from jaxte.tensors.bodies.integer_indices import mixes_bits, with_chosen_powers, with_plain_indices
 from jaxte.tensors.bodies.open_axes import OpenAxis, closed
 from jaxte.tensors.bodies.piecewise_indices import Cut, cut, has_choices
 from jaxte.tensors.bodies.symbolic_indices import without_divisions
@@ -143,7 +144,7 @@ def _settled(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     """``body`` with reads that are checked, no choices in indices, and no reduction but on top."""
     found = cut(axes, body)
     if found is None:
-        body = with_plain_indices(body)
+        body = with_plain_indices(axes, body)
         check_reads(name, axes, body)
         return extract_reductions(name, axes, quasi_affine(body))
     if found.owner is not None:
@@ -259,8 +260,10 @@ def _check_index(
         return
     extent = as_expr(read.tensor.shape[position])
     try:
-        linear(index)
-        violation = find_violation(variables, conditions, index, extent)
+        violation = _violation_of_bits(variables, conditions, index, extent) if mixes_bits(index) else None
+        if violation is None:
+            linear(index)
+            violation = find_violation(variables, conditions, index, extent)
     except IndexExpressionError as error:
         reason = _OPEN_CHOICE if has_choices(index) else error
         raise IndexExpressionError(
@@ -284,6 +287,18 @@ def _check_index(
         f"{text(read)} reads {read.tensor.name}[{', '.join([':'] * position + [str(value)])}] at {at or 'every point'}, "
         f"but axis {position} of {read.tensor.name} has {text(extent)} elements\n{line}\n{caret}\n{remedy}"
     )
+
+
+def _violation_of_bits(
+    variables: Sequence[Axis], conditions: Sequence[Expr], index: Expr, extent: Expr
+) -> tuple[dict[Expr, int], int] | None:
+    """A point at which an ``index`` of bits leaves ``[0, extent)``, with its value there, where positions are few enough to look at each."""
+    told = [c for c in conditions if not reads_of(c)]
+    try:
+        point = first_of(variables, [*told, call(OR, index >= extent, index < 0)])
+    except Open:
+        return None
+    return None if point is None else (point, evaluate_index(index, point))
 
 
 def _larger(shown: Mapping[Expr, int]) -> str:

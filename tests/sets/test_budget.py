@@ -118,6 +118,22 @@ def test_nested_quotients_end(rng) -> None:
     np.testing.assert_allclose(back(h)[0], want, rtol=1e-5, atol=1e-5)
 
 
+def test_few_of_many_choices_are_looked_at(monkeypatch) -> None:
+    """The reads of nine rolled copies, stacked: twelve choices of what is solved for, each with four of what is pinned."""
+    looked_at, surround = [], smallest_box.surround
+    monkeypatch.setattr(smallest_box, "surround", lambda *args: looked_at.append(args[1]) or surround(*args))
+    a, b, c = te.reduce_axis((0, 9), "a"), te.reduce_axis((0, 256), "b"), te.reduce_axis((0, 256), "c")
+    x, y = te.var("x"), te.var("y")
+    row, column = (b - 1 + (2 - a // 3)) % 256, (c - 1 + (2 - a) % 3) % 256
+    domain = te.Domain([a, b, c], [te.equal(row, x), te.equal(column, y)])
+    box = smallest_box.smallest_box(domain)
+    few = len(looked_at)
+    monkeypatch.setattr(smallest_box, "CHOICES", 1_000)
+    every = smallest_box.smallest_box(domain)
+    assert box is not None and every is not None and repr(box) == repr(every)
+    assert 3 * few < len(looked_at) - few and few <= budget.CHOICES
+
+
 def test_a_budget_is_spent_once() -> None:
     budget = Budget(3)
     budget.spend(3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
 
 import jax
 
 from jaxte.bridge.calls.named import check_value, checked_arrays
-from jaxte.bridge.calls.options import Options
 from jaxte.bridge.calls.outputs import Outputs, collect_outputs
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.compiled.compiled import Compiled, compiled
@@ -131,10 +131,10 @@ def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 
 def graph_of(tensors: Any) -> Graph:
-    """The graph that computes ``tensors`` from their placeholders, without a backward pass."""
+    """The graph that ``evaluate`` runs for ``tensors``, without a backward pass."""
     outputs = collect_outputs(_listed(tensors), "te.source and te.explain")
     name = outputs.tensors[0].name if outputs.is_single else "tensors"
-    return Graph(name, placeholders_of(outputs.tensors), outputs.tensors, (), policy=Options().policy())
+    return replace(compiled(name, placeholders_of(outputs.tensors), outputs).graph, with_head=())
 
 
 def _is_function(x: Any) -> bool:

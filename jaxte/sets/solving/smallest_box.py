@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.budget import (
+    CHOICES,
     SOLVING,
     UNANSWERED,
     Budget,
@@ -57,7 +58,7 @@ def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransform
     best: tuple[tuple[int, ...], DomainTransformation] | None = None
     solved = solutions([*unfolded, *divisions.equations], every)
     choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others], budget)]
-    for order, (found, conditions) in enumerate(choices):
+    for order, (found, conditions) in _fewest_free(choices):
         free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
         points = IntegerSet([*outer, *found.free], conditions, free_ranges)
@@ -99,6 +100,16 @@ def _without_digits(domain: Domain, budget: Budget) -> DomainTransformation | No
         values = {v: table[v] if v in table else rest.old_to_new[v] for v in domain.variables}
         return DomainTransformation(domain, rest.new, values, rest.new_to_old, rest.solved)
     return None
+
+
+def _fewest_free(
+    choices: Sequence[tuple[Solution, list[Expr]]],
+) -> list[tuple[int, tuple[Solution, list[Expr]]]]:
+    """The choices that are looked at, with their places: of many, those that leave the fewest variables free, whose boxes are found soonest."""
+    placed = list(enumerate(choices))
+    if len(placed) <= CHOICES:
+        return placed
+    return sorted(placed, key=lambda choice: len(choice[1][0].free))[:CHOICES]
 
 
 def _size(condition: Expr) -> int:

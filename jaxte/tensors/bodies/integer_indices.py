@@ -8,13 +8,14 @@ sums, ``//``, ``%``, minima and maxima.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 import numpy as np
 
 from jaxte.lang.dtypes import is_integer
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjuncts
+from jaxte.lang.identity import among
 from jaxte.lang.operators import (
     BIT_AND,
     BIT_OR,
@@ -40,9 +41,15 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known, reach
 from jaxte.sets.quasi_affine import index_of, indicator, quasi_affine
 from jaxte.sets.tabulate import tabulated
+from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.facts import permutation, within
 from jaxte.tensors.inputs import assume
 from jaxte.tensors.tensor import Compute, of_array
+
+Guards = Mapping[
+    Expr, Sequence[tuple[Expr, ...]]
+]  # of each read, the conditions of the places where it stands
+NO_GUARDS: Guards = {}
 
 _MOST_POINTS = 2**20  # of a table, and of a choice, at which what it chooses is compared
 _LONGEST_SHIFT = 31
@@ -60,19 +67,20 @@ def with_chosen_powers(body: Expr) -> Expr:
     return _in_conditions(_in_indices(body, _power), _power, _parts(body, tuple(_BY)))
 
 
-def with_plain_indices(body: Expr) -> Expr:
-    """``body`` with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
-    return _in_conditions(_in_indices(body, _plain), _plain, _parts(body, (SELECT,)))
+def with_plain_indices(axes: Sequence[Axis], body: Expr) -> Expr:
+    """``body``, of ``axes``, with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
+    guards = _guards_of_tables(axes, body)
+    return _in_conditions(_in_indices(body, _plain, guards), _plain, _parts(body, (SELECT,)))
 
 
-def _in_indices(body: Expr, rule: Callable[[Call], Expr]) -> Expr:
+def _in_indices(body: Expr, rule: Callable[[Call], Expr], guards: Guards = NO_GUARDS) -> Expr:
     def within_read(node: Expr) -> Expr:
         if not isinstance(node, Read):
             return node
         given = _going_around(node) if rule is _plain else node
         indices = [i if reads_of(i) or _chooses_often(i) else _ruled(i, rule) for i in given.indices]
         read = Read(given.tensor, indices)
-        return _at_tables(read) if rule is _plain else read
+        return _at_tables(read, guards.get(node, ())) if rule is _plain else read
 
     return rewrite(body, within_read)
 
@@ -133,17 +141,31 @@ def _plain(node: Call) -> Expr:
 # --- bits
 
 
-def _at_tables(read: Read) -> Read:
+def _guards_of_tables(axes: Sequence[Axis], body: Expr) -> Guards:
+    """The reads at elements of tables, each with the conditions of every place where it stands."""
+    targets = {read for read in reads_of(body) if any(map(_needs_table, read.indices))}
+    found: dict[Expr, list[tuple[Expr, ...]]] = {}
+    for read, _, conditions in contexts(axes, body, targets) if targets else ():
+        found.setdefault(read, []).append(tuple(part for c in conditions for part in conjuncts(c)))
+    return found
+
+
+def _at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
     """``read`` with positions that are made of the bits of several others, or of many choices, as elements of tables."""
     indices = list(read.indices)
     for n, index in enumerate(indices):
-        if not reads_of(index) and (_chooses_often(index) or _mixes_bits(index)):
-            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at")
+        if _needs_table(index):
+            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at", places)
             indices[n] = index if found is None else found
     return Read(read.tensor, indices)
 
 
-def _mixes_bits(index: Expr) -> bool:
+def _needs_table(index: Expr) -> bool:
+    return not reads_of(index) and (_chooses_often(index) or mixes_bits(index))
+
+
+def mixes_bits(index: Expr) -> bool:
+    """Whether ``index`` is made of the bits of several positions."""
     operations = [n for n in postorder(index) if isinstance(n, Call) and n.op in _BITS]
     return any(not isinstance(a, Const) and not isinstance(b, Const) for a, b in (n.args for n in operations))
 
@@ -152,16 +174,21 @@ def _chooses_often(index: Expr) -> bool:
     return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
 
 
-def _looked_up(index: Expr, extent: Expr, name: str) -> Read | None:
+def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Read | None:
     """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
 
-    No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
+    Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
     table has the inverse, and adjoints read at that.
     """
     axes, size = list(free_axes(index)), known(extent)
     found = _tabulated(axes, index) if size is not None else None
-    if found is None or size is None or not ((found >= 0) & (found < size)).all():
+    if found is None or size is None:
         return None
+    outside = (found < 0) | (found >= size)
+    if outside.any():
+        if not size or not places or any((outside & _held(axes, c, found.shape)).any() for c in places):
+            return None
+        found, index = found.clip(0, size - 1), call(MINIMUM, call(MAXIMUM, index, 0), size - 1)
     place = next((n for n in range(len(axes)) if _permutes(found, n, size)), None)
     if place is not None:
         axes.append(axes.pop(place))
@@ -172,6 +199,16 @@ def _looked_up(index: Expr, extent: Expr, name: str) -> Read | None:
     inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
     assume(table, within(size) if inverse is None else permutation(inverse))
     return Read(table, [a - a.lo for a in axes])
+
+
+def _held(axes: Sequence[Axis], conditions: Sequence[Expr], shape: tuple[int, ...]) -> np.ndarray:
+    """Where over ``axes`` those of ``conditions`` hold that are of these alone."""
+    held = np.ones(shape, bool)
+    for condition in conditions:
+        if all(among(a, axes) for a in free_axes(condition)):
+            found = _tabulated(axes, quasi_affine(condition))
+            held = held if found is None else held & found
+    return held
 
 
 def _permutes(table: np.ndarray, axis: int, size: int) -> bool:

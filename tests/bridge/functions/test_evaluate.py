@@ -118,6 +118,19 @@ def test_source_of_tensors_and_of_structs(graph) -> None:
     )
 
 
+def test_source_and_explanation_of_tensors_are_of_what_is_evaluated() -> None:
+    """So their text grows with the axes of a sum, not with the terms that it has."""
+
+    def windows(count: int) -> te.Tensor:
+        x = te.placeholder((40,), "float32", "x")
+        ks = [te.reduce_axis((0, 3), f"k{q}") for q in range(count)]
+        return te.compute((20,), lambda i: te.sum(x[sum(ks, start=i)], axis=tuple(ks)), "y")
+
+    few, many = windows(6), windows(10)
+    assert len(te.source([many])) < 2 * len(te.source([few])) < 4_000
+    assert "y_over_k0" in te.explain([many]).forms and "y_over_k0" in te.source([many])
+
+
 # --- explain
 
 
