@@ -58,6 +58,7 @@ def positive(condition: Expr) -> Expr:
     return condition
 
 
+@lru_cache(maxsize=4096)
 def tidy(condition: Expr) -> Expr:
     """``condition`` with each affine comparison in a form without negative terms."""
 

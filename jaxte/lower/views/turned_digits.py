@@ -28,6 +28,7 @@ from jaxte.sets.intervals import known, same
 from jaxte.sets.tabulate import tabulated
 
 _MOST_POSITIONS = 2**20  # that are looked at
+_PIECE = 2**13
 _MOST_DIGITS = 12
 
 
@@ -66,8 +67,25 @@ def ends_of_values(index: Expr) -> tuple[int, int] | None:
     count = known(axes[0].hi) if len(axes) == 1 and divisions(index) else None
     if count is None or known(axes[0].lo) != 0 or not 0 < count <= _MOST_POSITIONS:
         return None
-    found = tabulated(index, {axes[0]: np.arange(count)})
+    turned = digits_of_values(index, axes[0])
+    if turned is not None:
+        first, digits = turned
+        spans = [digit.step * (digit.extent - 1) for digit in digits]
+        return first + sum(min(s, 0) for s in spans), first + sum(max(s, 0) for s in spans)
+    found = _values(index, axes[0], count)
     return None if found is None else (int(np.min(found)), int(np.max(found)))
+
+
+def _values(index: Expr, dim: Axis, count: int) -> np.ndarray | None:
+    """``index`` at the first ``count`` positions of ``dim``, in pieces that a processor has at hand."""
+    pieces = []
+    for start in range(0, count, _PIECE):
+        at = np.arange(start, min(start + _PIECE, count))
+        found = tabulated(index, {dim: at})
+        if found is None:
+            return None
+        pieces.append(np.broadcast_to(found, at.shape).astype("int64"))
+    return np.concatenate(pieces)
 
 
 @lru_cache(maxsize=1024)
@@ -76,10 +94,9 @@ def digits_of_values(index: Expr, dim: Axis) -> tuple[int, tuple[Digit, ...]] | 
     count = known(dim.hi)
     if count is None or known(dim.lo) != 0 or not 0 < count <= _MOST_POSITIONS:
         return None
-    found = tabulated(index, {dim: np.arange(count)})
-    if found is None:
+    values = _values(index, dim, count)
+    if values is None:
         return None
-    values = np.broadcast_to(found, (count,)).astype("int64")
     first, digits = int(values[0]), []
     while len(values) > 1:
         step = int(values[1] - values[0])

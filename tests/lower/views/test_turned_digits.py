@@ -10,6 +10,8 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Expr
+from jaxte.lower.views import turned_digits
+from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute, Tensor
 
 SIZE = 64
@@ -71,3 +73,27 @@ def test_a_digit_that_counts_otherwise_somewhere_is_none(rng: np.random.Generato
     x = rng.standard_normal(SIZE).astype("float32")
     places = np.arange(SIZE) ^ (np.arange(SIZE) >> 1)
     np.testing.assert_allclose(te.function(gray)(x), x[places])
+
+
+def test_ends_follow_from_digits(monkeypatch) -> None:
+    """Positions are looked at once, few at a time."""
+    asked: list[int] = []
+    monkeypatch.setattr(
+        turned_digits,
+        "tabulated",
+        lambda index, at: asked.append(max(map(len, at.values()))) or tabulated(index, at),
+    )
+    i = te.reduce_axis((0, 2**14), "i")
+    turned = i + 4 - 8 * (i // 4 % 2)
+    for index, ends in ((turned, (0, 2**14 - 1)), (3 - turned, (4 - 2**14, 3))):
+        assert turned_digits.ends_of_values(index) == ends
+        assert turned_digits.digits_of_values(index, i) is not None
+    assert sum(asked) == 2 * 2**14 and max(asked) < 2**14
+
+
+@pytest.mark.parametrize("by", [1, 2, 3, 8, -4])
+def test_positions_divided_by_numbers(by: int) -> None:
+    """A power of two is a shift and a mask, for negative positions too."""
+    i, at = te.reduce_axis((-9, 9), "i"), np.arange(-9, 9)
+    for index, wanted in ((i // by, at // by), (i % by, at % by)):
+        np.testing.assert_array_equal(np.broadcast_to(tabulated(index, {i: at}), 18), wanted)
