@@ -27,9 +27,7 @@ VALUED = [name for name in KERNELS if FULL or zlib.crc32(name.encode()) % 3 == 0
 
 # loops in the forward pass, and arrays that they hand on: what is stacked, or taken at once, is neither
 FORWARD = {
-    **dict.fromkeys(
-        ("trmm", "trmm_elements", "syrk", "doitgen", "covariance", "softmax_rows", "bicg"), (0, 0)
-    ),
+    **dict.fromkeys(("trmm", "trmm_elements", "syrk", "doitgen", "covariance", "softmax_rows"), (0, 0)),
     **dict.fromkeys(("causal_convolution", "forces", "arc_distance", "attention_rows"), (0, 0)),
     **dict.fromkeys(("garch", "returns"), (1, 1)),
     "biquad": (1, 2),
@@ -144,6 +142,61 @@ def test_what_is_told() -> None:
     told = _told(_history, x)
     assert "1 array is stacked by rows, 0 are handed on; 1 row is taken by each step" in told
     assert re.search(r"test_counter_loops\.py:\d+ ", told)
+
+
+def _products(x: Any, w: Any) -> Any:
+    """Two products of each row with vectors, the second with a function of the first."""
+
+    def body(i: Any, state: Any) -> Any:
+        q, s = state
+        e = jnp.tanh(x[i] @ w)
+        return q.at[i].set(e), s + x[i] * e
+
+    q, s = lax.fori_loop(0, len(x), body, (jnp.zeros(len(x)), jnp.zeros_like(w)))
+    return jnp.sum(jnp.sin(q)) + jnp.sum(jnp.cos(s))
+
+
+def _product(x: Any, w: Any) -> Any:
+    return jnp.sum(
+        jnp.cos(lax.fori_loop(0, len(x), lambda i, q: q.at[i].set(x[i] @ w), jnp.zeros(len(x), x.dtype)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("f", "columns", "platform", "loops"),
+    [
+        (_products, 512, "cpu", 1),  # large rows are read once for both products
+        (_products, 32, "cpu", 0),  # a step takes longer than reading a short row again
+        (_products, 512, "gpu", 0),  # likewise, whatever the row
+        (_product, 512, "cpu", 0),
+    ],
+)
+def test_rows_of_several_products_are_read_once(f: Any, columns: int, platform: str, loops: int) -> None:
+    args = jnp.ones((6, columns)), jnp.ones(columns)
+    raised = te.adjoint(f, platform=platform)
+    carried = _carried(jax.make_jaxpr(raised)(*args).jaxpr)
+    assert len(carried) == loops
+    if loops:
+        assert "1 array is stacked by rows, 1 are handed on" in "\n".join(
+            map(str, te.explain(raised, *args).loops)
+        )
+
+
+def test_rows_of_several_products_are_right() -> None:
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        args = [jnp.asarray(rng.normal(size=s)) for s in ((4, 200), (200,))]
+        expected, found = _both(_products, te.adjoint(_products), *args)
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "regions"), [("fdtd_2d", 0), ("jacobi_2d", 1)])
+def test_states_that_are_added_to_in_place_stay(name: str, regions: int) -> None:
+    """Of what is set in place the cotangent is padded, which the raised region does better."""
+    own = KERNELS[name]
+    told = str(te.explain(te.adjoint(own.loss), *own.arguments()))
+    assert f"in {regions} regions" in told
 
 
 REFUSED = {

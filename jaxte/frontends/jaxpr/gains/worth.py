@@ -21,8 +21,11 @@ _MOST_ALONE = 4
 _FEW_NUMBERS, _MANY_NUMBERS = 4, 1 << 13
 
 
-def worth(steps: Sequence[Step]) -> bool:
-    """Whether a region of ``steps`` is raised.
+_IN_PLACE = ("scatter-add", "scatter-sub")
+
+
+def worth(steps: Sequence[Step], looped: bool = False) -> bool:
+    """Whether a region of ``steps``, which may be ``looped``, is raised.
 
     A stencil, which is shifts and sums of them, gains where shifts follow each other: XLA fuses JAX's transposes, pads that are
     added, into one loop. Each element is computed once more for every way along which it is read, which is right for few ways.
@@ -30,6 +33,9 @@ def worth(steps: Sequence[Step]) -> bool:
     something is if they go around the ends, since those within guards are computed again for their adjoints. Extrema over pairs
     are found again by comparing, which takes what is gained. Differences of neighbours that are squared one by one have nothing to be added,
     but where they are of points or colours; of other functions of differences the price decides.
+
+    In the body of a loop what is added to in place is a state, which exists: no element of it is computed again by what reads it, and its
+    cotangent flows on as it is, without a pad. Shifts of it begin a chain of their own, and the longest chain counts.
     """
     if any(gain_of(s) and strong(s) and s.name != "sub" for s in steps):
         return True
@@ -43,7 +49,22 @@ def worth(steps: Sequence[Step]) -> bool:
         return slopes_are_dear(steps, most_of_one(steps), planned_facts())
     if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
         return False
+    if looped:
+        return max(map(prod, _chains(steps))) >= _MOST_FUSED
     return prod(found) >= _MOST_FUSED
+
+
+def _chains(steps: Sequence[Step]) -> list[list[int]]:
+    """Levels of the chains of shifts between arrays that are added to in place."""
+    chain: dict[Slot, int] = {}
+    for step in steps:
+        own = max((chain.get(s, 0) for s in step.inputs), default=0) + (step.name in _IN_PLACE)
+        chain.update(dict.fromkeys(step.outputs, own))
+    parts: dict[int, list[Step]] = {}
+    for step in steps:
+        if step.name not in _IN_PLACE:
+            parts.setdefault(max((chain[s] for s in step.outputs), default=0), []).append(step)
+    return [levels(part) for part in parts.values()] or [[]]
 
 
 def _goes_around(steps: Sequence[Step]) -> bool:

@@ -210,7 +210,8 @@ def _said(body: Body, together: bool) -> str:
         told.append(f"its {steps:,} steps are independent: one statement over all of them")
         told += [f"{_many(len(body.sums), 'sum')} taken behind it"] if body.sums else []
     elif body.arrays:
-        told.append(f"{_many(len(body.arrays), 'array')} stacked by rows, {len(body.states)} are handed on")
+        handed = len(body.states) + len(body.sums)
+        told.append(f"{_many(len(body.arrays), 'array')} stacked by rows, {handed} are handed on")
     if body.lifted and not together:
         told.append(f"{_many(len(body.lifted), 'row')} taken by each step")
     return "; ".join([*told, *([_kept(body)] if _refused(body) else [])])

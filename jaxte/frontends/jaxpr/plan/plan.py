@@ -105,7 +105,7 @@ class Planner:
         places = _places(slots, _refs(jaxpr), moves)
         while True:
             # of what nothing reads there is no code
-            groups = [g for g in cut(listed, self.choice) if _results(g, {e.index for e in g}, jaxpr)]
+            groups = [g for g in cut(listed, self.choice, looped) if _results(g, {e.index for e in g}, jaxpr)]
             regions, refusals = [], []
             for n, group in enumerate(groups):
                 try:

@@ -147,16 +147,18 @@ def _summed(step: Step) -> list[Step]:
     return summed_product(step) or []
 
 
-def cut(listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED) -> list[list[Equation]]:
+def cut(
+    listed: Sequence[Equation], choice: Choice = Choice.ESTIMATED, looped: bool = False
+) -> list[list[Equation]]:
     """Regions: equations that gain by themselves, and those that gain and the neutral ones around them, such that regions and the
-    rest can run one after the other.
+    rest can run one after the other; ``looped`` as for :func:`equations`.
     """
     if choice is Choice.NOTHING:
         return []
-    return [*([e] for e in listed if e.fate is Fate.ALONE), *_joined(listed, choice)]
+    return [*([e] for e in listed if e.fate is Fate.ALONE), *_joined(listed, choice, looped)]
 
 
-def _joined(listed: Sequence[Equation], choice: Choice) -> list[list[Equation]]:
+def _joined(listed: Sequence[Equation], choice: Choice, looped: bool) -> list[list[Equation]]:
     """Regions of equations that gain and the neutral ones around them."""
     while True:
         chosen = _around(listed)
@@ -170,7 +172,7 @@ def _joined(listed: Sequence[Equation], choice: Choice) -> list[list[Equation]]:
             entry.become(Fate.KEPT, "a reduction, which XLA and its own derivative do well")
     if choice is Choice.GAINING:
         return groups
-    return [g for g in groups if worth([s for entry in g for s in entry.steps if not s.is_known])]
+    return [g for g in groups if worth([s for entry in g for s in entry.steps if not s.is_known], looped)]
 
 
 def _hanging_reductions(group: Sequence[Equation]) -> list[Equation]:
