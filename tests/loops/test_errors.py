@@ -73,6 +73,21 @@ def endless(x):
     return s
 
 
+def counts_and_is_read(x):
+    s, t = 0.0, 0
+    while t < 3:
+        s += x[t]
+        t += 1
+    return s * t
+
+
+def another_array(x):
+    y = np.zeros(4)
+    for _i in range(2):
+        y = x
+    return y
+
+
 def recursive(x):
     return recursion(x)
 
@@ -106,7 +121,8 @@ CASES = [
     (only_where, te.DefinitionError, "y[0] is written at i = 0 only where a condition on data holds", "y[i]"),
     (one_branch, te.DefinitionError, "", "t"),
     (argument_lost, te.DefinitionError, "return x too", "return s"),
-    (endless, te.DefinitionError, "range(most)", "while s < 3:"),
+    (endless, te.DefinitionError, "for t in range(most): if not (...): break", "while s < 3:"),
+    (another_array, te.DefinitionError, "y stands for another object within a loop", "y"),
     (recursive, te.DefinitionError, "calls itself", "recursion(x)"),
     (unknown, te.DefinitionError, "no function that te.loops knows", "np.linalg.norm"),
     (early, te.DefinitionError, "return within a loop", "return x[i]"),

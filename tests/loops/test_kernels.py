@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from npbench.applications import APPLICATIONS
+from npbench.kernels import KERNELS
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
-from tests.loops.applications import APPLICATIONS
-from tests.loops.kernels import KERNELS
 
 pytestmark = pytest.mark.usefixtures("x64")
 EVERY = {**KERNELS, **APPLICATIONS}

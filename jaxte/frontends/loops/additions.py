@@ -99,7 +99,8 @@ class Additions(Assignments):
         kind = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
         shape = tuple(extent_of(e, self, node) for e in rest)
         key = (self.frame.number, op, self.recorder.new_number())
-        held = self.recorder.variable(key, f"{op}_{len(self.recorder.statements)}", shape, kind)
+        name = f"{op}_{len(self.recorder.statements)}"
+        held = self.recorder.variable(key, name, shape, kind, home=self._home(name))
         span = self.frame.text.span(node)
         self._over(rest, lambda at: self.recorder.assign(held, at, identity(op, kind), span))
         self._over(

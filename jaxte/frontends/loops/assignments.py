@@ -113,7 +113,8 @@ class Assignments(Calls):
         )
         kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
         key = (self.frame.number, "block", len(self.recorder.statements), self.recorder.loops)
-        held = self.recorder.variable(key, f"{place.of.name if place.of else 'x'}_new", size, kind)
+        name = f"{place.of.name if place.of else 'x'}_new"
+        held = self.recorder.variable(key, name, size, kind, home=self._home(name))
         span = self.frame.text.span(node)
         self._over(value.shape, lambda at: self.recorder.assign(held, at, value.element(at), span))
         return Block(value.shape, lambda at: self.read(held, at, node))
@@ -193,13 +194,16 @@ class Assignments(Calls):
         """A new array, which holds nothing yet, or the same number everywhere."""
         shape = check_shape(value.shape, name)
         kind = value.dtype or self.default
-        own = self.recorder.variable((key, shape), name, shape, kind)
+        own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
         own.is_known()
         if value.fill is not None:
             span = self.frame.text.span(node)
             fill = value.fill
             self._over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
         return own
+
+    def _home(self, name: str) -> int:
+        return self.frame.home(name, self.recorder.choices)
 
     def stored(self, key: object, name: str, value: Any, node: ast.AST) -> Variable:
         """``value`` in a variable."""
@@ -210,12 +214,13 @@ class Assignments(Calls):
         )
         if not isinstance(value, Block):
             value = as_expr(value)
-            own = self.recorder.variable(key, name, (), _default_kind(value, self.default))
+            kind = _default_kind(value, self.default)
+            own = self.recorder.variable(key, name, (), kind, home=self._home(name))
             self.recorder.assign(own, (), value, span)
             return own
         kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
         shape = tuple(extent_of(e, self, node) for e in value.shape)
-        own = self.recorder.variable((key, shape), name, shape, kind)
+        own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
         self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
         return own
 

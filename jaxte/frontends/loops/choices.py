@@ -44,7 +44,7 @@ class Choices(Additions):
         self.branch_on(self.number(test), test, body, orelse)
 
     def branch_on(
-        self, test: Any, node: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
+        self, test: Any, node: ast.AST, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
     ) -> None:
         if not isinstance(test, Expr):
             self.block_of(body if test else orelse)
@@ -66,7 +66,7 @@ class Choices(Additions):
     def _on_data(
         self,
         test: Expr,
-        node: ast.expr,
+        node: ast.AST,
         body: Sequence[ast.stmt],
         orelse: Sequence[ast.stmt],
         before: Mapping[str, Any],
@@ -78,6 +78,7 @@ class Choices(Additions):
             if not own:
                 continue
             with self.recorder.choice(held, number, branch):
+                self.frame.settle(own, self.recorder.choices)
                 self.block_of(own)
             self._leave(before, "it is assigned in a branch")
         self.recorder.complete(start, number)
@@ -96,7 +97,7 @@ class Choices(Additions):
                 continue
             if name in before or isinstance(value, Block):
                 raise self.fault(
-                    self.frame.text.tree,
+                    self.frame.text.last_store(name),
                     f"{name} stands for another array within a loop or an if; write {name}[...] = instead",
                 )
             self.frame.end(name, why)

@@ -6,7 +6,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -54,13 +54,30 @@ class Redo(Exception):
 
 @dataclass
 class Frame:
-    """One function that is read: its text, and what its names stand for; ``base`` is how many loops and choices are around its call."""
+    """One function that is read: its text, and what its names stand for.
+
+    Attributes:
+        base: how many loops and choices are around its call.
+        choices: how many of these are choices by data.
+        homes: of names, how many choices by data hold all that the text says of them.
+    """
 
     text: Written
     names: dict[str, Any]
     ended: dict[str, str]
     number: int
     base: int = 0
+    choices: int = 0
+    homes: dict[str, int] = field(default_factory=dict)
+
+    def home(self, name: str, present: int) -> int:
+        """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
+        return self.homes.get(name, self.choices) if name in self.text.stores else present
+
+    def settle(self, body: Sequence[ast.stmt], present: int) -> None:
+        """The names that ``body``, a branch of a choice by data, sets first and that nothing else mentions live within it."""
+        for name in names_of_its_own(body, self.text.tree):
+            self.homes[name] = present
 
     def bind(self, name: str, value: Any) -> None:
         """``name`` stands for ``value`` from here on."""
@@ -76,6 +93,20 @@ class Frame:
         sizes = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
         named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in sizes)
         return not any(isinstance(self.names.get(n.id), (Variable, Block)) for n in named)
+
+
+def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> list[str]:
+    """The names that the first statement of ``body`` to mention them gives a value, and that stand nowhere else in ``function``."""
+    inside = {id(n) for own in body for n in ast.walk(own)}
+    others = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in inside}
+    found: dict[str, bool] = {}
+    for own in body:
+        names = [n for n in ast.walk(own) if isinstance(n, ast.Name)]
+        first = isinstance(own, ast.Assign) and all(isinstance(t, ast.Name) for t in own.targets)
+        for name in names:
+            set_here = first and sum(n.id == name.id for n in names) == 1 and isinstance(name.ctx, ast.Store)
+            found.setdefault(name.id, set_here)
+    return [name for name, is_set in found.items() if is_set and name not in others]
 
 
 class Expressions(ABC):

@@ -26,6 +26,7 @@ class Variable:
     Attributes:
         initial: the argument that it holds at first; None for one that holds nothing.
         is_inferred: whether its dtype is that of what is written to it.
+        home: how many choices by data, of those around its first statement, hold all that is said of it: where they leave it out, nobody reads it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Variable:
     dtype: str
     initial: Tensor | None = None
     is_inferred: bool = True
+    home: int = 0
     cell: Cell = field(init=False)
 
     def __post_init__(self) -> None:

@@ -177,12 +177,18 @@ class Recorder:
     # --- variables
 
     def variable(
-        self, key: object, name: str, shape: Shape, dtype: str, initial: Tensor | None = None
+        self, key: object, name: str, shape: Shape, dtype: str, initial: Tensor | None = None, home: int = 0
     ) -> Variable:
         own = self.variables.get(key)
         if own is None:
-            own = self.variables[key] = Variable(name, shape, self.kinds.get(key, dtype), initial)
+            kind = self.kinds.get(key, dtype)
+            own = self.variables[key] = Variable(name, shape, kind, initial, home=home)
         return own
+
+    @property
+    def choices(self) -> int:
+        """How many choices by data are around."""
+        return len(self._choices)
 
     def read(self, variable: Variable, indices: Sequence[Expr], span: Span) -> Read:
         read = Read(variable.cell, indices)
@@ -225,10 +231,11 @@ class Recorder:
         of_data: Sequence[Expr],
         around: Sequence[Counter],
     ) -> None:
-        tests = [*(c.guard for c in self._choices), *of_data]
+        choices = self._choices[variable.home :]
+        tests = [*(c.guard for c in choices), *of_data]
         own = Read(variable.cell, indices)
         keeps = None
-        for choice in self._choices:
+        for choice in choices:
             self._noted(Read(choice.held.cell, ()), span)
         if op is not None:
             self._noted(own, span)

@@ -53,6 +53,29 @@ class Written:
     def _lines(self) -> list[str]:
         return self.source.text.split("\n")
 
+    def is_rebound_only(self, name: str) -> bool:
+        """Whether assignments give ``name`` other values, and none, nor a function that it is handed to, changes the array that it stands for."""
+        if name not in self.stores:
+            return False
+        changed = (
+            n.target if isinstance(n, ast.AugAssign) else n.value
+            for n in ast.walk(self.tree)
+            if isinstance(n, ast.AugAssign) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+        )
+        handed = (
+            a
+            for n in ast.walk(self.tree)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id not in vars(builtins)
+            for a in [*n.args, *(k.value for k in n.keywords)]
+        )
+        return not any(isinstance(n, ast.Name) and n.id == name for n in (*changed, *handed))
+
+    def last_store(self, name: str) -> ast.AST:
+        """Where ``name`` is given a value last in the text."""
+        found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
+        stores = [n for n in found if isinstance(n.ctx, ast.Store)]
+        return max(stores, key=lambda n: (n.lineno, n.col_offset)) if stores else self.tree
+
     @cached_property
     def stores(self) -> dict[str, int]:
         """In how many places each name is given a value, the ranges of loops left out."""

@@ -11,7 +11,9 @@ from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Search
 from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
 from jaxte.frontends.loops.program import Program
+from jaxte.frontends.loops.starts import with_starts
 from jaxte.frontends.loops.states import Kept, Timed
+from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
@@ -33,7 +35,7 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
     Raises:
         DefinitionError: a read of what was never written, or out of range; loops whose order no clock describes.
     """
-    flow = Dataflow(program)
+    flow = Dataflow(widened(program))
     check(flow)
     flow, blocks, clocks = _ordered(flow)
     making = _Making()
@@ -274,11 +276,12 @@ class _Making:
         self, block: Sequence[Equation], own: Mapping[Equation, Timed], bodies: Mapping[Equation, Expr]
     ) -> None:
         definitions: list[Compute] = []
-        for equation in block:
-            timed = own[equation]
-            value = cast(_guarded(timed.domain, bodies[equation]), equation.dtype)
-            definitions += defined([equation.name], timed.axes, [value])
         states = tuple(own[e].state for e in block)
+        started = with_starts([bodies[e] for e in block], states)
+        for equation, body in zip(block, started, strict=True):
+            timed = own[equation]
+            value = cast(_guarded(timed.domain, body), equation.dtype)
+            definitions += defined([equation.name], timed.axes, [value])
         group = Recurrence(states, tuple(definitions), (0,) * len(states), False)
         step_of(group)
         for equation, tensor in zip(block, group.tensors, strict=True):

@@ -29,6 +29,7 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.changes import Changed, changes, renewed
 from jaxte.lower.recurrences.finals import finals_only
 from jaxte.lower.recurrences.inlined import bytes_of_any, made_in_steps
+from jaxte.lower.recurrences.narrowed import narrowed
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
@@ -74,6 +75,7 @@ def within_loops(
 
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, sums_in_loops(reached(), given, policy, again, cut))
+    changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
     changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
     return renewed(changed, replays(reached(), given)) if again else changed
 

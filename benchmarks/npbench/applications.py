@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.loops.kernels import Kernel, normal
+from npbench.kernels import Kernel, normal
 
 
 def gemm(alpha, beta, C, A, B):
