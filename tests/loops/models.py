@@ -7,24 +7,6 @@ import numpy as np
 from npbench.kernels import Kernel, normal
 
 
-def kalman(y, A, C, Q, R, m, P):
-    """Means and log likelihood of a filter whose observations are numbers."""
-    n = m.shape[0]
-    out = np.zeros((y.shape[0], n))
-    likelihood = 0.0
-    for t in range(y.shape[0]):
-        m = A @ m
-        P = A @ P @ A.T + Q
-        s = C @ P @ C + R[0]
-        gain = P @ C / s
-        off = y[t] - C @ m
-        m = m + gain * off
-        P = P - np.outer(gain, C @ P)
-        likelihood -= 0.5 * (np.log(s) + off * off / s)
-        out[t, :] = m
-    return out, likelihood
-
-
 def ctc(logits, target):
     """Minus the log probability of all alignments; 0 is the blank, ``target`` has blanks between its labels."""
     T, S = logits.shape[0], target.shape[0]
@@ -287,7 +269,6 @@ def _chances(rng, *shape):
 MODELS = {
     f.__name__: Kernel(f, make)
     for f, make in (
-        (kalman, lambda rng: [rng.normal(size=3), rng.normal(size=(2, 2)) * 0.5, rng.normal(size=2), 0.1 * np.eye(2), np.array([0.5]), rng.normal(size=2), np.eye(2)]),
         (ctc, lambda rng: [np.log(_chances(rng, 4, 3)), _ints(0, 1, 0, 2, 0)]),
         (crf, lambda rng: [rng.normal(size=(3, 2)), rng.normal(size=(2, 2)), _ints(1, 0, 1)]),
         (hmm_scaled, lambda rng: [_chances(rng, 4, 3), _chances(rng, 3, 3), _chances(rng, 3)]),
