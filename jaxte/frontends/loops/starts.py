@@ -55,8 +55,8 @@ def _of_first(node: Expr, states: Sequence[State]) -> Read | None:
 
 def _start(state: State, read: Read, other: Expr) -> Compute | None:
     """A tensor of what ``other`` is at each element of the state, where that is read at plain axes."""
-    axes = read.indices[1:]
-    if not all(isinstance(a, Axis) for a in axes) or len(set(axes)) < len(axes):
+    axes = [a for a in read.indices[1:] if isinstance(a, Axis)]
+    if len(axes) < len(read.indices) - 1 or len(set(axes)) < len(axes):
         return None
     if any(isinstance(r.tensor, State) for r in reads_of(other)) or set(free_axes(other)) - set(axes):
         return None

@@ -157,8 +157,8 @@ class Reader(Choices):
                 own = self.read(value, (), self.frame.text.tree)
                 self.frame.bind(name, self.stored(key, name, own, self.frame.text.tree))
             elif isinstance(value, Variable) and self.frame.text.is_rebound_only(name):
-                own = self.block(value, self.frame.text.tree)
-                self.frame.bind(name, self.stored((*key, "copy"), name, own, self.frame.text.tree))
+                copy = self.block(value, self.frame.text.tree)
+                self.frame.bind(name, self.stored((*key, "copy"), name, copy, self.frame.text.tree))
             else:
                 self.frame.bind(name, value)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter as Counted
 from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
 
 from jaxte.frontends.loops.program import Cell, Counter, Program, Statement
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, conjunction
@@ -70,7 +69,7 @@ def _is_read_by_others(statement: Statement, program: Program) -> bool:
 def _places(statement: Statement) -> dict[int, Counter] | None:
     """Which of the innermost counters stands at which index, where most elements are written, the same in each iteration of the loops around."""
     found: dict[int, Counter] = {}
-    written = 1
+    written = every = 1
     for place, index in enumerate(statement.indices):
         extent, form = as_expr(statement.variable.shape[place]), linear_or_none(index)
         if form is None or reads_of(index) or not isinstance(extent, Const):
@@ -88,8 +87,7 @@ def _places(statement: Statement) -> dict[int, Counter] | None:
         if min(ends) < 0 or max(ends) >= most:
             return None
         found[place] = counter
-        written *= count
-    every = prod(int(as_expr(e).value) for e in statement.variable.shape)  # type: ignore[attr-defined]
+        written, every = written * count, every * most
     outer = len(statement.counters) - len(found)
     if (
         not found
@@ -119,7 +117,7 @@ def _over_all(statement: Statement, places: Mapping[int, Counter], filled: bool)
     spans = {own: statement.span}
     for read in reads_of(statement.whole):
         if isinstance(read.tensor, Cell):
-            new = substitute(read, table)
+            new = Read(read.tensor, [substitute(i, table) for i in read.indices])
             given = statement.guards.get(read, ((),))
             guards[new] = (
                 *guards.get(new, ()),
