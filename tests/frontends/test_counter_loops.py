@@ -1,6 +1,6 @@
 """Loops that read and write arrays at their counter: values and gradients beside jax.grad, what is emitted, and what is refused.
 
-What is emitted is asked of every kernel. Values are those of a third of the kernels, told by names, and of three random loops;
+What is emitted is asked of every kernel. Values are those of half of the kernels, told by names, and of three random loops;
 ``JAXTE_HYPOTHESIS=full`` takes all kernels and forty loops.
 """
 

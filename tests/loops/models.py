@@ -57,6 +57,24 @@ def hmm_scaled(B, A, start):
     return total
 
 
+def kalman(y, A, Q, r):
+    """Minus twice the log likelihood of measurements of the first of two states, but for a constant."""
+    m, P = np.zeros(2), np.zeros((2, 2))
+    total = 0.0
+    for i in range(2):
+        P[i, i] = 1.0
+    for t in range(y.shape[0]):
+        m = A @ m
+        P = A @ P @ A.T + Q
+        s = P[0, 0] + r[0]
+        e = y[t] - m[0]
+        total += e * e / s + np.log(s)
+        gain = P[:, 0] / s
+        m = m + gain * e
+        P = P - s * np.outer(gain, gain)
+    return total
+
+
 def viterbi(e, A):
     T, K = e.shape
     s = e[0, :].copy()
@@ -272,6 +290,7 @@ MODELS = {
         (ctc, lambda rng: [np.log(_chances(rng, 4, 3)), _ints(0, 1, 0, 2, 0)]),
         (crf, lambda rng: [rng.normal(size=(3, 2)), rng.normal(size=(2, 2)), _ints(1, 0, 1)]),
         (hmm_scaled, lambda rng: [_chances(rng, 4, 3), _chances(rng, 3, 3), _chances(rng, 3)]),
+        (kalman, lambda rng: [rng.normal(size=3), rng.normal(size=(2, 2)) * 0.3 + np.eye(2), 0.1 * np.eye(2), np.array([0.2])]),
         (viterbi, normal((4, 3), (3, 3))),
         (s4, normal((4, 2), (2, 3), (2, 3), (2, 3))),
         (mamba, normal((4, 2), (4, 2), (2, 2), (4, 2), (4, 2))),
