@@ -2,7 +2,8 @@
 
     PYTHONPATH=.:benchmarks python -m npbench [names] [--write]
 
-Both programs are called in turn, and the least processor time of all cores is kept. Figures of single kernels are added to
+Both programs are called in turn, and the median of the processor time of all cores is kept: the least is no measure, since the account of a
+thread may be late by a whole call. Figures of single kernels are added to
 ``build/npbench.json``; ``--write`` renews the table of docs/loops-kernels.md from them.
 """
 
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from math import exp, log
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import jax
@@ -74,7 +76,7 @@ def _compiled(f: Callable[..., Any], args: Sequence[Any], moving: Sequence[int])
 
 
 def _milliseconds(sides: Sequence[Any], args: Sequence[Any]) -> list[float]:
-    least = [float("inf")] * len(sides)
+    found: list[list[float]] = [[] for _ in sides]
     end = time.perf_counter() + SECONDS
     for n in range(MOST):
         if n > 2 and time.perf_counter() > end:
@@ -82,8 +84,8 @@ def _milliseconds(sides: Sequence[Any], args: Sequence[Any]) -> list[float]:
         for k, side in enumerate(sides):
             start = time.process_time()
             jax.block_until_ready(side(*args))
-            least[k] = min(least[k], time.process_time() - start)
-    return [1e3 * seconds for seconds in least]
+            found[k].append(time.process_time() - start)
+    return [1e3 * median(seconds) for seconds in found]
 
 
 def row(f: Figures) -> str:

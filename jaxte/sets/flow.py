@@ -7,7 +7,7 @@ replaces what was there; an *addition* (a sum, a product, a maximum) keeps it. F
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -55,6 +55,7 @@ class Content:
         axes: of the read; of the elements, where ``shared``.
         domain: where something is read.
         reads: those that see this.
+        parts: other contents, and the elements at which they are what is seen here too.
     """
 
     axes: tuple[Axis, ...]
@@ -63,6 +64,7 @@ class Content:
     added: tuple[Source, ...]
     reads: tuple[Access, ...]
     shared: bool
+    parts: tuple[tuple[Content, Expr], ...] = ()
 
 
 class Flow:
@@ -177,9 +179,48 @@ class Flow:
                 groups.append(([read], by_element, elements))
         found = []
         for members, maps, elements in groups:
-            axes = tuple(Axis(f"a{n}", 0, extent) for n, extent in enumerate(shape))
+            axes = self._element_axes(shape)
             found.append(self._content(axes, elements.coalesce(), maps, tuple(members), shared=True))
         return [*found, *alone]
+
+    def nested_contents(self, reads: Sequence[Access], shape: Sequence[Expr]) -> list[Content]:
+        """As :meth:`shared_contents`, but a read of more elements than one before it has a content of its own, of which the other is a part.
+
+        What a statement reads of some elements and writes to others is then no circle: the mirrored half of a symmetric matrix.
+        """
+        groups: list[tuple[list[Access], dict[str, isl.Map], isl.Set]] = []
+        alone: list[Content] = []
+        for read in reads:
+            maps = self._by_element(read)
+            if maps is None:
+                alone.append(self.content(read))
+                continue
+            elements = self._element_set(read)
+            for members, theirs, everywhere in groups:
+                if elements.is_subset(everywhere) and _agree(theirs, maps, elements):
+                    members.append(read)
+                    break
+            else:
+                groups.append(([read], maps, elements))
+        found: list[Content] = []
+        for n, (members, maps, elements) in enumerate(groups):
+            axes, rest = self._element_axes(shape), elements
+            parts: list[tuple[Content, Expr]] = []
+            for content, (_, theirs, everywhere) in zip(found, groups[:n], strict=True):
+                both = everywhere.intersect(rest)
+                if not both.is_empty() and _agree(theirs, maps, both):
+                    parts.append((content, self._condition(both.gist(elements), axes)))
+                    rest = rest.subtract(everywhere)
+            own = {label: m.intersect_domain(rest) for label, m in maps.items()}
+            own = {label: m for label, m in own.items() if not m.is_empty()}
+            content = self._content(axes, rest.coalesce(), own, tuple(members), shared=True)
+            domain = self._condition(elements.gist(self._box(axes)), axes)
+            found.append(replace(content, domain=domain, parts=tuple(parts)))
+        return [*found, *alone]
+
+    @staticmethod
+    def _element_axes(shape: Sequence[Expr]) -> tuple[Axis, ...]:
+        return tuple(Axis(f"a{n}", 0, extent) for n, extent in enumerate(shape))
 
     # --- from isl
 

@@ -64,9 +64,11 @@ class Dataflow:
 
     Args:
         plain: numbers of statements of which additions are taken for what they are written as, a new value.
+        nested: whether reads of more elements than another sees are equations of their own, of which the other is a part.
     """
 
-    def __init__(self, program: Program, plain: Collection[int] = ()) -> None:
+    def __init__(self, program: Program, plain: Collection[int] = (), nested: bool = False) -> None:
+        self._is_nested = nested
         self.program = program
         self._depth = max((len(s.counters) for s in program.statements), default=0)
         self._adds = self._additions(plain)
@@ -177,7 +179,8 @@ class Dataflow:
             else:
                 found[access] = self.flow.content(access)
         for array, reads in groups.items():
-            for content in self.flow.shared_contents(reads, shapes[array]):
+            ask = self.flow.nested_contents if self._is_nested else self.flow.shared_contents
+            for content in ask(reads, shapes[array]):
                 found.update((r, content) for r in content.reads)
         return found
 
@@ -246,6 +249,9 @@ class Dataflow:
             if source.condition is not TRUE:
                 term = select(source.condition, term, identity(op, variable.dtype))
             result = term if result is None else as_expr(FOLDS[op](result, term))
+        for part, where in content.parts:
+            seen = Read(self._equation_of(part, variable).stand, content.axes)
+            result = seen if result is None else select(where, seen, result)
         if result is None:  # of an element that the other branch of an if writes
             return as_expr(cast(0, variable.dtype))
         return result
@@ -281,9 +287,9 @@ class Dataflow:
 
     def additions_in(self, equations: Collection[Equation]) -> set[int]:
         """The numbers of the statements whose additions ``equations`` hold."""
+        return {self._statement(s).number for content in self.contents_of(equations) for s in content.added}
+
+    def contents_of(self, equations: Collection[Equation]) -> list[Content]:
+        """What arrays hold, of which ``equations`` are."""
         held = {id(e) for e in equations}
-        found: set[int] = set()
-        for key, own in self._equations.items():
-            if id(own) in held and isinstance(key, Content):
-                found |= {self._statement(s).number for s in key.added}
-        return found
+        return [key for key, own in self._equations.items() if id(own) in held and isinstance(key, Content)]

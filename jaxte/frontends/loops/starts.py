@@ -17,23 +17,24 @@ from jaxte.tensors.tensor import Compute
 
 def with_starts(bodies: Sequence[Expr], states: Sequence[State]) -> list[Expr]:
     """``bodies`` with each choice between a state one step ago and what it begins with as one between the state and a tensor of that."""
-    starts: dict[State, Compute] = {}
-    table: dict[Expr, Expr] = {}
+    choices = {}
     for node in dict.fromkeys(n for body in bodies for n in postorder(body)):
         read = _of_first(node, states)
-        if read is None:
-            continue
-        assert isinstance(node, Call)
-        other, state = node.args[2], next(s for s in states if s is read.tensor)
-        if state not in starts:
-            start = _start(state, read, other)
-            if start is None:
-                continue
+        if read is not None:
+            assert isinstance(node, Call)
+            choices[node] = next(s for s in states if s is read.tensor), read, node.args[2]
+    starts: dict[State, Compute] = {}
+    for state, read, other in choices.values():
+        start = None if state in starts else _start(state, read, other)
+        if start is not None:
             starts[state] = start
-        start = starts[state]
-        place = dict(zip(start.axes[1:], read.indices[1:], strict=True))
-        if substitute(start.body, place) is other:
-            table[node] = guarded_read(state, 0, read, start, False)
+    table: dict[Expr, Expr] = {}
+    for node, (state, read, other) in choices.items():
+        start = starts.get(state)
+        if start is not None:
+            place = dict(zip(start.axes[1:], read.indices[1:], strict=True))
+            if substitute(start.body, place) is other:
+                table[node] = guarded_read(state, 0, read, start, False)
     return [rewrite(body, lambda node: table.get(node, node)) for body in bodies] if table else list(bodies)
 
 

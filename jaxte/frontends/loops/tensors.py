@@ -51,9 +51,14 @@ def _ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clock
     any clock, as often as there are others.
     """
     blocks, clocks = _scheduled(flow)
+    if any(content.shared for content in flow.contents_of(_open_equations(blocks))):
+        apart = Dataflow(flow.program, nested=True)
+        rows = _scheduled(apart)
+        if _elements(_open_equations(rows[0])) < _elements(_open_equations(blocks)):
+            flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     while not _are_fixed(blocks, clocks):
-        more = flow.additions_in([e for b in blocks if _is_open(b) for e in b]) - plain
+        more = flow.additions_in(_open_equations(blocks)) - plain
         if not more:
             break
         plain |= more
@@ -68,13 +73,18 @@ def _ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clock
 
 def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
     """Whether the recurrences of ``blocks`` have fewer elements than those of ``others`` and add up no more terms, as the rows of a factorisation."""
-    own, other = ([e for block in both if _is_open(block) for e in block] for both in (blocks, others))
+    own, other = _open_equations(blocks), _open_equations(others)
     return _elements(own) < _elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
 
 
 def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
     """Whether each recurrence reads its tensors a fixed number of steps ago."""
     return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if _is_open(b))
+
+
+def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
+    """The equations that lead back to themselves."""
+    return [e for block in blocks if _is_open(block) for e in block]
 
 
 def _elements(equations: Sequence[Equation]) -> int:
