@@ -9,7 +9,7 @@ import pytest
 import jaxte as te
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent
-from tests.loops.agreement import assert_agrees, run_python
+from tests.loops.agreement import assert_agrees, assert_nodes_agree, run_python
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -186,3 +186,23 @@ def test_what_reads_all_earlier_iterations_keeps_one_copy_of_them() -> None:
         t.name: t.shape for t in topological_order([substitution.builder(L, b)]) if isinstance(t, Recurrent)
     }
     assert states == {"x": (30,)}
+
+
+def test_the_mirrored_half_of_a_matrix_is_no_recurrence() -> None:
+    def mirrored(x):
+        n = x.shape[1]
+        out = np.zeros((n, n))
+        for i in range(n - 1):
+            out[i, i] = 1.0
+            for j in range(i + 1, n):
+                for k in range(x.shape[0]):
+                    out[i, j] += x[k, i] * x[k, j]
+                out[j, i] = out[i, j]
+        out[n - 1, n - 1] = 1.0
+        return out
+
+    x = te.placeholder((30, 12), "float64", name="x")
+    built = te.loops(mirrored).builder(x)
+    assert "recurrence" not in str(te.explain([built]))
+    assert te.cost(te.gradient(built, [x], head=te.placeholder((12, 12), "float64"))).memory < 12 * 12 * 12
+    assert_nodes_agree(mirrored, [np.random.default_rng(0).normal(size=(5, 4))])

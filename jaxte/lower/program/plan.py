@@ -25,6 +25,7 @@ from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
+from jaxte.lower.forms.pieces.kept_around import kept_around, write_into
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.materialised import materialised
@@ -251,14 +252,17 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
         root = root.args[0]
     root = applied(root, AFTER_PADDING, place)
     own = replace(own, axes=tensor.axes, padded=padded, wide=wide)
+    around = kept_around(root, own, tensor.dtype, scope)
     peeling = peeled(root, own, policy, scope)
-    if peeling.is_chosen:
+    if peeling.is_chosen or around is not None:
         own = replace(own, padded={}, sliced=tuple(padded))
     body = Body(own, shared)
     body.report.fired([*tensor.planned_by, *place.fired])
     if peeling.choice is not None:
         noted(body, peeling.choice)
-    if peeling.is_chosen:
+    if around is not None:
+        write_into(body, around, tensor.dtype)
+    elif peeling.is_chosen:
         write_pieces(body, root, tensor.axes, tensor.dtype, peeling.pieces)
     else:
         body.finish(_code(body, body.evaluate(root, scope), tensor))

@@ -17,6 +17,7 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
+from jaxte.lower.recurrences.frames import with_frames
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.intervals import known as number_of
@@ -48,7 +49,7 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    text = Text(group, step_of(group), dict(idents), writer, scope, ended_by(wanted))
+    text = Text(group, with_frames(step_of(group)), dict(idents), writer, scope, ended_by(wanted))
     rows = [t.position for t in wanted if text.is_stacked(t)]
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
