@@ -27,7 +27,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.one_context import share_contexts
 from tests.tiers import first_tier, recorded
+
+share_contexts()
 
 # Programs, their texts and JAX's caches are many objects that live for the whole run: looking through them again and again was a twelfth of it.
 gc.set_threshold(200_000, 20, 50)
