@@ -32,18 +32,13 @@ from jaxte.derivatives.one_liners import (
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate, gradient
 from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.everywhere import everywhere
+from jaxte.frontends.gradients import grad, value_and_grad
 from jaxte.frontends.jacobians import diagonal, hessian, jacobian
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.loops.loops import loops
-from jaxte.frontends.text.define import define
+from jaxte.frontends.text.define import Formulas, define
 from jaxte.frontends.text.einsum import einsum
-from jaxte.frontends.transforms import (
-    grad,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from jaxte.frontends.transforms import jvp, linearize, vjp
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import (
     ArgumentError,
@@ -198,7 +193,7 @@ __version__ = "0.2.0"
 # fmt: off
 __all__ = [
     # the language
-    "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "loops", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
+    "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "Formulas", "loops", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
     "mean", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",

@@ -225,16 +225,16 @@ class Report:
 
 
 @overload
-def compare(
-    fn: Any,
-    reference: Callable[..., Any],
-    *args: Any,
+def compare(  # type: ignore[overload-overlap]  # a second function is the reference
+    fn: Callable[..., object],
+    reference: Callable[..., object],
+    *args: object,
     rtol: float | None = None,
     raises: bool = True,
     seed: int = 0,
 ) -> Report: ...
 @overload
-def compare(fn: Callable[..., Any], reference: Any, *args: Any, order: int = 1) -> Comparison: ...
+def compare(fn: Callable[..., object], reference: object, *args: object, order: int = 1) -> Comparison: ...
 @wants_arguments
 def compare(
     fn: Any,

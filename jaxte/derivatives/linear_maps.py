@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
 from jaxte.derivatives.forward import jvp_graph
-from jaxte.derivatives.overrides import Fdiff
+from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.derivatives.reverse import check_head, check_output, differentiate
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
@@ -26,7 +26,7 @@ def jvp(
     outputs: Tensor,
     inputs: Tensor | Sequence[Tensor],
     tangents: Any,
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     fdiff: Fdiff | None = None,
 ) -> Tensor: ...
 @overload
@@ -34,7 +34,7 @@ def jvp(
     outputs: Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
     tangents: Any,
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     fdiff: Fdiff | None = None,
 ) -> list[Tensor]: ...
 @wants_arguments
@@ -42,7 +42,7 @@ def jvp(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
     tangents: Any,
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     fdiff: Fdiff | None = None,
 ) -> Any:
     """The tangents of ``outputs`` for ``tangents`` of ``inputs``: the Jacobian times a vector, as index expressions.

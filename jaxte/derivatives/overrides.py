@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxte.lang.checks import called, described
 from jaxte.lang.dtypes import is_inexact
@@ -96,6 +96,12 @@ class Rule(ABC):
 
     @abstractmethod
     def of(self, outputs: Sequence[Tensor], region: bool) -> Override: ...
+
+
+Replacement: TypeAlias = tuple[Sequence[Tensor], Callable[..., Sequence[Tensor]]] | Rule | Override
+Overrides: TypeAlias = Mapping[
+    Any, Replacement
+]  # by tensors or tuples of them; the key of a Mapping is invariant
 
 
 def check_fdiff(fdiff: Any) -> None:

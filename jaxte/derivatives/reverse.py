@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import identity_head, zeros
 from jaxte.derivatives.accumulation import accumulate, prefix_of
-from jaxte.derivatives.overrides import Fdiff
+from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
@@ -79,7 +79,7 @@ def differentiate(
     output: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor] | None = None,
     head: Tensor | Sequence[Tensor | None] | None = None,
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     fdiff: Fdiff | None = None,
 ) -> DifferentiationResult:
     """The adjoints of ``inputs``: ``head`` times the Jacobian of ``output``, derived as index expressions.
@@ -149,7 +149,9 @@ def _with_heads(output: Any, head: Any) -> tuple[list[Tensor], list[Tensor]]:
 
 @wants_arguments
 def gradient(
-    output: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], head: Any = None
+    output: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    head: Tensor | Sequence[Tensor | None] | None = None,
 ) -> list[Tensor]:
     """The adjoints of ``inputs`` as a list. See :func:`differentiate`."""
     return list(differentiate(output, inputs, head))
@@ -159,7 +161,7 @@ def vjp_graph(
     outputs: Sequence[Tensor],
     heads: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     fdiff: Fdiff | None = None,
 ) -> list[Tensor]:
     """The adjoint of each of ``inputs``, summed over several outputs with a head each."""
@@ -172,7 +174,7 @@ def pull_back(
     heads: Sequence[Tensor],
     input: Tensor,
     prefix: Sequence[Extent],
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
 ) -> Tensor:
     """The adjoint of ``input``, summed over ``outputs``, whose heads have the shapes ``prefix + output.shape``."""
     if not outputs:

@@ -8,10 +8,9 @@ writes that down tensor by tensor, for tangents that are definitions; here it is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from jaxte.derivatives.accumulation import accumulate
-from jaxte.derivatives.overrides import Override
+from jaxte.derivatives.overrides import Override, Overrides
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.identity import among
@@ -24,7 +23,7 @@ def transposed(
     inputs: Sequence[Tensor],
     heads: Sequence[Tensor],
     given: Sequence[Tensor] = (),
-    override: Mapping[Tensor, Any] | None = None,
+    override: Overrides | None = None,
     label: str = "",
     remedy: str = "",
 ) -> list[Tensor]:

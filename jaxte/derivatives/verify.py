@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.sums.cancel import equal_by_normal_forms
-from jaxte.derivatives.overrides import Override, by_fdiff, overrides_of
+from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, overrides_of
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.widened import widened
 from jaxte.lang import dtypes
@@ -81,7 +81,7 @@ class Verification:
 @wants_arguments
 def verify_override(
     outputs: Tensor | Sequence[Tensor],
-    override: Mapping[Any, Any] | None = None,
+    override: Overrides | None = None,
     feeds: Mapping[Tensor, Any] | None = None,
     points: int = 4,
     tolerance: float = 1e-6,

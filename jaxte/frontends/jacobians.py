@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import jax
 
 from jaxte.bridge.compiled.sparse import SparseJacobian
 from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
 from jaxte.bridge.compiled.sparse import jacobian as tensor_jacobian
+from jaxte.bridge.functions.builder_function import Array
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.sparse.of_function import SparseDerivative, as_bcoo, as_diagonals, as_main_diagonal
-from jaxte.frontends.transforms import Transformed, is_jax, own_options, raised_for
+from jaxte.frontends.transformed import OwnFunction, PyTree, Transformed, is_jax, own_options, raised_for
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
 
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO
+
+P = ParamSpec("P")
+R = TypeVar("R")
 _FORMS: dict[Any, Callable[..., Any]] = {True: as_bcoo, "bcoo": as_bcoo, "diagonals": as_diagonals}
 
 
-Sparse = Literal[True, "bcoo", "diagonals"]
+class Options(TypedDict, total=False):
+    """The keywords of :func:`jacobian` and :func:`hessian` of JAX functions."""
+
+    holomorphic: bool
+    safe: bool
+    platform: str | None
 
 
 @overload
@@ -44,17 +55,28 @@ def jacobian(
     f: Sequence[Tensor], input: Sequence[Tensor], /, optimize: bool = True, sparse: Literal[False] = False
 ) -> list[list[Tensor]]: ...
 @overload
-def jacobian(f: Callable[..., Any], argnums: int = 0, *, sparse: Sparse) -> SparseDerivative: ...
+def jacobian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal[True, "bcoo"]
+) -> SparseDerivative[BCOO]: ...
 @overload
 def jacobian(
-    f: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    *,
-    safe: bool = True,
-    platform: str | None = None,
-) -> Callable[..., Any]: ...
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["diagonals"]
+) -> SparseDerivative[dict[int, Array]]: ...
+@overload
+def jacobian(
+    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+) -> Transformed[..., Array]: ...
+@overload
+def jacobian(
+    f: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Transformed[Concatenate[Array, P], Array]: ...
+@overload
+def jacobian(
+    f: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Unpack[Options]
+) -> Transformed[P, PyTree]: ...
 @wants_arguments
 def jacobian(f: Any, *args: Any, **options: Any) -> Any:
     """The Jacobian of tensors, :func:`jaxte.derivatives.linear_maps.jacobian`; of a JAX function, as ``jax.jacobian`` or sparse.
@@ -91,17 +113,28 @@ def hessian(f: Tensor, inputs: Sequence[Tensor], /, sparse: Literal[False] = Fal
 @overload
 def hessian(f: Tensor, inputs: Sequence[Tensor], /, sparse: Literal[True]) -> list[list[SparseJacobian]]: ...
 @overload
-def hessian(f: Callable[..., Any], argnums: int = 0, *, sparse: Sparse) -> SparseDerivative: ...
+def hessian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal[True, "bcoo"]
+) -> SparseDerivative[BCOO]: ...
 @overload
 def hessian(
-    f: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    *,
-    safe: bool = True,
-    platform: str | None = None,
-) -> Callable[..., Any]: ...
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["diagonals"]
+) -> SparseDerivative[dict[int, Array]]: ...
+@overload
+def hessian(
+    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+) -> Transformed[..., Array]: ...
+@overload
+def hessian(
+    f: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Transformed[Concatenate[Array, P], Array]: ...
+@overload
+def hessian(
+    f: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Unpack[Options]
+) -> Transformed[P, PyTree]: ...
 @wants_arguments
 def hessian(f: Any, *args: Any, **options: Any) -> Any:
     """Second derivatives of a tensor, :func:`jaxte.derivatives.linear_maps.hessian`; of a JAX function, as ``jax.hessian`` or sparse.
@@ -123,7 +156,7 @@ def hessian(f: Any, *args: Any, **options: Any) -> Any:
 
 
 @wants_arguments
-def diagonal(f: Any, argnums: int = 0) -> SparseDerivative:
+def diagonal(f: Callable[..., Array], argnums: int = 0) -> SparseDerivative[Array]:
     """A function that computes the diagonal of the Jacobian of ``f``, a JAX function that returns as many elements as it takes.
 
     Args:
@@ -142,7 +175,7 @@ def diagonal(f: Any, argnums: int = 0) -> SparseDerivative:
     return SparseDerivative(_function_of_arrays(f, "te.diagonal"), argnums, False, as_main_diagonal)
 
 
-def _sparse(f: Any, who: str, second: bool, sparse: Any, argnums: int = 0) -> SparseDerivative:
+def _sparse(f: Any, who: str, second: bool, sparse: Any, argnums: int = 0) -> SparseDerivative[Any]:
     if sparse not in _FORMS:
         raise ArgumentError(f'{who} with sparse={sparse!r}; give True or "bcoo", or "diagonals"')
     return SparseDerivative(_function_of_arrays(f, who), argnums, second, _FORMS[sparse])

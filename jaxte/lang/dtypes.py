@@ -11,10 +11,23 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
 from string import ascii_lowercase
+from typing import Protocol, TypeAlias
+
+import numpy as np
 
 from jaxte.lang.errors import DtypeError
 
 Kind = tuple[str, bool]
+
+
+class HasDtype(Protocol):
+    """What ``jnp.float32`` is, and every array."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+DtypeLike: TypeAlias = str | type[object] | np.dtype | HasDtype
 
 # Each key promotes to each of its values; "i*", "f*", "c*" are the weak types of Python scalars.
 _ABOVE: dict[str, tuple[str, ...]] = {

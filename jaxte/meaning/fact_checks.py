@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Expr, Var
@@ -18,7 +19,7 @@ from jaxte.tensors.tensor import Tensor
 Place = tuple[int, ...]
 
 
-def check_facts(feeds: Mapping[Tensor, Any]) -> None:
+def check_facts(feeds: Mapping[Tensor, ArrayLike]) -> None:
     """Tests every fact of the tensors in ``feeds`` on their arrays.
 
     A fact that refers to another tensor is tested against its array too, where ``feeds`` has it.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
@@ -43,11 +44,11 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 
 
 @overload
-def interpret(tensors: Tensor, feeds: Mapping[Any, Any]) -> np.ndarray: ...
+def interpret(tensors: Tensor, feeds: Mapping[Any, ArrayLike]) -> np.ndarray: ...
 @overload
-def interpret(tensors: Sequence[Tensor], feeds: Mapping[Any, Any]) -> list[np.ndarray]: ...
+def interpret(tensors: Sequence[Tensor], feeds: Mapping[Any, ArrayLike]) -> list[np.ndarray]: ...
 @wants_arguments
-def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, Any]) -> Any:
+def interpret(tensors: Tensor | Sequence[Tensor], feeds: Mapping[Any, ArrayLike]) -> Any:
     """The values of ``tensors`` for the arrays in ``feeds``, by plain loops of NumPy, which are slow and right by inspection.
 
     Args:

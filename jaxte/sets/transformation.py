@@ -35,7 +35,10 @@ class Domain:
     ranges: Mapping[Expr, Range | None] = field(default_factory=dict)
 
     def __init__(
-        self, variables: Iterable[Expr], conditions: Any = (), ranges: Mapping[Expr, Any] | None = None
+        self,
+        variables: Iterable[Expr],
+        conditions: Expr | bool | Iterable[Expr | bool] = (),
+        ranges: Mapping[Expr, tuple[Expr | int, Expr | int] | None] | None = None,
     ) -> None:
         conditions = several(
             conditions, (Expr, bool), "the conditions of a domain", "predicates of axes and te.var variables"

@@ -12,17 +12,19 @@ from typing import Any
 from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
-from jaxte.lang.expr import TRUE, Axis, Expr, as_expr, call, cast
+from jaxte.lang.expr import TRUE, Axis, Expr, ScalarLike, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.tensors import reductions
 from jaxte.tensors.bodies.open_axes import axis_again
-from jaxte.tensors.reductions import axes_given, operand_of
+from jaxte.tensors.reductions import Axes, axes_given, operand_of
 
 
 @wants_arguments
-def mean(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def mean(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """``sum over axis of expr`` divided by the number of points where ``where`` holds, NaN where it holds nowhere. See :func:`sum`.
 
     Example:
@@ -40,7 +42,9 @@ def mean(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) ->
 
 
 @wants_arguments
-def logsumexp(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def logsumexp(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """``log(sum over axis of exp(expr))``, without overflow, -inf where there are no elements. See :func:`sum`.
 
     Formula: ``log(sum over k of exp(x[k] - m)) + m`` with ``m = max over k of x[k]``
@@ -55,7 +59,9 @@ def logsumexp(expr: Any, axis: Any = None, where: Any = None, *, over: Any = Non
 
 
 @wants_arguments
-def softmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def softmax(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """``exp(expr) / sum over axis of exp(expr)``, without overflow. It is 0 at the points where ``where`` does not hold.
 
     It keeps its axis, which may be an axis of the result, or one that a reduction around it runs over.
@@ -90,7 +96,14 @@ def softmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None)
 
 
 @wants_arguments
-def norm(expr: Any, axis: Any = None, where: Any = None, ord: float = 2, *, over: Any = None) -> Expr:
+def norm(
+    expr: ScalarLike,
+    axis: Axes | None = None,
+    where: ScalarLike | None = None,
+    ord: float = 2,
+    *,
+    over: Axes | None = None,
+) -> Expr:
     """The norm of a vector, ``(sum over axis of abs(expr) ** ord) ** (1 / ord)``. See :func:`sum`.
 
     Args:

@@ -5,14 +5,27 @@ A short one is the choice of its numbers by position, which the emitted code hol
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
 
 from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.tensors.tensor import Tensor, of_array
 
 
+class AsArray(Protocol):
+    """What NumPy makes an array of: those of JAX, NumPy and others."""
+
+    def __array__(self) -> np.ndarray: ...
+
+
+Numbers: TypeAlias = AsArray | bool | int | float | complex | Sequence["Numbers"]
+
+
 @wants_arguments
-def constant(array: Any, name: str = "constant", dtype: Any = None) -> Tensor:
+def constant(array: Numbers, name: str = "constant", dtype: DtypeLike | None = None) -> Tensor:
     """An array of numbers as a Tensor, to be indexed in bodies and mixed with Tensors; without gradient.
 
     Args:

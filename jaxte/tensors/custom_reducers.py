@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, TypeAlias, overload
 
 from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import a_label, called, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import Const, Expr, Reducer, ScalarLike, Symbol, as_expr, cast
-from jaxte.tensors.reductions import axes_given, make_reduce, operand_of
+from jaxte.tensors.reductions import Axes, axes_given, make_reduce, operand_of
+
+Scalars: TypeAlias = "ScalarLike | tuple[ScalarLike, ...] | list[ScalarLike]"
 
 
 class Reduction(Protocol):
@@ -19,19 +21,28 @@ class Reduction(Protocol):
     def __call__(
         self,
         expr: tuple[ScalarLike, ...] | list[ScalarLike],
-        axis: Any = None,
-        where: Any = None,
+        axis: Axes | None = None,
+        where: ScalarLike | None = None,
         *,
-        over: Any = None,
+        over: Axes | None = None,
     ) -> tuple[Expr, ...]: ...
     @overload
     def __call__(
-        self, expr: ScalarLike, axis: Any = None, where: Any = None, *, over: Any = None
+        self,
+        expr: ScalarLike,
+        axis: Axes | None = None,
+        where: ScalarLike | None = None,
+        *,
+        over: Axes | None = None,
     ) -> Expr: ...
 
 
 @wants_arguments
-def comm_reducer(combine: Callable[..., Any], identity: Any, name: str = "reduce") -> Reduction:
+def comm_reducer(
+    combine: Callable[..., Scalars],
+    identity: Scalars | Callable[..., Scalars],
+    name: str = "reduce",
+) -> Reduction:
     """Makes a reduction of a combiner of your own.
 
     Args:

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, Var
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
-from jaxte.tensors.shapes import check_shape, same_extent, shape_text
+from jaxte.tensors.shapes import Extent, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 
@@ -46,7 +47,10 @@ def var(name: str = "n", at_least: int = 1) -> Var:
 
 @wants_arguments
 def placeholder(
-    shape: Any, dtype: Any = "float32", name: str | None = None, facts: Fact | Iterable[Fact] | None = None
+    shape: Extent | Iterable[Extent],
+    dtype: DtypeLike = "float32",
+    name: str | None = None,
+    facts: Fact | Iterable[Fact] | None = None,
 ) -> Placeholder:
     """An input tensor.
 

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
-from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Symbol, as_expr, call, cast
+from jaxte.lang.expr import (
+    TRUE,
+    ZERO,
+    Axis,
+    Const,
+    Expr,
+    Reduce,
+    Reducer,
+    ScalarLike,
+    Symbol,
+    as_expr,
+    call,
+    cast,
+)
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.tensors.shapes import MAX_EXTENT
+from jaxte.tensors.shapes import MAX_EXTENT, Extent
 from jaxte.tensors.tensor import Tensor
 
+Axes: TypeAlias = Axis | Sequence[Axis]
 _ties = ("even", "first", "last", "all")
 
 
 @wants_arguments
-def reduce_axis(bounds: tuple[Any, Any] | Any, name: str | None = None) -> Axis:
+def reduce_axis(bounds: tuple[Extent, Extent] | Sequence[Extent], name: str | None = None) -> Axis:
     """An axis to reduce over, with the half-open range ``lo <= axis < hi``.
 
     Args:
@@ -204,7 +218,9 @@ def _builtin(name: str, expr: Any, axis: Any, where: Any, ties: str = "even") ->
 
 
 @wants_arguments
-def sum(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def sum(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """``sum over axis of expr`` at the points where ``where`` holds; an empty sum is 0.
 
     Args:
@@ -221,13 +237,22 @@ def sum(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> 
 
 
 @wants_arguments
-def prod(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def prod(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """The product over ``axis``; an empty product is 1. Its adjoint is exact at zeros. See :func:`sum`."""
     return _builtin("prod", expr, axes_given(axis, over, "prod"), where)
 
 
 @wants_arguments
-def max(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
+def max(
+    expr: ScalarLike,
+    axis: Axes | None = None,
+    where: ScalarLike | None = None,
+    ties: str = "even",
+    *,
+    over: Axes | None = None,
+) -> Expr:
     """The maximum over ``axis``. It is NaN if one element is, and -inf or the least integer where there are no elements.
 
     Args:
@@ -238,19 +263,30 @@ def max(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, o
 
 
 @wants_arguments
-def min(expr: Any, axis: Any = None, where: Any = None, ties: str = "even", *, over: Any = None) -> Expr:
+def min(
+    expr: ScalarLike,
+    axis: Axes | None = None,
+    where: ScalarLike | None = None,
+    ties: str = "even",
+    *,
+    over: Axes | None = None,
+) -> Expr:
     """The minimum over ``axis``. It is inf or the largest integer where there are no elements. See :func:`max`."""
     return _builtin("min", expr, axes_given(axis, over, "min"), where, ties)
 
 
 @wants_arguments
-def any(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def any(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """Whether ``expr`` holds at one point at least. See :func:`sum`."""
     return _builtin("any", expr, axes_given(axis, over, "any"), where)
 
 
 @wants_arguments
-def all(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def all(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """Whether ``expr`` holds at every point. See :func:`sum`."""
     return _builtin("all", expr, axes_given(axis, over, "all"), where)
 
@@ -295,7 +331,9 @@ def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
 
 
 @wants_arguments
-def argmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def argmax(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """The position (int32, from 0, row-major over several axes) of the first maximum. See :func:`sum`.
 
     Where ``where`` leaves no point, it is 2147483647.
@@ -307,6 +345,8 @@ def argmax(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) 
 
 
 @wants_arguments
-def argmin(expr: Any, axis: Any = None, where: Any = None, *, over: Any = None) -> Expr:
+def argmin(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
     """The position of the first minimum. See :func:`argmax`."""
     return _arg("argmin", expr, axes_given(axis, over, "argmin"), where)

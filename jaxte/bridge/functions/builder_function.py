@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 import jax
 from jax.tree_util import tree_flatten, tree_leaves
+from jax.typing import ArrayLike as ArrayLike  # for packages that do not know jax
 
 from jaxte.bridge.calls.arguments import (
     bind_parameters,
@@ -30,12 +31,14 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError, JaxteError
 from jaxte.lang.tracebacks import shorten
 from jaxte.tensors.bodies.functions import evaluated
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
+# Calls with these come first, so that builders without annotations give arrays for arrays.
+Given: TypeAlias = ArrayLike | str | Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
 
 
 class BuilderFunction(Function, Generic[P, R_co]):
@@ -62,13 +65,31 @@ class BuilderFunction(Function, Generic[P, R_co]):
         self._kept: dict[Hashable, Compiled] = {}
 
     @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-    @overload
-    def __call__(self: BuilderFunction[P, Tensor], *args: Any, **kwargs: Any) -> Array: ...
+    def __call__(self: BuilderFunction[P, Tensor], *args: Given, **kwargs: Given) -> Array: ...
     @overload
     def __call__(
-        self: BuilderFunction[P, tuple[Tensor, ...]], *args: Any, **kwargs: Any
+        self: BuilderFunction[P, tuple[Tensor, Tensor]], *args: Given, **kwargs: Given
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def __call__(
+        self: BuilderFunction[P, tuple[Tensor, Tensor, Tensor]], *args: Given, **kwargs: Given
+    ) -> tuple[Array, Array, Array]: ...
+    @overload
+    def __call__(
+        self: BuilderFunction[P, tuple[Tensor, ...]], *args: Given, **kwargs: Given
     ) -> tuple[Array, ...]: ...
+    @overload
+    def __call__(
+        self: BuilderFunction[P, list[Tensor] | list[Compute]], *args: Given, **kwargs: Given
+    ) -> list[Array]: ...
+    @overload
+    def __call__(
+        self: BuilderFunction[P, Mapping[str, Tensor]], *args: Given, **kwargs: Given
+    ) -> dict[str, Array]: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self: BuilderFunction[P, Tensor], *args: object, **kwargs: object) -> Array: ...
     @overload
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

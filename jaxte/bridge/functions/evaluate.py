@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 import jax
+from jax.typing import ArrayLike
 
 from jaxte.bridge.calls.named import check_value, checked_arrays
 from jaxte.bridge.calls.outputs import Outputs, collect_outputs
@@ -26,17 +27,21 @@ from jaxte.show.highlight import Code
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
+Report_co = TypeVar("Report_co", covariant=True)
+
 
 @overload
-def evaluate(tensors: Tensor, feeds: Mapping[Any, Any]) -> jax.Array: ...
+def evaluate(tensors: Tensor, feeds: Mapping[Any, ArrayLike]) -> jax.Array: ...
 @overload
-def evaluate(tensors: tuple[Tensor, ...], feeds: Mapping[Any, Any]) -> tuple[jax.Array, ...]: ...
+def evaluate(tensors: tuple[Tensor, ...], feeds: Mapping[Any, ArrayLike]) -> tuple[jax.Array, ...]: ...
 @overload
-def evaluate(tensors: list[Tensor] | DifferentiationResult, feeds: Mapping[Any, Any]) -> list[jax.Array]: ...
+def evaluate(
+    tensors: list[Tensor] | DifferentiationResult, feeds: Mapping[Any, ArrayLike]
+) -> list[jax.Array]: ...
 @overload
-def evaluate(tensors: Mapping[str, Tensor], feeds: Mapping[Any, Any]) -> dict[str, jax.Array]: ...
+def evaluate(tensors: Mapping[str, Tensor], feeds: Mapping[Any, ArrayLike]) -> dict[str, jax.Array]: ...
 @wants_arguments
-def evaluate(tensors: Any, feeds: Mapping[Any, Any]) -> Any:
+def evaluate(tensors: Any, feeds: Mapping[Any, ArrayLike]) -> Any:
     """The values of ``tensors`` as JAX arrays, by the emitted code.
 
     Args:
@@ -84,7 +89,7 @@ def placeholders_of(tensors: Sequence[Tensor]) -> tuple[Placeholder, ...]:
     return tuple(t for t in topological_order(tensors) if isinstance(t, Placeholder))
 
 
-class Explained(ABC):
+class Explained(ABC, Generic[Report_co]):
     """What says itself which code runs for it; functions that other layers make of parts of several graphs."""
 
     @abstractmethod
@@ -92,12 +97,12 @@ class Explained(ABC):
         """The text that runs for these arguments."""
 
     @abstractmethod
-    def explain(self, *args: Any, **kwargs: Any) -> Any:
+    def explain(self, *args: Any, **kwargs: Any) -> Report_co:
         """What became of its parts, and why."""
 
 
 @wants_arguments
-def source(x: Any, *args: Any, **kwargs: Any) -> str:
+def source(x: object, *args: object, **kwargs: object) -> str:
     """The emitted Python module, exactly as it runs. The module imports only jax, and a notebook shows it highlighted.
 
     Args:
@@ -114,8 +119,14 @@ def source(x: Any, *args: Any, **kwargs: Any) -> str:
     return Code(graph_of(x).forward_module.text)
 
 
+@overload
+def explain(  # type: ignore[overload-overlap]  # what explains itself comes first
+    x: Explained[Report_co], *args: object, **kwargs: object
+) -> Report_co: ...
+@overload
+def explain(x: object, *args: object, **kwargs: object) -> Explanation: ...
 @wants_arguments
-def explain(x: Any, *args: Any, **kwargs: Any) -> Explanation:
+def explain(x: object, *args: object, **kwargs: object) -> Any:
     """Reports how each tensor was lowered and why, which scatters are left, what is saved, and what XLA counts.
 
     Takes what :func:`source` takes.

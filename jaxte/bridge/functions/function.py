@@ -10,7 +10,7 @@ import jax
 from jaxte.bridge.calls.options import Options
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.graph_function import GraphFunction
-from jaxte.derivatives.overrides import Fdiff
+from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.lower.cost.policy import budget_bytes, unwanted
@@ -28,7 +28,7 @@ class FunctionOptions(TypedDict, total=False):
     """The keywords of :func:`function`."""
 
     name: str | None
-    override: Any
+    override: Overrides | Callable[..., Overrides] | None
     fdiff: Fdiff | None
     static_argnames: str | Sequence[str]
     platform: str | None
@@ -36,7 +36,7 @@ class FunctionOptions(TypedDict, total=False):
     forms: Mapping[str, str] | None
     without: str | Sequence[str]
     debug: bool
-    save: Any
+    save: str | int | Sequence[str] | Sequence[Tensor] | Mapping[Tensor, bool] | Mapping[str, bool]
 
 
 class Decorator(Protocol):

@@ -40,9 +40,9 @@ class ArrayGradient(Rule):
 @wants_arguments
 def array_gradient(
     inputs: Tensor | Sequence[Tensor],
-    forward: Callable[..., Any],
-    backward: Callable[..., Any] | None = None,
-    jvp: Callable[..., Any] | None = None,
+    forward: Callable[..., object],
+    backward: Callable[..., object] | None = None,
+    jvp: Callable[..., object] | None = None,
 ) -> ArrayGradient:
     """A derivative by functions of arrays, to be given as ``override={tensor: te.array_gradient(...)}``, for a region of tensors too.
 

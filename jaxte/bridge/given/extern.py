@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -38,24 +38,31 @@ class _Flat:
 @overload
 def extern(
     shape_or_dtype_struct: jax.ShapeDtypeStruct | int | Shape,
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     inputs: Sequence[Tensor],
     name: str | None = None,
 ) -> Tensor: ...
 @overload
 def extern(
     shape_or_dtype_struct: Sequence[jax.ShapeDtypeStruct],
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     inputs: Sequence[Tensor],
     name: str | None = None,
 ) -> Sequence[Tensor]: ...
 @overload
 def extern(
-    shape_or_dtype_struct: Any, fn: Callable[..., Any], inputs: Sequence[Tensor], name: str | None = None
+    shape_or_dtype_struct: Mapping[str, jax.ShapeDtypeStruct],
+    fn: Callable[..., object],
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+) -> dict[str, Tensor]: ...
+@overload
+def extern(
+    shape_or_dtype_struct: Any, fn: Callable[..., object], inputs: Sequence[Tensor], name: str | None = None
 ) -> Any: ...
 @wants_arguments
 def extern(
-    shape_or_dtype_struct: Any, fn: Callable[..., Any], inputs: Sequence[Tensor], name: str | None = None
+    shape_or_dtype_struct: Any, fn: Callable[..., object], inputs: Sequence[Tensor], name: str | None = None
 ) -> Any:
     """The result of any JAX function as a Tensor, differentiated by ``jax.vjp``.
 

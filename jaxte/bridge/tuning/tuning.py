@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,9 @@ class Tuning:
     __repr__ = __str__
 
 
-def autotune(fn: Any, *args: Any, file: Any = None, seconds: float = 0.3) -> Tuning:
+def autotune(
+    fn: object, *args: object, file: str | os.PathLike[str] | None = None, seconds: float = 0.3
+) -> Tuning:
     """Times every form of every reduction in ``fn`` and its backward pass, and uses the fastest from now on.
 
     Each tensor with a choice is computed alone, from the arrays that it reads, by each of its forms in turn. The times

@@ -150,7 +150,7 @@ def _file(path: Any) -> Path:
     return file
 
 
-def load_tuning(path: Any) -> bool:
+def load_tuning(path: str | os.PathLike[str]) -> bool:
     """Uses the times in a file that :func:`autotune` wrote, for every function that is compiled from now on.
 
     A file that was measured on another device or with another version of JAX or jaxte is left alone with a warning, and forms

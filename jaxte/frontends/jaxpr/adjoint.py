@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
@@ -27,8 +28,8 @@ def adjoint(
     f: Callable[P, R],
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | Literal["first call"] | None = None,
-    tuning_file: Any = None,
+    tune: tuple[object, ...] | Literal["first call"] | None = None,
+    tuning_file: str | os.PathLike[str] | None = None,
     safe: bool = True,
     platform: str | None = None,
     save: int | None = None,
@@ -38,8 +39,8 @@ def adjoint(
     f: None = None,
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | Literal["first call"] | None = None,
-    tuning_file: Any = None,
+    tune: tuple[object, ...] | Literal["first call"] | None = None,
+    tuning_file: str | os.PathLike[str] | None = None,
     safe: bool = True,
     platform: str | None = None,
     save: int | None = None,
@@ -48,8 +49,8 @@ def adjoint(
     f: Callable[..., Any] | None = None,
     *,
     everything: bool = False,
-    tune: tuple[Any, ...] | Literal["first call"] | None = None,
-    tuning_file: Any = None,
+    tune: tuple[object, ...] | Literal["first call"] | None = None,
+    tuning_file: str | os.PathLike[str] | None = None,
     safe: bool = True,
     platform: str | None = None,
     save: int | None = None,

@@ -37,7 +37,7 @@ _CONCRETE = (
 )
 
 
-class Raised(Explained, Generic[P, R_co]):
+class Raised(Explained[RaisedReport], Generic[P, R_co]):
     """A JAX function with raised derivatives; see ``jaxte.adjoint``."""
 
     __name__: str

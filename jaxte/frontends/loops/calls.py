@@ -80,7 +80,7 @@ class Calls(Elements):
                 return target(*args)
             return elementwise(own, args)
         if isinstance(target, type) and issubclass(target, np.generic):
-            return elementwise(lambda x: functions.cast(x, dtype_of(target)), args)
+            return elementwise(lambda x: functions.cast(x, target), args)
         label = ast.unparse(node.func)
         raise self.fault(
             node.func,

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from jaxte.frontends.sparse.pattern import identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
 from jaxte.lang.errors import ArgumentError
 
+R_co = TypeVar("R_co", covariant=True)
 _MOST = 16  # programs that are kept
 
 
@@ -49,16 +50,18 @@ class Made:
         return prod(self.shape[: self.split]), prod(self.shape[self.split :])
 
 
-class SparseDerivative:
+class SparseDerivative(Generic[R_co]):
     """The Jacobian (or Hessian) of a JAX function, as :func:`jaxte.jacobian` makes it."""
 
-    def __init__(self, f: Callable[..., Any], argnums: int, second: bool, finish: Callable[..., Any]) -> None:
+    def __init__(
+        self, f: Callable[..., Any], argnums: int, second: bool, finish: Callable[..., R_co]
+    ) -> None:
         self.raised = f if isinstance(f, Raised) else Raised(f)
         functools.update_wrapper(self, self.raised.f, updated=())
         self._argnum, self._second, self._finish = argnums, second, finish
         self._kept: list[tuple[Fingerprint, Made]] = []
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R_co:
         made, arrays = self._made(args, kwargs)
         return self._finish(made, made.values(arrays))
 

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from jaxte.bridge.functions.builder_function import Array, BuilderFunction
+from jaxte.bridge.functions.builder_function import Array, ArrayLike, BuilderFunction
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.program import Declaration, Formula, Program, program
 from jaxte.frontends.text.tree import Node, Source, nearest
 from jaxte.frontends.text.words import tokens_of
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
-from jaxte.lang.expr import ZERO, Expr, as_expr
+from jaxte.lang.expr import ZERO, Expr, ScalarLike, as_expr
 from jaxte.tensors.compute import defined
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    # without another word a program has one result
+    Results_co = WithDefault("Results_co", covariant=True, default=Array)
+else:
+    Results_co = TypeVar("Results_co", covariant=True)
+
 _REMEDY = "write its range behind the formula, as in Y[i] = ...  ({name} < 8), or give it as a keyword of te.define, {name}=8"
 
 
-class Formulas(BuilderFunction[..., Any]):
-    """A program of formulas. How many results it has, its text says, which type checkers do not read.
+class Formulas(BuilderFunction[..., Any], Generic[Results_co]):
+    """A program of formulas, of arrays and of Tensors.
+
+    Type checkers do not read its text: they take it to have one result. Where it has two, say so,
+    ``pair: te.Formulas[tuple[jax.Array, jax.Array]] = te.define(...)``.
 
     Attributes:
         text, names: what it was made of by :func:`define`.
@@ -39,14 +50,22 @@ class Formulas(BuilderFunction[..., Any]):
     if TYPE_CHECKING:
 
         @overload  # type: ignore[override]
-        def __call__(self, *args: Tensor, **kwargs: Tensor) -> Tensor | Any: ...
+        def __call__(self: Formulas[Array], *args: Tensor, **kwargs: Tensor) -> Tensor: ...
         @overload
-        def __call__(self, *args: Any, **kwargs: Any) -> Array | Any: ...
+        def __call__(
+            self: Formulas[tuple[Array, Array]], *args: Tensor, **kwargs: Tensor
+        ) -> tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(
+            self: Formulas[tuple[Array, ...]], *args: Tensor, **kwargs: Tensor
+        ) -> tuple[Tensor, ...]: ...
+        @overload
+        def __call__(self, *args: ArrayLike, **kwargs: ArrayLike) -> Results_co: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 @wants_arguments
-def define(text: str, **names: Any) -> Formulas:
+def define(text: str, **names: int | Expr | Callable[..., ScalarLike]) -> Formulas[Results_co]:
     """A function of arrays, or of Tensors, from formulas.
 
     Each line is ``NAME[axes] = expression``. Its expression has elements ``X[b, t + k, c]``, numbers, arithmetic, comparisons,
@@ -93,7 +112,7 @@ def define(text: str, **names: Any) -> Formulas:
     return Formulas(build, text, names)
 
 
-def _again(text: str, names: Mapping[str, Any]) -> Formulas:
+def _again(text: str, names: Mapping[str, Any]) -> Formulas[Any]:
     return define(text, **names)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Literal, TypeAlias, overload
 
-from jaxte.bridge.functions.builder_function import Array
+from jaxte.bridge.functions.builder_function import Array, ArrayLike
 from jaxte.bridge.functions.function import function
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.operands import Resolved, resolved
@@ -30,17 +30,22 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.other_names import PADS
 from jaxte.tensors.compute import defined
+from jaxte.tensors.custom_reducers import Reduction as CustomReduction
 from jaxte.tensors.tensor import Compute, Tensor
 
+Reducer: TypeAlias = str | Callable[..., Expr] | CustomReduction
+Pad: TypeAlias = Literal["zero", "edge", "wrap", "reflect"] | None
 _SCALARS = (bool, int, float, complex)
 
 
 @overload
 def einsum(
-    text: str, *operands: Tensor, reduce: Any = "sum", pad: str | None = None, **sizes: int | Expr
+    text: str, *operands: Tensor, reduce: Reducer = "sum", pad: Pad = None, **sizes: int | Expr
 ) -> Tensor: ...
 @overload
-def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = None, **sizes: int) -> Array: ...
+def einsum(
+    text: str, *operands: ArrayLike, reduce: Reducer = "sum", pad: Pad = None, **sizes: int
+) -> Array: ...
 @wants_arguments
 def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = None, **sizes: Any) -> Any:
     """Sums of products by a pattern, with arithmetic in its indices.

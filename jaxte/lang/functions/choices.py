@@ -10,7 +10,7 @@ import numpy as np
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, apply, as_expr
-from jaxte.lang.functions.numbers import Result
+from jaxte.lang.functions.numbers import Number, Result
 from jaxte.lang.operators import NOT_EQUAL, Operand
 from jaxte.lang.scalars.rows import Function
 from jaxte.lang.scalars.table import TABLE
@@ -30,7 +30,13 @@ __all__ = [
 @overload
 def select(cond: ScalarLike, a: ScalarLike, b: ScalarLike) -> Expr: ...
 @overload
-def select(cond: Any, a: Any, b: Any) -> Any: ...
+def select(
+    cond: Operand[Number, Result], a: Operand[Number, Result] | Number, b: Operand[Number, Result] | Number
+) -> Result: ...
+@overload
+def select(cond: Number, a: Operand[Number, Result], b: Operand[Number, Result] | Number) -> Result: ...
+@overload
+def select(cond: Number, a: Number, b: Operand[Number, Result]) -> Result: ...
 @wants_arguments
 def select(cond: Any, a: Any, b: Any) -> Any:
     """``a`` where ``cond`` holds, else ``b``.
@@ -47,7 +53,7 @@ where = if_then_else = select
 
 
 @wants_arguments
-def choose(index: Any, choices: Sequence[Any]) -> Expr:
+def choose(index: Expr | int, choices: Sequence[ScalarLike]) -> Expr:
     """``choices[index]``, one of several scalars by an index expression, as ``numpy.choose`` with ``mode="clip"``.
 
     Args:
@@ -90,7 +96,9 @@ def choose(index: Any, choices: Sequence[Any]) -> Expr:
 @overload
 def logical_and(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
 @overload
-def logical_and(a: Any, b: Any, *more: Any) -> Any: ...
+def logical_and(
+    a: Operand[Number, Result], b: Operand[Number, Result] | Number, *more: Operand[Number, Result] | Number
+) -> Result: ...
 @wants_arguments
 def logical_and(a: Any, b: Any, *more: Any) -> Any:
     """Whether all of the conditions hold; numbers count as ``!= 0``. The same as ``a & b`` on conditions."""
@@ -100,7 +108,9 @@ def logical_and(a: Any, b: Any, *more: Any) -> Any:
 @overload
 def logical_or(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
 @overload
-def logical_or(a: Any, b: Any, *more: Any) -> Any: ...
+def logical_or(
+    a: Operand[Number, Result], b: Operand[Number, Result] | Number, *more: Operand[Number, Result] | Number
+) -> Result: ...
 @wants_arguments
 def logical_or(a: Any, b: Any, *more: Any) -> Any:
     """Whether one of the conditions holds; numbers count as ``!= 0``. The same as ``a | b`` on conditions."""
@@ -108,7 +118,7 @@ def logical_or(a: Any, b: Any, *more: Any) -> Any:
 
 
 @wants_arguments
-def logical_not(x: Operand[Any, Result]) -> Result:
+def logical_not(x: Operand[Number, Result]) -> Result:
     """Whether ``x`` does not hold; a number counts as ``!= 0``. The same as ``~x`` on conditions."""
     return apply(TABLE["logical_not"].op, _predicate(x))
 
@@ -116,7 +126,7 @@ def logical_not(x: Operand[Any, Result]) -> Result:
 @overload
 def logical_xor(a: ScalarLike, b: ScalarLike) -> Expr: ...
 @overload
-def logical_xor(a: Any, b: Any) -> Any: ...
+def logical_xor(a: Operand[Number, Result], b: Operand[Number, Result] | Number) -> Result: ...
 @wants_arguments
 def logical_xor(a: Any, b: Any) -> Any:
     """Whether just one of the two holds; numbers count as ``!= 0``."""

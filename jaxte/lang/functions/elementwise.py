@@ -11,7 +11,7 @@ from jaxte.lang.checks import wants_arguments
 from jaxte.lang.dtypes import is_complex, is_integer
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Expr, ScalarLike, apply, as_expr
-from jaxte.lang.functions.numbers import Result
+from jaxte.lang.functions.numbers import Number, Result
 from jaxte.lang.operators import Operand
 from jaxte.lang.scalars.table import TABLE
 
@@ -179,6 +179,12 @@ imag = _unary("imag")
 conj = conjugate = _unary("conj")
 
 
+@overload
+def polygamma(  # type: ignore[overload-overlap]
+    n: Operand[Number, Result] | Number, x: Operand[Number, Result], /
+) -> Result: ...
+@overload
+def polygamma(n: ScalarLike, x: ScalarLike, /) -> Expr: ...
 @wants_arguments
 def polygamma(n: Any, x: Any, /) -> Any:
     """The n-th derivative of digamma at x, for an integer n. Derivative: ``polygamma(n + 1, x)``; none to n.

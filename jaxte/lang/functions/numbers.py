@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from jaxte.lang import expr
 from jaxte.lang.checks import wants_arguments
-from jaxte.lang.dtypes import dtype_name, is_complex, is_inexact, is_integer
+from jaxte.lang.dtypes import DtypeLike, dtype_name, is_complex, is_inexact, is_integer
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.numbers import number_of, plain_number
@@ -20,8 +20,18 @@ __all__ = ["const", "cast"]
 Result = TypeVar("Result")
 
 
+class Numeric(Protocol):
+    """An array of one element."""
+
+    @property
+    def size(self) -> int: ...
+
+
+Number: TypeAlias = bool | int | float | complex | np.generic
+
+
 @wants_arguments
-def const(value: Any, dtype: object = None) -> Const:
+def const(value: Number | Numeric, dtype: DtypeLike | None = None) -> Const:
     """A number as an expression of dtype ``dtype``; without it a number that takes the dtype of what it meets.
 
     Y = te.compute((8,), lambda i: X[i] * te.const(0.1, "float64"))
@@ -57,11 +67,11 @@ def _whole(value: float, dtype: str) -> int:
 
 
 @overload
-def cast(x: Operand[Any, Result], dtype: object) -> Result: ...
+def cast(x: Operand[Number, Result], dtype: DtypeLike) -> Result: ...
 @overload
-def cast(x: bool | int | float | complex | np.generic, dtype: object) -> Expr: ...
+def cast(x: Number, dtype: DtypeLike) -> Expr: ...
 @wants_arguments
-def cast(x: Any, dtype: object) -> Any:
+def cast(x: Any, dtype: DtypeLike) -> Any:
     """``x`` as ``dtype``. The derivative is 1 between floating dtypes and zero from or to integers.
 
     Y = te.compute((8,), lambda i: X[i] * te.cast(i, "float32"))

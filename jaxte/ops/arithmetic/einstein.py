@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 import jax
+from jax.typing import ArrayLike
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
@@ -22,7 +23,7 @@ from jaxte.tensors.tensor import Tensor
 @overload
 def einsum(subscripts: str, *operands: Tensor) -> Tensor: ...
 @overload
-def einsum(subscripts: str, *operands: Any) -> jax.Array: ...
+def einsum(subscripts: str, *operands: ArrayLike) -> jax.Array: ...
 @wants_arguments
 def einsum(subscripts: str, *operands: Any) -> Any:
     """The sum of products over all indices that the result does not have.

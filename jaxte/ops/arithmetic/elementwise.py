@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxte.bridge.calls.lifted import Lifted
 from jaxte.lang import functions as f
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.ops._operator import P, check_channels_of, normal_axis, operator, pointwise
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
@@ -207,7 +208,7 @@ def where(cond: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
 
 
 @operator
-def cast(x: Tensor, dtype: Any) -> Tensor:
+def cast(x: Tensor, dtype: DtypeLike) -> Tensor:
     """``x`` as another dtype; between floating dtypes the gradient passes.
 
     Formula: ``y[i] = dtype(x[i])``

@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.ops._arguments import PairedAxes
 from jaxte.ops._operator import element, normal_axis, operator
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
@@ -22,7 +23,7 @@ def check_equal(a: Extent, b: Extent, what: str) -> None:
 
 
 @operator
-def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, axes: PairedAxes = 2) -> Tensor:
     """The sum of products over axes of both: the last ``axes`` of ``a`` with the first of ``b``, or lists of each.
 
     Formula: ``y[i, j] = sum over k of a[i, k] * b[k, j]``

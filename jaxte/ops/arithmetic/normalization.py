@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
+from jax.typing import ArrayLike
+
+from jaxte.bridge.functions.builder_function import Array
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
@@ -210,6 +213,52 @@ def l2_normalize(x: Tensor, axis: Axes = -1, eps: float = 1e-12) -> Tensor:
     return pointwise("l2_normalize", lambda e, s: e * f.rsqrt(f.maximum(s, eps)), x, total)
 
 
+@overload
+def batch_norm(
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor | None = None,
+    var: Tensor | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+    training: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def batch_norm(
+    x: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor | None = None,
+    var: Tensor | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+    *,
+    training: Literal[True],
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def batch_norm(
+    x: ArrayLike,
+    gamma: ArrayLike | None,
+    beta: ArrayLike | None,
+    mean: ArrayLike | None = None,
+    var: ArrayLike | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+    training: Literal[False] = False,
+) -> Array: ...
+@overload
+def batch_norm(
+    x: ArrayLike,
+    gamma: ArrayLike | None,
+    beta: ArrayLike | None,
+    mean: ArrayLike | None = None,
+    var: ArrayLike | None = None,
+    axis: int = 1,
+    eps: float = 1e-5,
+    *,
+    training: Literal[True],
+) -> tuple[Array, Array, Array]: ...
 @operator
 def batch_norm(
     x: Tensor,

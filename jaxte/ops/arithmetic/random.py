@@ -6,6 +6,7 @@ from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxte.bridge.given.extern import extern
 from jaxte.lang import functions as f
@@ -18,7 +19,9 @@ from jaxte.tensors.tensor import Tensor
 @overload
 def dropout(x: Tensor, rate: float, key: Tensor | None = None, mask: Tensor | None = None) -> Tensor: ...
 @overload
-def dropout(x: Any, rate: float, key: Any = None, mask: Any = None) -> jax.Array: ...
+def dropout(
+    x: ArrayLike, rate: float, key: ArrayLike | None = None, mask: ArrayLike | None = None
+) -> jax.Array: ...
 @wants_arguments
 def dropout(x: Any, rate: float, key: Any = None, mask: Any = None) -> Any:
     """Each element of ``x`` kept with probability ``1 - rate`` and scaled by its inverse, or else 0.

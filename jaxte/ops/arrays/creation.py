@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from jaxte.lang.checks import described
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.functions import cast, const
+from jaxte.lang.functions.numbers import Number
+from jaxte.ops._arguments import ShapeLike
 from jaxte.ops._operator import operator
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def full(shape: Any, fill_value: Tensor | float, dtype: Any = None) -> Tensor:
+def full(shape: ShapeLike, fill_value: Tensor | float, dtype: DtypeLike | None = None) -> Tensor:
     """A tensor of one value: a number, or a Tensor or an array without axes.
 
     Of a number of Python it is a Tensor, as ``zeros`` and ``ones`` are: what an override returns for a gradient that is one value.
@@ -47,7 +49,7 @@ def full(shape: Any, fill_value: Tensor | float, dtype: Any = None) -> Tensor:
 
 
 @operator
-def zeros(shape: Any, dtype: Any = "float32") -> Tensor:
+def zeros(shape: ShapeLike, dtype: DtypeLike = "float32") -> Tensor:
     """A tensor of zeros.
 
     Formula: ``y[i] = 0``
@@ -65,7 +67,7 @@ def zeros(shape: Any, dtype: Any = "float32") -> Tensor:
 
 
 @operator
-def ones(shape: Any, dtype: Any = "float32") -> Tensor:
+def ones(shape: ShapeLike, dtype: DtypeLike = "float32") -> Tensor:
     """A tensor of ones.
 
     Formula: ``y[i] = 1``
@@ -83,7 +85,7 @@ def ones(shape: Any, dtype: Any = "float32") -> Tensor:
 
 
 @operator
-def full_like(x: Tensor, fill_value: Any, dtype: Any = None) -> Tensor:
+def full_like(x: Tensor, fill_value: Number, dtype: DtypeLike | None = None) -> Tensor:
     """A tensor of one value in the shape of ``x``, and in its dtype unless another is given.
 
     Formula: ``y[i] = fill_value``
@@ -101,7 +103,7 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 @operator
-def zeros_like(x: Tensor, dtype: Any = None) -> Tensor:
+def zeros_like(x: Tensor, dtype: DtypeLike | None = None) -> Tensor:
     """Zeros in the shape of ``x``.
 
     Formula: ``y[i] = 0``
@@ -119,7 +121,7 @@ def zeros_like(x: Tensor, dtype: Any = None) -> Tensor:
 
 
 @operator
-def ones_like(x: Tensor, dtype: Any = None) -> Tensor:
+def ones_like(x: Tensor, dtype: DtypeLike | None = None) -> Tensor:
     """Ones in the shape of ``x``.
 
     Formula: ``y[i] = 1``
@@ -137,7 +139,9 @@ def ones_like(x: Tensor, dtype: Any = None) -> Tensor:
 
 
 @operator
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+def arange(
+    start: float, stop: float | None = None, step: float = 1, dtype: DtypeLike | None = None
+) -> Tensor:
     """The numbers from ``start`` (0 if it is the only argument) up to ``stop``, in steps.
 
     Formula: ``y[i] = start + step * i``

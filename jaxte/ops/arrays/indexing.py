@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxte.lang import dtypes
 from jaxte.lang import functions as f
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import DtypeError, ShapeError
 from jaxte.lang.expr import Expr
+from jaxte.lang.functions.numbers import Number
 from jaxte.ops._operator import normal_axis, operator, static_int
 from jaxte.ops.arrays.reshape import reshape
 from jaxte.tensors.compute import compute
@@ -186,7 +186,12 @@ def gather_nd(x: Tensor, indices: Tensor, mode: str = "fill") -> Tensor:
 
 @operator
 def one_hot(
-    indices: Tensor, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1, dtype: Any = "float32"
+    indices: Tensor,
+    depth: int,
+    on_value: Number = 1,
+    off_value: Number = 0,
+    axis: int = -1,
+    dtype: DtypeLike = "float32",
 ) -> Tensor:
     """``on_value`` at the index, ``off_value`` elsewhere, along a new axis of ``depth`` elements.
 

@@ -11,6 +11,7 @@ from jaxte.bridge.given.extern import extern
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
+from jaxte.ops._arguments import ShapeLike
 from jaxte.ops._operator import normal_axes, operator
 from jaxte.ops.arrays.reshape import reshape
 from jaxte.ops.arrays.shape import broadcast_to
@@ -114,7 +115,7 @@ def slice_like(x: Tensor, like: Tensor, axes: Sequence[int] | None = None) -> Te
 
 
 @operator
-def reverse_reshape(x: Tensor, shape: Any) -> Tensor:
+def reverse_reshape(x: Tensor, shape: ShapeLike) -> Tensor:
     """A reshape whose special extents are worked out from the last axis on.
 
     In ``shape``, 0 copies the extent of ``x`` at the same distance from the last axis, and one -1 is worked out.
@@ -130,7 +131,7 @@ def reverse_reshape(x: Tensor, shape: Any) -> Tensor:
         >>> te.ops.reverse_reshape(te.placeholder((10, 5, 4)), (-1, 0)).shape
         (50, 4)
     """
-    wanted = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    wanted: list[Any] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
     for place, extent in enumerate(wanted):
         if isinstance(extent, int) and extent == 0:
             own = x.ndim - len(wanted) + place
@@ -144,7 +145,7 @@ def reverse_reshape(x: Tensor, shape: Any) -> Tensor:
 
 
 @operator
-def device_copy(x: Tensor, device: Any) -> Tensor:
+def device_copy(x: Tensor, device: object) -> Tensor:
     """``x`` on another device; the gradient comes back to where ``x`` is.
 
     Args:
@@ -165,7 +166,7 @@ def device_copy(x: Tensor, device: Any) -> Tensor:
 
 
 @operator
-def on_device(x: Tensor, device: Any) -> Tensor:
+def on_device(x: Tensor, device: object) -> Tensor:
     """``x``, to be computed on ``device``; see :func:`device_copy`.
 
     Formula: ``y[i] = x[i]``

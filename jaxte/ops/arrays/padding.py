@@ -10,6 +10,8 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import const, select
+from jaxte.lang.functions.numbers import Number
+from jaxte.ops._arguments import Widths
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.arrays.joining import put
 from jaxte.tensors.compute import compute
@@ -17,7 +19,7 @@ from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+def pad(x: Tensor, pad_width: Widths, mode: str = "constant", constant_values: Number = 0) -> Tensor:
     """``x`` with elements before and after each axis.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._arguments import ShapeLike
 from jaxte.ops._operator import normal_axis, operator
 from jaxte.sets.affine import linear, normal
 from jaxte.tensors.compute import compute
@@ -17,7 +18,7 @@ from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def reshape(x: Tensor, shape: Any) -> Tensor:
+def reshape(x: Tensor, shape: ShapeLike) -> Tensor:
     """The elements of ``x`` in row-major order in another shape; one extent may be -1, and is worked out.
 
     Formula: ``y[q] = x[p] with the same number in row-major order``

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
+from jaxte.ops._arguments import ShapeLike
 from jaxte.ops._operator import element, normal_axes, normal_axis, operator
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import check_shape, same_extent, shape_text
@@ -14,7 +14,7 @@ from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def broadcast_to(x: Tensor, shape: Any) -> Tensor:
+def broadcast_to(x: Tensor, shape: ShapeLike) -> Tensor:
     """``x`` repeated along new axes and along axes of extent 1.
 
     Formula: ``y[..., i] = x[i or 0]``

@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._arguments import Padding, PerAxis
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.images.windows import channel_and_spatial, windows
 from jaxte.tensors import reductions as r
@@ -83,9 +84,9 @@ def check_channels(x: Tensor, w: Tensor, channel: int, into: int, taken: Any, gr
 def conv2d(
     x: Tensor,
     w: Tensor,
-    strides: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    dilation: PerAxis = 1,
     groups: int = 1,
     layout: str = "NCHW",
 ) -> Tensor:
@@ -117,9 +118,9 @@ def conv2d(
 def conv1d(
     x: Tensor,
     w: Tensor,
-    strides: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    dilation: PerAxis = 1,
     groups: int = 1,
     layout: str = "NCW",
 ) -> Tensor:
@@ -143,9 +144,9 @@ def conv1d(
 def conv3d(
     x: Tensor,
     w: Tensor,
-    strides: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    dilation: PerAxis = 1,
     groups: int = 1,
     layout: str = "NCDHW",
 ) -> Tensor:
@@ -167,7 +168,12 @@ def conv3d(
 
 @operator
 def depthwise_conv2d(
-    x: Tensor, w: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1, layout: str = "NCHW"
+    x: Tensor,
+    w: Tensor,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    dilation: PerAxis = 1,
+    layout: str = "NCHW",
 ) -> Tensor:
     """A convolution of each channel on its own: :func:`conv2d` with as many groups as channels.
 

@@ -8,6 +8,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._arguments import Padding, PerAxis
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.arrays.reshape import reshape
 from jaxte.ops.images.windows import Window, per_axis, windows
@@ -18,7 +19,9 @@ from jaxte.tensors.tensor import Tensor
 
 
 @operator
-def unfold(x: Tensor, kernel_size: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1) -> Tensor:
+def unfold(
+    x: Tensor, kernel_size: PerAxis, strides: PerAxis = 1, padding: Padding = 0, dilation: PerAxis = 1
+) -> Tensor:
     """The windows of images as columns (im2col).
 
     Args:
@@ -59,7 +62,12 @@ def unfold(x: Tensor, kernel_size: Any, strides: Any = 1, padding: Any = 0, dila
 
 @operator
 def fold(
-    x: Tensor, output_size: Any, kernel_size: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1
+    x: Tensor,
+    output_size: PerAxis,
+    kernel_size: PerAxis,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    dilation: PerAxis = 1,
 ) -> Tensor:
     """Images from the columns of their windows, which are added where they overlap (col2im).
 

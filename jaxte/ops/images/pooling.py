@@ -9,6 +9,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.ops._arguments import Padding, PerAxis
 from jaxte.ops._operator import operator
 from jaxte.ops.arithmetic.reductions import reduce
 from jaxte.ops.images.windows import Window, channel_and_spatial, per_axis, windows
@@ -60,12 +61,12 @@ def _pool(x: Tensor, along: dict[int, Window], reduction: Reduction, name: str) 
 @operator
 def max_pool2d(
     x: Tensor,
-    pool_size: Any,
-    strides: Any = None,
-    padding: Any = 0,
+    pool_size: PerAxis,
+    strides: PerAxis | None = None,
+    padding: Padding = 0,
     layout: str = "NCHW",
     ceil_mode: bool = False,
-    dilation: Any = 1,
+    dilation: PerAxis = 1,
 ) -> Tensor:
     """The maximum of each window; of equal maxima the first one gets the gradient, as in ``lax.reduce_window``.
 
@@ -97,13 +98,13 @@ def max_pool2d(
 @operator
 def avg_pool2d(
     x: Tensor,
-    pool_size: Any,
-    strides: Any = None,
-    padding: Any = 0,
+    pool_size: PerAxis,
+    strides: PerAxis | None = None,
+    padding: Padding = 0,
     count_include_pad: bool = True,
     layout: str = "NCHW",
     ceil_mode: bool = False,
-    dilation: Any = 1,
+    dilation: PerAxis = 1,
 ) -> Tensor:
     """The mean of each window.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._arguments import Padding, PerAxis
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.images.convolution import check_channels, kernel_axes
 from jaxte.ops.images.windows import Window, channel_and_spatial, paddings, per_axis
@@ -19,10 +20,10 @@ from jaxte.tensors.tensor import Tensor
 def conv2d_transpose(
     x: Tensor,
     w: Tensor,
-    strides: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
+    strides: PerAxis = 1,
+    padding: Padding = 0,
+    output_padding: PerAxis = 0,
+    dilation: PerAxis = 1,
     groups: int = 1,
     layout: str = "NCHW",
 ) -> Tensor:

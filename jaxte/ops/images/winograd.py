@@ -9,6 +9,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.ops._arguments import Padding
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.images.windows import paddings
 from jaxte.tensors import reductions as r
@@ -79,7 +80,7 @@ def conv2d_winograd_weight_transform(w: Tensor, tile_size: int = 4) -> Tensor:
 
 @operator
 def conv2d_winograd_without_weight_transform(
-    x: Tensor, w: Tensor, tile_size: int = 4, padding: Any = 0
+    x: Tensor, w: Tensor, tile_size: int = 4, padding: Padding = 0
 ) -> Tensor:
     """:func:`conv2d` with stride 1, of kernels that were transformed before.
 

@@ -34,7 +34,9 @@ from jaxte.sets.transformation import Bounds, Domain, DomainTransformation, all_
 
 @wants_arguments
 def solve_linear_equations(
-    relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None
+    relations: Expr | bool | Iterable[Expr | bool],
+    variables: Iterable[Expr],
+    ranges: Mapping[Expr, tuple[Expr | int, Expr | int] | None] | None = None,
 ) -> DomainTransformation:
     """Solves linear equations over the integers. The result has fewer variables, and no equation between them is left.
 
@@ -81,22 +83,25 @@ def solve_linear_equations(
 
 @overload
 def solve_linear_inequalities(
-    relations: Any,
+    relations: Expr | bool | Iterable[Expr | bool],
     variables: Iterable[Expr],
-    ranges: Mapping[Expr, Any] | None = None,
+    ranges: Mapping[Expr, tuple[Expr | int, Expr | int] | None] | None = None,
     deskew: Literal[False] = False,
 ) -> dict[Expr, Bounds]: ...
 @overload
 def solve_linear_inequalities(
-    relations: Any,
+    relations: Expr | bool | Iterable[Expr | bool],
     variables: Iterable[Expr],
-    ranges: Mapping[Expr, Any] | None = None,
+    ranges: Mapping[Expr, tuple[Expr | int, Expr | int] | None] | None = None,
     *,
     deskew: Literal[True],
 ) -> DomainTransformation: ...
 @wants_arguments
 def solve_linear_inequalities(
-    relations: Any, variables: Iterable[Expr], ranges: Mapping[Expr, Any] | None = None, deskew: bool = False
+    relations: Expr | bool | Iterable[Expr | bool],
+    variables: Iterable[Expr],
+    ranges: Mapping[Expr, tuple[Expr | int, Expr | int] | None] | None = None,
+    deskew: bool = False,
 ) -> Any:
     """The bounds of each variable; with ``deskew``, a transformation to variables that start at 0.
 

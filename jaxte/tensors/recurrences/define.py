@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, ScalarLike, as_expr, cast
 from jaxte.lang.text import text
@@ -27,26 +28,27 @@ _GUESS = "float32"
 
 
 Body = Callable[..., ScalarLike]
+Init: TypeAlias = "ScalarLike | Tensor | Callable[..., ScalarLike]"  # what stands before the first position
 
 
 @overload
 def recurrence(
     shape: Sizes,
     fn: Body,
-    init: Any = None,
+    init: Init | None = None,
     axis: int = 0,
     reverse: bool = False,
-    dtype: object = None,
+    dtype: DtypeLike | None = None,
     name: str | None = None,
 ) -> Compute: ...
 @overload
 def recurrence(
     shape: Sizes | Sequence[Sizes],
     fn: Callable[..., Several] | Sequence[Body],
-    init: Any = None,
+    init: Init | Sequence[Init] | None = None,
     axis: int = 0,
     reverse: bool = False,
-    dtype: Any = None,
+    dtype: DtypeLike | Sequence[DtypeLike] | None = None,
     name: Sequence[str] | None = None,
 ) -> tuple[Compute, ...]: ...
 @wants_arguments
