@@ -18,8 +18,6 @@ from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 
-_GUARDED = "not differentiated where its result is not chosen"
-
 
 @dataclass(frozen=True)
 class Line:
@@ -75,7 +73,7 @@ class RaisedReport:
         kept: what stays as it is.
         loops: loops that are written anew, or not, with the reason, and those of which products of all steps are taken together.
         parts: what is computed at some positions only, because others are not read.
-        guarded: what is not differentiated where its result is not chosen, because its slope may be infinite or NaN there.
+        guarded: what would send an infinite slope or NaN back where nothing needs it, and how that is kept finite.
         raised_equations, kept_equations: how many.
         measured: what ``tune=`` has measured; None where regions were estimated.
     """
@@ -139,7 +137,7 @@ def report(name: str, plan: Plan) -> RaisedReport:
         plan.measured,
         (*_told(plan.written), *(_loop(entry, inner.loop) for entry, inner in _loops(plan))),
         tuple(_told(plan.parts)),
-        tuple(_told((eqn, _GUARDED) for eqn in plan.guarded)),
+        tuple(_told(plan.guarded)),
     )
 
 

@@ -13,13 +13,13 @@ class Instead:
     Attributes:
         closed: the jaxpr.
         parts: equations of the function as it was of which a part is computed, and what part.
-        guarded: equations of the function as it was that are not differentiated where their results are not chosen.
+        guarded: equations of the function as it was whose slopes are kept finite, and how.
         loops: loops of the function as it was that are written anew, or not, and why.
     """
 
     closed: Any
     parts: tuple[tuple[Any, str], ...] = ()
-    guarded: tuple[Any, ...] = ()
+    guarded: tuple[tuple[Any, str], ...] = ()
     loops: tuple[tuple[Any, str], ...] = ()
 
     def after(self, earlier: Instead | None) -> Instead:

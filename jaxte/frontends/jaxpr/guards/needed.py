@@ -40,7 +40,8 @@ _MOVES = frozenset(
 )
 _REDUCES = frozenset(["reduce_max", "reduce_min", "reduce_prod"])
 _ONE_BY_ONE = frozenset([*ELEMENTWISE, "stop_gradient", "copy", "reduce_precision"])
-_TO_MASK = frozenset(["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose"])
+_EXTREMA = frozenset(["max", "min", "clamp"])
+MASKS_MOVE = frozenset(["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose"])
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ class Use:
 
     step: Step
     operand: int
+
+
+Says = Mapping[Slot, int | None]
+"""Arrays that say which elements of another one are needed, in a fixed order: at which of its cases an element of a choice is taken.
+
+None stands for an array that is no condition of the same elements, or one by which different choices take different cases.
+"""
 
 
 class Needs:
@@ -70,7 +78,11 @@ class Needs:
         self._results = set(results)
         self._partial: set[Slot] = set(partly)
         self._multiplied: set[Slot] = set()
-        self._says: dict[Slot, Mapping[Slot, None]] = {slot: {} for slot in partly}
+        self._alone: set[Slot] = (
+            set()
+        )  # what is compared by an extremum, which asks nothing of what it is made of
+        self._differentiated: set[Slot] = {*results, *partly}
+        self._says: dict[Slot, Says] = {slot: {} for slot in partly}
         for slot in (*(out for step in reversed(steps) for out in step.outputs), *inputs):
             if slot not in self._partial:
                 self._enter(slot)
@@ -79,12 +91,16 @@ class Needs:
         """Whether some elements may be needed by nothing that is differentiated."""
         return slot in self._partial
 
+    def is_differentiated(self, step: Step) -> bool:
+        """Whether a derivative flows through ``step``, and not into comparisons alone."""
+        return any(is_inexact(out.dtype) and out in self._differentiated for out in step.outputs)
+
     def is_multiplied(self, slot: Slot) -> bool:
-        """Whether elements are left out by zeros that they are multiplied by, so that their values are still read."""
+        """Whether elements are left out by zeros that they are multiplied by, or by an extremum: their values are still read."""
         return slot in self._multiplied
 
-    def says(self, slot: Slot) -> Mapping[Slot, None]:
-        """The arrays outside of what is differentiated that say which elements of ``slot`` are needed, in a fixed order."""
+    def says(self, slot: Slot) -> Says:
+        """The arrays outside of what is differentiated that say which elements of ``slot`` are needed."""
         return self._says[slot]
 
     def mask(self, slot: Slot, read: Callable[[Slot], Any], known: dict[Slot, Any]) -> Any:
@@ -96,35 +112,62 @@ class Needs:
         """
         for inside in ordered([slot], lambda own: () if own in known else self._made_of(own)):
             if inside not in known:
-                masks = [self._mask_of(use, inside, read, known) for use in _uses(inside)]
+                masks = [self._mask_of(use, inside, read, known) for use in self._uses(inside)]
                 known[inside] = reduce(operator.or_, masks)
         return known[slot]
 
     def _enter(self, slot: Slot) -> None:
-        uses = _uses(slot)
+        uses = self._uses(slot)
+        if uses:
+            self._differentiated.add(slot)
         if slot in self._results or not uses:
             return
         made = [use.step.outputs[0] for use in uses]
-        if all(_chooses(u) or (_passes(u) and self.partial(out)) for u, out in zip(uses, made, strict=True)):
+        if all(
+            _chooses(u) or (_passes(u) and self.partial(out) and out not in self._alone)
+            for u, out in zip(uses, made, strict=True)
+        ):
             self._partial.add(slot)
+            if any(use.step.name in _EXTREMA and _chooses(use) for use in uses):
+                self._alone.add(slot)
             self._says[slot] = self._said(uses)
             multiplied = [
-                use.step.name == "mul" if _chooses(use) else out in self._multiplied
+                use.step.name != "select_n" if _chooses(use) else out in self._multiplied
                 for use, out in zip(uses, made, strict=True)
             ]
             if any(multiplied):
                 self._multiplied.add(slot)
 
-    def _said(self, uses: Sequence[Use]) -> Mapping[Slot, None]:
+    def _uses(self, slot: Slot) -> list[Use]:
+        """Who reads ``slot`` and has a derivative."""
+        return [
+            Use(step, n)
+            for step in dict.fromkeys(slot.readers)
+            if self.is_differentiated(step)
+            for n, operand in enumerate(step.inputs)
+            if operand is slot
+        ]
+
+    def _said(self, uses: Sequence[Use]) -> Says:
         """What readers ask and what is asked of them; one mapping for a chain of steps that ask nothing."""
-        below = [self._says[use.step.outputs[0]] for use in uses if self.partial(use.step.outputs[0])]
-        asked = [slot for use in uses for slot in _read(use)]
-        if len(below) == 1 and below[0].keys() >= set(asked):
+        below = [self._below(use) for use in uses if self.partial(use.step.outputs[0])]
+        asked = [said for use in uses for said in _read(use).items()]
+        if len(below) == 1 and not asked:
             return below[0]
-        return dict.fromkeys([*asked, *(slot for mapping in below for slot in mapping)])
+        found: dict[Slot, int | None] = {}
+        for slot, case in (*asked, *(said for says in below for said in says.items())):
+            found[slot] = case if found.get(slot, case) == case else None
+        return found
+
+    def _below(self, use: Use) -> Says:
+        """What is asked of a reader's result; what moves elements asks it of other elements."""
+        says = self._says[use.step.outputs[0]]
+        if use.step.name in _ONE_BY_ONE or not any(case is not None for case in says.values()):
+            return says
+        return dict.fromkeys(says)
 
     def _made_of(self, slot: Slot) -> list[Slot]:
-        return [use.step.outputs[0] for use in _uses(slot) if self.partial(use.step.outputs[0])]
+        return [use.step.outputs[0] for use in self._uses(slot) if self.partial(use.step.outputs[0])]
 
     def _mask_of(self, use: Use, slot: Slot, read: Callable[[Slot], Any], known: Mapping[Slot, Any]) -> Any:
         out = use.step.outputs[0]
@@ -136,23 +179,28 @@ class Needs:
         return own if rest is None else own & rest
 
 
-def _uses(slot: Slot) -> list[Use]:
-    """Who reads ``slot`` and has a derivative."""
-    return [
-        Use(step, n)
-        for step in dict.fromkeys(slot.readers)
-        if any(is_inexact(out.dtype) for out in step.outputs)
-        for n, operand in enumerate(step.inputs)
-        if operand is slot
-    ]
-
-
 def _chooses(use: Use) -> bool:
     """Whether the reader leaves elements out: it chooses, or multiplies by a mask."""
     step = use.step
     if step.name == "select_n":
         return use.operand > 0 and all(s is not step.inputs[use.operand] for s in _others(use)[1:])
+    if step.name in _EXTREMA:
+        return _is_compared_alone(use)
     return step.name == "mul" and _is_mask(step.inputs[1 - use.operand])
+
+
+def _is_compared_alone(use: Use) -> bool:
+    """Whether an extremum reads a function of one array right after it, as in ``maximum(sqrt(x), 1e-6)``, beside what is not that function."""
+    own = use.step.inputs[use.operand]
+    made = own.origin
+    if (
+        made is None
+        or made.name not in ELEMENTWISE
+        or made.name == "select_n"
+        or any(s is own for s in _others(use))
+    ):
+        return False
+    return (use.step.name != "clamp" or use.operand == 1) and sum(s.known is None for s in made.inputs) == 1
 
 
 def _others(use: Use) -> list[Slot]:
@@ -161,7 +209,7 @@ def _others(use: Use) -> list[Slot]:
 
 def _is_mask(slot: Slot) -> bool:
     """Whether all elements are truth values as numbers."""
-    while slot.origin is not None and slot.known is None and slot.origin.name in _TO_MASK:
+    while slot.origin is not None and slot.known is None and slot.origin.name in MASKS_MOVE:
         slot = slot.origin.inputs[0]
     made = slot.origin
     return made is not None and made.name == "convert_element_type" and made.inputs[0].dtype == "bool"
@@ -182,22 +230,35 @@ def _is_first(use: Use) -> bool:
     return use.step.name in ("concatenate", "pad") or use.operand == 0
 
 
-def _read(use: Use) -> list[Slot]:
+def _read(use: Use) -> Says:
     """What the mask of an operand is made of beside that of the result."""
     step = use.step
     if _chooses(use):
-        return [step.inputs[0 if step.name == "select_n" else 1 - use.operand]]
-    return [slot for slot in step.inputs if not is_inexact(slot.dtype)] if step.name in _MOVES else []
+        if step.name == "select_n":
+            return {step.inputs[0]: use.operand - 1}
+        return dict.fromkeys(step.inputs if step.name in _EXTREMA else _others(use))
+    if step.name not in _MOVES:
+        return {}
+    return dict.fromkeys(slot for slot in step.inputs if not is_inexact(slot.dtype))
 
 
 def _chosen(use: Use, read: Callable[[Slot], Any]) -> Any:
     """Whether the reader takes each element."""
     if use.step.name == "mul":
         return read(use.step.inputs[1 - use.operand]) != 0
+    if use.step.name in _EXTREMA:
+        return ~_is_beaten(use.step.name, read(use.step.inputs[use.operand]), [read(s) for s in _others(use)])
     which = jnp.asarray(read(use.step.inputs[0]))
     if which.dtype != bool:
         return which == use.operand - 1
     return which if use.operand == 2 else ~which
+
+
+def _is_beaten(name: str, own: Any, others: Sequence[Any]) -> Any:
+    """Where an extremum does not take ``own``; at ties it takes a part of it."""
+    if name == "clamp":
+        return (own < others[0]) | (own > others[1])
+    return own < others[0] if name == "max" else own > others[0]
 
 
 def of_repeated(mask: Any, shape: tuple[int, ...]) -> Any:

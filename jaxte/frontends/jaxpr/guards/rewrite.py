@@ -17,10 +17,13 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
+from jaxte.frontends.jaxpr.guards.roots import Root, roots_of
 from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import ordered
 
+_GUARDED = "not differentiated where its result is not chosen"
+_OF_SQUARE = "differentiated as a power of what the root is taken of"
 Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
 
@@ -33,12 +36,12 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
     needs = Needs(steps, results)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     guards = {step: guard for step in partial if (guard := guard_of(step, needs))}
-    if not guards:
+    roots = roots_of((step for step in steps if step not in guards), needs)
+    if not guards and not roots:
         return None
     bounds = {step: bound for step in guards if (bound := bound_of(step)) is not None}
-    order = _Order(
-        steps, needs, {step: guard for step, guard in guards.items() if step not in bounds}, bounds
-    )
+    behind = {step: guard for step, guard in guards.items() if step not in bounds}
+    order = _Order(steps, needs, behind, bounds, roots)
     nodes = ordered([(step, True) for step in steps], order.before)
     if any(step.eqn.effects and not with_guards for step, with_guards in nodes):
         return None  # what it does would be done twice
@@ -46,13 +49,15 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
     order.take_values({step for step, with_guards in nodes if not with_guards})
     nodes = ordered([(step, True) for step in steps], order.before)
 
+    told = [(step.eqn, _GUARDED) for step in guards] + [(step.eqn, _OF_SQUARE) for step in roots]
+
     def run(*args: Any) -> list[Any]:
         values = _Values(order, dict(zip(given, (*closed.consts, *args), strict=True)))
         for node in nodes:
             values.compute(node)
         return [values.read(slot) for slot in results]
 
-    return Instead(jax.make_jaxpr(run)(*closed.in_avals), guarded=tuple(step.eqn for step in guards))
+    return Instead(jax.make_jaxpr(run)(*closed.in_avals), guarded=tuple(told))
 
 
 class _Order:
@@ -62,6 +67,7 @@ class _Order:
         needs: which elements are needed.
         guards: of the steps that have one.
         bounds: of the steps whose slopes are finite but in rows that are not; they change no value.
+        roots: the powers of square roots, whose slopes are finite where those of the roots are not; they change no value.
     """
 
     def __init__(
@@ -70,8 +76,9 @@ class _Order:
         needs: Needs,
         guards: Mapping[Step, Guard],
         bounds: Mapping[Step, Bound],
+        roots: Mapping[Step, Root],
     ) -> None:
-        self.needs, self.guards, self.bounds = needs, guards, bounds
+        self.needs, self.guards, self.bounds, self.roots = needs, guards, bounds, roots
         self._place = {step: n for n, step in enumerate(steps)}
         self._both: set[Step] = set()
         self._behind: set[Step] = set()  # a guard
@@ -97,8 +104,8 @@ class _Order:
     def operand(self, reader: Node, slot: Slot) -> Node | None:
         """The value that ``reader`` takes of ``slot``: what is not differentiated reads all elements as they are."""
         step, with_guards = reader
-        differentiated = any(is_inexact(out.dtype) for out in step.outputs)
-        return self.node(slot, with_guards and (differentiated or not self.needs.partial(slot)))
+        as_guarded = self.needs.is_differentiated(step) or not self.needs.partial(slot)
+        return self.node(slot, with_guards and as_guarded)
 
     def choice(self, guard: Step, slot: Slot) -> Node | None:
         """The value of what says which elements of ``guard`` are needed: as it is, where it may be made of ``guard``."""
@@ -107,7 +114,8 @@ class _Order:
 
     def before(self, node: Node) -> list[Node]:
         step, with_guards = node
-        found = [self.operand(node, slot) for slot in step.inputs]
+        more = self.roots[step].reads() if step in self.roots else ()
+        found = [self.operand(node, slot) for slot in (*step.inputs, *more)]
         if with_guards and step in self.guards:
             found += [self.choice(step, slot) for slot in self.needs.says(step.outputs[0])]
             found += [(step, False)] if self.takes_value(step) else []
@@ -135,6 +143,9 @@ class _Values:
             made = [self._guarded(step, operands)]
         elif step in self._order.bounds:
             made = [self._order.bounds[step].compute(operands)]
+        elif step in self._order.roots:
+            own = self._order.roots[step]
+            made = [own.compute(operands[0], lambda slot: self._value(slot, self._order.operand(node, slot)))]
         else:
             made = as_it_stands(step.eqn, operands)
         self._made |= {(slot, with_guards): value for slot, value in zip(step.outputs, made, strict=True)}
@@ -152,17 +163,15 @@ class _Values:
             return self._value(slot, order.choice(step, slot))
 
         mask = order.needs.mask(out, choice, self._masks)
-        multiplied = order.needs.is_multiplied(out)
-
         if order.takes_value(step):
             value = jax.lax.stop_gradient(self._made[out, False])
             return in_place_of(step.eqn, _guarded_slope(guard), mask, value, *operands)
+        if order.needs.is_multiplied(out):
+            value = jax.lax.stop_gradient(as_it_stands(step.eqn, operands)[0])
+            return in_place_of(step.eqn, _guarded_slope(guard, in_whole=True), mask, value, *operands)
 
         def compute(mask: Any, *operands: Any) -> Any:
-            found = _bound(step.eqn, _filled(guard, mask, operands))
-            if not multiplied:
-                return found
-            return jnp.where(mask, found, jax.lax.stop_gradient(_bound(step.eqn, operands)))
+            return _bound(step.eqn, _filled(guard, mask, operands))
 
         return in_place_of(step.eqn, compute, mask, *operands)
 
@@ -175,15 +184,18 @@ def _filled(guard: Guard, mask: Any, operands: Sequence[Any]) -> list[Any]:
     return filled
 
 
-def _guarded_slope(guard: Guard) -> Callable[..., Any]:
+def _guarded_slope(guard: Guard, in_whole: bool = False) -> Callable[..., Any]:
     """A guarded step of which the value as it stands is there: that is its value where it is needed, and its slope is taken of harmless numbers.
 
     Where a result is compared as well, all that leads to the comparison would be computed twice otherwise.
+
+    Args:
+        in_whole: whether its value is read at other elements too.
     """
 
     @jax.custom_jvp
     def kept(mask: Any, value: Any, *operands: Any) -> Any:
-        return jnp.where(mask, value, jnp.ones((), value.dtype))
+        return value if in_whole else jnp.where(mask, value, jnp.ones((), value.dtype))
 
     @kept.defjvp
     def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

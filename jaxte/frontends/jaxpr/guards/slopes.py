@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
-from jaxte.frontends.jaxpr.guards.needed import Needs, of_repeated
+from jaxte.frontends.jaxpr.guards.needed import MASKS_MOVE, Needs, Says, of_repeated
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 
@@ -27,6 +27,8 @@ _STEEP: dict[tuple[int, float], tuple[str, ...]] = {
 _LARGE = {(0, 0.0): ("exp", "exp2", "expm1", "sinh", "cosh")}
 _ROWS = {name: at for rows in (_STEEP, _LARGE) for at, names in rows.items() for name in names}
 _MOST_BETWEEN = 12  # functions of single elements between a choice and what it has made harmless
+_MOST_ALIKE = 3  # functions that two conditions are made by, one after the other, and are compared
+_REPEATED = frozenset([*ELEMENTWISE, *MASKS_MOVE])  # what makes conditions, and may be written twice
 # for the operands of functions with a rule of their own
 _WITHIN = 0.5
 
@@ -79,38 +81,43 @@ def _infinite_factors(step: Step) -> dict[int, float]:
     }
 
 
-def _moves(operand: Slot, says: Iterable[Slot], most: int = _MOST_BETWEEN) -> bool:
-    """Whether an operand is no constant, and not made of what a choice by one of ``says`` has made harmless.
+def _moves(operand: Slot, says: Says | None, most: int = _MOST_BETWEEN) -> bool:
+    """Whether NaN may flow back from ``operand`` into what is differentiated, at elements where not all of ``says`` hold.
 
-    Where there are functions of single elements between the choice and the operand, NaN may flow back through these; a choice between what is
-    differentiated and a constant drops it.
+    That is so but for constants, and where choices by these conditions take constants: a choice drops what flows into a side that it does not
+    take. None stands for conditions of which one does not hold, whatever the others say; where all hold, the elements are needed.
     """
-    if operand.known is not None or not is_inexact(operand.dtype):
+    if operand.known is not None or not is_inexact(operand.dtype) or (says is not None and not says):
         return False
     made = operand.origin
     if made is None or not most:
         return True
+    if made.name == "stop_gradient":
+        return False
     if made.name == "select_n":
-        between = most < _MOST_BETWEEN
-        constant = sum(_moves(s, (), 1) for s in made.inputs[1:]) < 2
-        return (between and not constant) or not any(_same(made.inputs[0], own) for own in says)
-    if made.name not in ELEMENTWISE:
-        return True
-    return any(_moves(s, says, most - 1) for s in made.inputs)
+        return any(_moves(s, _at_case(made, n, says), most - 1) for n, s in enumerate(made.inputs[1:]))
+    return made.name not in ELEMENTWISE or any(_moves(s, says, most - 1) for s in made.inputs)
 
 
-def _same(a: Slot, b: Slot) -> bool:
-    """Whether two arrays are one, or made of the same by the same function."""
+def _at_case(choice: Step, case: int, says: Says | None) -> Says | None:
+    """Which of ``says`` are left to ask where ``choice`` takes its operand number ``case``."""
+    asked = next((own for own in says or () if _same(choice.inputs[0], own)), None)
+    if says is None or asked is None or says[asked] is None:
+        return says
+    return {own: c for own, c in says.items() if own is not asked} if says[asked] == case else None
+
+
+def _same(a: Slot, b: Slot, most: int = _MOST_ALIKE) -> bool:
+    """Whether two arrays are one, or made of the same by the same functions."""
     if a is b:
         return True
-    if a.origin is None or b.origin is None or a.origin.name != b.origin.name:
+    if a.known is not None and b.known is not None:
+        return np.array_equal(a.known, b.known)
+    if a.origin is None or b.origin is None or a.origin.name != b.origin.name or not most:
         return False
-    if a.origin.name not in ELEMENTWISE or a.origin.eqn.params != b.origin.eqn.params:
+    if a.origin.name not in _REPEATED or a.origin.eqn.params != b.origin.eqn.params:
         return False
-    return all(
-        s is t or (s.known is not None and t.known is not None and np.array_equal(s.known, t.known))
-        for s, t in zip(a.origin.inputs, b.origin.inputs, strict=True)
-    )
+    return all(_same(s, t, most - 1) for s, t in zip(a.origin.inputs, b.origin.inputs, strict=True))
 
 
 class Inside:

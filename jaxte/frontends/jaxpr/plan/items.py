@@ -122,10 +122,10 @@ class Plan:
         return own + [part for plan in self._bodies for part in plan.parts]
 
     @property
-    def guarded(self) -> list[Any]:
-        """Equations that are not differentiated where their results are not chosen, those of bodies included."""
+    def guarded(self) -> list[tuple[Any, str]]:
+        """Equations whose slopes are kept finite, and how, those of bodies included."""
         own = [] if self.instead is None else list(self.instead.guarded)
-        return own + [eqn for plan in self._bodies for eqn in plan.guarded]
+        return own + [guard for plan in self._bodies for guard in plan.guarded]
 
     @property
     def written(self) -> list[tuple[Any, str]]:
