@@ -89,3 +89,41 @@ def test_functions_applied_at_positions_stay() -> None:
     f = lambda x: x.at[1:3].apply(jnp.sin)  # noqa: E731
     x = jnp.arange(5.0)
     np.testing.assert_array_equal(jax.jit(te.adjoint(f, everything=True))(x), f(x))
+
+
+def test_a_rule_that_calls_a_rule_that_clips() -> None:
+    """The value that a tangent reads is the value itself: what flows back to both is clipped once."""
+
+    @jax.custom_vjp
+    def clipped(x: Any) -> Any:
+        return jnp.sin(x)
+
+    clipped.defvjp(lambda x: (jnp.sin(x), x), lambda x, head: (jnp.tanh(head) * x,))
+
+    @jax.custom_jvp
+    def own(x: Any) -> Any:
+        return clipped(x)
+
+    @own.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = clipped(x)
+        return out, t * jnp.cos(x) + out * t
+
+    def second(f: Any) -> Any:
+        return jax.grad(lambda x: jnp.sum(jnp.sin(jax.grad(f)(x))))
+
+    x = jnp.array([0.3, -0.7, 1.1])
+    for loss in (lambda x: jnp.sum(own(x) * x), lambda x: jnp.sum(own(x) * own(x) * x)):
+        np.testing.assert_allclose(second(te.adjoint(loss, everything=True))(x), second(loss)(x), rtol=1e-5)
+
+
+def test_a_call_that_returns_what_it_is_given() -> None:
+    """``jnp.where`` of arrays without elements returns an operand: who reads its result reads what was there before."""
+
+    def f(x: Any) -> Any:
+        y = jnp.roll(x, -1, 0)
+        z = jnp.where(jnp.arange(x.shape[1]) % 2 == 0, y, 2.0)
+        return jnp.sum(jnp.tanh(y)) + jnp.sum(jnp.tanh(z))
+
+    assert jax.grad(te.adjoint(f, everything=True))(jnp.zeros((6, 0))).shape == (6, 0)

@@ -167,6 +167,18 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
     yield step
 
 
+def returns_operand(eqn: Any) -> bool:
+    """Whether a call has one of its operands among its results, as ``jnp.where`` of arrays without elements has."""
+    if eqn.primitive.name not in GROUPS or not may_open(eqn):
+        return False
+    inner = eqn.params[GROUPS[eqn.primitive.name]].jaxpr
+    given = {*inner.invars}
+    for own in inner.eqns:
+        if returns_operand(own) and not given.isdisjoint(v for v in own.invars if not isinstance(v, Literal)):
+            given.update(own.outvars)
+    return any(v in given for v in inner.outvars if not isinstance(v, Literal))
+
+
 def may_open(eqn: Any) -> bool:
     """Whether a call says nothing but what its equations say."""
     if "mesh" in eqn.params and not _is_plain_jit(eqn.params):

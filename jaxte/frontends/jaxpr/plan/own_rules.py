@@ -9,7 +9,7 @@ calls in rules are looked at when a derivative asks for them; what has no notati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -18,11 +18,21 @@ import jax
 from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.reverse import differentiate
-from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, Step, flat, known_array, needed, slot_of
+from jaxte.frontends.jaxpr.equations.steps import (
+    OWN_DERIVATIVES,
+    Refused,
+    Slot,
+    Step,
+    flat,
+    known_array,
+    needed,
+    slot_of,
+)
 from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.frontends.jaxpr.plan.overrides import bound_call, calls_itself, rule_of
 from jaxte.frontends.jaxpr.values.shifts import is_shifted
 from jaxte.frontends.jaxpr.values.value import Kind, Value, of_tensor
+from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
@@ -80,6 +90,7 @@ class _Call:
     step: Step
     operands: list[Value]
     tensors: list[Tensor]
+    made: dict[tuple[Any, ...], Tensor] = field(default_factory=dict)
 
     @cached_property
     def rule(self) -> tuple[Any, list[int]]:
@@ -200,6 +211,8 @@ class _Call:
                 continue
             if out is not None and self._is_again(inner, own, operands):
                 own.give(inner.outputs[0], out)
+            elif inner.name in OWN_DERIVATIVES and len(inner.outputs) == 1:
+                self._raise_once(inner, own)
             else:
                 own.raise_(inner)
         found = [own.value(slot) for slot in wanted]
@@ -209,6 +222,21 @@ class _Call:
                 self.step, f"{label} has a derivative of its own and is no function of single elements"
             )
         return found
+
+    def _raise_once(self, inner: Step, own: Raises) -> None:
+        """Raises a call in the rule, which is one tensor in all that the rule makes of the same operands: its rule may not be linear in the head."""
+        operands = [own.value(s) for s in inner.inputs]
+        key = inner.eqn, *(v[tuple(self._axes[: v.ndim])] for v in operands)
+        if key in self.made:
+            own.give(inner.outputs[0], of_tensor(self.made[key]))
+        else:
+            own.raise_(inner)
+            self.made[key] = own.value(inner.outputs[0]).tensor()
+
+    @cached_property
+    def _axes(self) -> list[Axis]:
+        ranks = [len(s.shape) for s in (*self.step.inputs, *self.step.outputs)]
+        return [Axis(f"a{n}", 0, 1) for n in range(max(ranks))]
 
     def _is_again(self, inner: Step, own: Raises, operands: Sequence[Value]) -> bool:
         if inner.name != self.step.name:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols, returns_operand
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
@@ -100,7 +100,7 @@ def equations(
 def _fate(entry: Equation, everything: bool, facts: Platform) -> tuple[Fate, str]:
     if entry.eqn.effects:
         return Fate.KEPT, "it has side effects"
-    if entry.steps and all(step.is_known for step in entry.steps):
+    if entry.steps and all(step.is_known for step in entry.steps) and not returns_operand(entry.eqn):
         return Fate.KNOWN, ""
     if has_symbols(entry.eqn) or any(step.has_symbols for step in entry.steps):
         return Fate.KEPT, SYMBOLS
