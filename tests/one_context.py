@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
 
 PROGRAMS = 100  # of one context
 
@@ -23,9 +24,18 @@ def share_contexts() -> None:
     kept: list[Any] = []
 
     def shared() -> Any:
-        """Also from several threads: one that comes while the first context is made makes its own."""
+        """Also from several threads: one that comes while the first context is made makes its own, as an operation within a lowering does."""
+        if _is_lowering():
+            return make()
         if next(calls) % PROGRAMS == 0 or not kept:
             kept[:] = [make()]
         return kept[0]
 
     mlir.make_ir_context = shared
+
+
+def _is_lowering() -> bool:
+    try:
+        return ir.Context.current is not None
+    except ValueError:
+        return False
