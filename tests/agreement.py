@@ -21,15 +21,15 @@ from jaxte.lower.program.plan import lower
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.random_definitions import Definition, draw_numbers
+from tests.xla_flags import HAS_OLDER_EMITTERS
 
 Arrays = Mapping[Tensor, np.ndarray]
 QUICK = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": True,
-}
+} | ({"xla_cpu_use_fusion_emitters": True} if HAS_OLDER_EMITTERS else {})
 """For programs of which bytes, flops, temporaries or the text are asked: fused as users have them, and hardly optimised after that."""
-QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
+QUICKEST = QUICK | ({"xla_cpu_use_fusion_emitters": False} if HAS_OLDER_EMITTERS else {})
 """Half of the time again, by other code for each fusion, so that nothing but values may be asked of it."""
 
 

@@ -28,6 +28,7 @@ from tests.networks import (
     normal,
     softmax,
 )
+from tests.xla_flags import OLDER_EMITTERS
 
 
 def close(found, expected, rtol=1e-5) -> None:
@@ -480,7 +481,7 @@ print("fine")
 """
     env = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4 --xla_cpu_use_fusion_emitters=false",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count=4 {OLDER_EMITTERS}",
     }
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=root, capture_output=True, text=True)

@@ -17,6 +17,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 import jaxte as te
 from jaxte.tensors.alignment import alignment
 from tests.transformations.functions import ROWS
+from tests.xla_flags import OLDER_EMITTERS
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 def runs() -> dict[str, dict]:
     env = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_cpu_use_fusion_emitters=false",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count=8 {OLDER_EMITTERS}",
     }
     command = [sys.executable, "-m", "tests.sharded_runs"]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True)
