@@ -19,6 +19,7 @@ from jax import lax
 import jaxte as te
 from jax_loops import KERNELS
 from jaxte.frontends.jaxpr.loops.counters import Counters, Outer, Position, constant
+from jaxte.frontends.scan_counts import scan_counts
 from tests.agreement import QUICKEST
 from tests.frontends.random_loops import RandomLoop
 
@@ -63,7 +64,7 @@ def _carried(jaxpr: Any) -> list[int]:
     found = []
     for eqn in jaxpr.eqns:
         if eqn.primitive.name == "scan":
-            found.append(eqn.params["num_carry"])
+            found.append(scan_counts(eqn.params)[1])
         for p in eqn.params.values():
             inner = getattr(p, "jaxpr", None)
             found += [] if inner is None else _carried(inner)

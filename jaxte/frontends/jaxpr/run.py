@@ -15,6 +15,7 @@ from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
 from jaxte.frontends.jaxpr.taken import Raising, taken_by
+from jaxte.frontends.scan_counts import scan_counts
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:
@@ -102,7 +103,7 @@ def _weak(value: Any, aval: Any) -> Any:
 def _scan(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
     p = eqn.params
     (body,) = bodies_of(eqn)
-    consts, carried = p["num_consts"], p["num_carry"]
+    consts, carried = scan_counts(p)
     fixed, init, xs = operands[:consts], operands[consts : consts + carried], operands[consts + carried :]
 
     def step(carry: Any, x: Any) -> Any:

@@ -11,13 +11,14 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.plan.loops import Loop, Site, bound
+from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
 
 
 def run_loop(loop: Loop, eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The results of the ``scan`` that ``loop`` is made of."""
     jaxpr, p = loop.body.jaxpr, eqn.params
-    consts, carried = p["num_consts"], p["num_carry"]
+    consts, carried = scan_counts(p)
     fixed = [*loop.body.consts, *operands[:consts]]
     init, xs = operands[consts : consts + carried], operands[consts + carried :]
     same = dict(zip([*jaxpr.constvars, *jaxpr.invars[:consts]], fixed, strict=True))
@@ -41,7 +42,7 @@ class _Run:
         self.loop, self.p = loop, eqn.params
         self.ends = list(np.cumsum(counts))
         jaxpr = loop.body.jaxpr
-        consts, carried = self.p["num_consts"], self.p["num_carry"]
+        consts, carried = scan_counts(self.p)
         self.fixed = [*jaxpr.constvars, *jaxpr.invars[:consts]]
         self.state = jaxpr.invars[consts : consts + carried]
         self.each = [*jaxpr.invars[consts + carried :], *loop.lifted]
@@ -80,7 +81,7 @@ class _Run:
                 env |= dict(zip(eqn.outvars, results, strict=True))
             outs = [a.val if isinstance(a, Literal) else env[a] for a in self.loop.body.jaxpr.outvars]
             kept = [] if moved is None else [[env[a] for a in self._rows(site)] for site in self.loop.sites]
-            carried = self.p["num_carry"]
+            _, carried = scan_counts(self.p)
             return tuple(outs[:carried]), (tuple(outs[carried:]), kept)
 
         xs = tuple(a for own in each for a in own), extra

@@ -19,6 +19,7 @@ from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
+from jaxte.frontends.scan_counts import scan_counts
 from jaxte.frontends.sparse.pattern import Pattern, nothing, union
 from jaxte.lang.dtypes import is_inexact
 
@@ -252,7 +253,8 @@ def _multiplied(eqn: Any, number: int, pattern: Pattern, shape: tuple[int, ...])
 def _scanned(eqn: Any, operands: Sequence[State]) -> list[State]:
     """Of a loop, one step after the other."""
     p = eqn.params
-    body, consts, carried = _closed(p["jaxpr"]), p["num_consts"], p["num_carry"]
+    body = _closed(p["jaxpr"])
+    consts, carried = scan_counts(p)
     fixed, state, rows = (
         operands[:consts],
         list(operands[consts : consts + carried]),

@@ -18,6 +18,7 @@ from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
 from jaxte.frontends.jaxpr.loops.worth import at_once, gain
+from jaxte.frontends.scan_counts import scan_counts
 
 _SHORTEST = 3  # steps
 
@@ -77,7 +78,7 @@ class _Level:
     def _loop(self, eqn: Any, operands: Sequence[Any]) -> list[Any] | None:
         """The results of a ``scan`` written anew; None where it stays."""
         p = eqn.params
-        consts, carried, steps = p["num_consts"], p["num_carry"], p["length"]
+        (consts, carried), steps = scan_counts(p), p["length"]
         closed = opened(p["jaxpr"])
         numbers, outer = self._numbers(eqn, operands, steps)
         inner = self._inside(eqn, closed, numbers)
@@ -106,7 +107,7 @@ class _Level:
         outer: dict[Outer, Any] = {}
         moving: list[tuple[Position, Outer]] = []
         for n, (atom, value) in enumerate(zip(eqn.invars, operands, strict=True)):
-            if n >= p["num_consts"] + p["num_carry"]:
+            if n >= sum(scan_counts(p)):
                 found.append(_by_step(self.known.array(atom), steps, p["reverse"]))
                 continue
             around = self.known.position(atom)
@@ -123,7 +124,8 @@ class _Level:
         if not any(map(_is_loop, closed.jaxpr.eqns)):
             return closed
         p = eqn.params
-        jaxpr, consts, carried = closed.jaxpr, p["num_consts"], p["num_carry"]
+        jaxpr = closed.jaxpr
+        consts, carried = scan_counts(p)
         own = {v: n for v, n in zip(jaxpr.invars, numbers, strict=True) if n is not None}
         taken = jaxpr.invars[consts : consts + carried]
         firsts = [own.pop(v, None) for v in taken]

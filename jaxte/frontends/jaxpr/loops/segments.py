@@ -19,6 +19,7 @@ from jax.extend.core import Literal
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.scan_counts import scan_counts
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 _AGAIN = ("remat", "remat2", "checkpoint")
@@ -111,7 +112,7 @@ def _slots(eqn: Any, budget: int) -> int | None:
 def _state(eqn: Any) -> int:
     """Bytes of what a loop hands on and a derivative flows through."""
     p = eqn.params
-    carried = eqn.outvars[: p["num_carry"]]
+    carried = eqn.outvars[: scan_counts(p)[1]]
     return sum(_bytes(v.aval) for v in carried if np.dtype(v.aval.dtype).kind not in "iub")
 
 
@@ -130,12 +131,12 @@ def _said(own: Schedule, state: int) -> str:
 
 def _loop(eqn: Any, operands: Sequence[Any], slots: int) -> list[Any]:
     p = eqn.params
-    ends = p["num_consts"], p["num_consts"] + p["num_carry"]
-    fixed, first, xs = operands[: ends[0]], operands[ends[0] : ends[1]], operands[ends[1] :]
+    consts, carried = scan_counts(p)
+    fixed, first, xs = operands[:consts], operands[consts : consts + carried], operands[consts + carried :]
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
         made = jax.core.eval_jaxpr(p["jaxpr"].jaxpr, p["jaxpr"].consts, *fixed, *carry, *x)
-        return made[: p["num_carry"]], made[p["num_carry"] :]
+        return made[:carried], made[carried:]
 
     carry, ys = _run(step, list(first), list(xs), schedule(p["length"], slots), p["reverse"])
     return [*carry, *ys]

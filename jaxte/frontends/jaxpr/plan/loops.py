@@ -17,6 +17,7 @@ import jax
 from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, may_open
+from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_float
 from jaxte.lower.cost.platforms import Rates
 
@@ -78,7 +79,7 @@ def loop_of(eqn: Any, rates: Rates) -> Loop | None:
         return None
     if not any(s.primitive.name == _PRODUCT for s in _all(p["jaxpr"].jaxpr.eqns)):
         return None
-    return _Split(_flat(p["jaxpr"]), p["num_consts"], p["num_carry"], p["length"], rates).loop()
+    return _Split(_flat(p["jaxpr"]), *scan_counts(p), p["length"], rates).loop()
 
 
 class _Split:

@@ -13,6 +13,7 @@ from jax.extend.core import Literal
 from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxte.frontends.jaxpr.plan.still import FLAT
+from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
 
 Wanted = frozenset[int] | None
@@ -50,7 +51,7 @@ def wanted_of_bodies(eqn: Any, bodies: Sequence[Any], found: set[Any] | None) ->
         return [frozenset(n - 1 for n in own)] * len(bodies)
     if eqn.primitive.name == "scan":
         (body,) = bodies
-        return [_of_carry(body.jaxpr, own, eqn.params["num_consts"], eqn.params["num_carry"])]
+        return [_of_carry(body.jaxpr, own, *scan_counts(eqn.params))]
     return [own] * len(bodies)
 
 
