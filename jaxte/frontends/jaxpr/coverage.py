@@ -46,7 +46,7 @@ _KEPT = {
     "a logarithm of cumulative sums: JAX's own derivative": "cumlogsumexp",
     "it reads or writes a reference": "get swap addupdate",
     "it says how to compile, place or communicate": (
-        "after_all all_gather all_gather_reduced all_to_all axis_index call core_call create_token device_put empty2 name "
+        "after_all all_gather all_gather_reduced all_to_all axis_index call core_call create_token device_put empty2 eval_jaxpr name "
         "optimization_barrier pbroadcast pcast pmax pmin ppermute psum psum2 psum_invariant pvary ragged_all_to_all reduce_scatter "
         "reshard sharding_constraint shard_map dce_sink platform_index psend precv"
     ),

@@ -36,6 +36,7 @@ DEAR = frozenset(
         "exp",
         "exp2",
         "log",
+        "log2",
         "log1p",
         "expm1",
         "tanh",

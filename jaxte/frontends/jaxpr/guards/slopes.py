@@ -18,7 +18,7 @@ _BODIES = ("call_jaxpr", "fun_jaxpr", "jaxpr")  # the parameter that holds the f
 
 # by the operand that makes the slope infinite, and a number for it at which the slope is finite
 _STEEP: dict[tuple[int, float], tuple[str, ...]] = {
-    (0, 1.0): ("log", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "pow", "integer_pow"),
+    (0, 1.0): ("log", "log2", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "pow", "integer_pow"),
     (0, 0.0): ("log1p", "tan", "asin", "acos", "atanh", "erf_inv"),
     (0, 2.0): ("acosh",),
     (1, 1.0): ("div", "rem", "atan2"),

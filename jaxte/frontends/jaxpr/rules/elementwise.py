@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jax import lax
@@ -68,9 +70,16 @@ _FLOATS_ONLY = frozenset(
 )  # whose integer forms wrap or round in their own ways
 
 
+# primitives that JAX has from 0.11 on
+_COMPOSED: Mapping[str, Callable[[Expr], Expr]] = {
+    "log2": lambda x: call(ops.DIVIDE, call(TABLE["log"].op, x), math.log(2)),
+    "one_minus_square": lambda x: call(ops.SUBTRACT, 1, call(ops.MULTIPLY, x, x)),
+}
+
 # all that one position of the operands decides one position of the result of
 ELEMENTWISE = (
     *_SAME,
+    *_COMPOSED,
     *_LOGIC,
     *("add", "add_any", "sub", "mul", "div", "rem", "not", "round", "integer_pow", "convert_element_type"),
     *(
@@ -97,6 +106,12 @@ def _pointwise(site: Site, *operands: Value) -> Value:
         raise Unraised(f"{name} of complex numbers")
     op = TABLE[_SAME[name]].op
     return site.define(lambda *i: call(op, *elements(operands, i)))
+
+
+@raises(*_COMPOSED, reads=Reads.POINTWISE, notation="`op(x[i], ...)`")
+def _composed(site: Site, x: Value) -> Value:
+    made = _COMPOSED[site.params["primitive"]]
+    return site.define(lambda *i: made(x[i]))
 
 
 @raises("add", "add_any", "sub", reads=Reads.LINEAR, notation="`x[i] + y[i]`")
