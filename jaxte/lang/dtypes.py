@@ -107,6 +107,11 @@ def real_dtype(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
+def complex_dtype(dtype: str) -> str:
+    """The complex dtype whose parts are of ``dtype``."""
+    return "complex128" if dtype in ("float64", "complex128") else "complex64"
+
+
 def _node(kind: Kind) -> str:
     dtype, weak = kind
     if not weak or dtype == "bool":

@@ -39,7 +39,8 @@ def written(fn: Callable[..., Any], args: Sequence[Any]) -> list[int]:
 
 
 def leaves(value: Any) -> list[np.ndarray]:
-    return [np.asarray(v, "float64") for v in (value if isinstance(value, tuple) else (value,))]
+    every = [np.asarray(v) for v in (value if isinstance(value, tuple) else (value,))]
+    return [v if v.dtype.kind == "c" else np.asarray(v, "float64") for v in every]
 
 
 def assert_agrees(fn: Callable[..., Any], args: Sequence[Any], tolerance: float = 1e-9) -> None:
@@ -63,7 +64,9 @@ def assert_nodes_agree(fn: Callable[..., Any], args: Sequence[Any], tolerance: f
     built = te.loops(fn).builder(*_filled(args, given, every))
     inputs = [every[given.index(n)] for n in _moving(args)]
     outputs = list(built) if isinstance(built, tuple) else [built]
-    heads = [te.placeholder(t.shape, name=f"H{n}", dtype="float64") for n, t in enumerate(outputs)]
+    heads = [
+        te.placeholder(t.shape, name=f"H{n}", dtype=str(case.heads[n].dtype)) for n, t in enumerate(outputs)
+    ]
     adjoints = te.gradient(outputs, inputs, head=heads)
     results = [*outputs, *(adjoints[n] for n in range(len(inputs)))]
     lowered = lower("both", inputs_of(results), results)
@@ -80,19 +83,24 @@ class _Case:
         expected = run_python(fn, args, self.changed)
         self.is_tuple, self.expected = isinstance(expected, tuple), leaves(expected)
         self.rng = np.random.default_rng(7)
-        self.heads = [self.rng.normal(size=np.shape(e)) for e in self.expected]
+        self.heads = [self._drawn(e) for e in self.expected]
+
+    def _drawn(self, like: np.ndarray) -> np.ndarray:
+        """Numbers of the shape of ``like``, complex where that is."""
+        drawn = self.rng.normal(size=like.shape)
+        return drawn + 1j * self.rng.normal(size=like.shape) if like.dtype.kind == "c" else drawn
 
     def check(self, values: Sequence[Any], gradients: Sequence[Any], tolerance: float) -> None:
         for a, b in zip(values, self.expected, strict=True):
             np.testing.assert_allclose(a, b, tolerance, tolerance)
         moving = _moving(self.args)
-        directions = [self.rng.normal(size=self.args[n].shape) for n in moving]
-        slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
+        directions = [self._drawn(self.args[n]) for n in moving]
+        slope = sum(float((g * d).sum().real) for g, d in zip(gradients, directions, strict=True))
 
         def loss(step: float) -> float:
             moved = [self.args[n] + step * d for n, d in zip(moving, directions, strict=True)]
             got = leaves(run_python(self.fn, _filled(self.args, moving, moved), self.changed))
-            return sum(float((h * v).sum()) for h, v in zip(self.heads, got, strict=True))
+            return sum(float((h * v).sum().real) for h, v in zip(self.heads, got, strict=True))
 
         difference = (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
         np.testing.assert_allclose(slope, difference, 1e-5, 1e-5)
@@ -100,7 +108,7 @@ class _Case:
 
 def _moving(args: Sequence[Any]) -> list[int]:
     """Which arguments have a gradient."""
-    return [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    return [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
 
 
 def _filled(args: Sequence[Any], places: Sequence[int], given: Sequence[Any]) -> list[Any]:

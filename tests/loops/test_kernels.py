@@ -6,10 +6,11 @@ import pytest
 import jaxte as te
 from npbench.applications import APPLICATIONS
 from npbench.kernels import KERNELS
+from npbench.transforms import TRANSFORMS
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 
 pytestmark = pytest.mark.usefixtures("x64")
-EVERY = {**KERNELS, **APPLICATIONS}
+EVERY = {**KERNELS, **APPLICATIONS, **TRANSFORMS}
 COMPILED = ("trmm", "covariance", "jacobi_1d", "deriche", "durbin", "softmax", "hdiff")
 
 

@@ -206,3 +206,34 @@ def test_the_mirrored_half_of_a_matrix_is_no_recurrence() -> None:
     assert "recurrence" not in str(te.explain([built]))
     assert te.cost(te.gradient(built, [x], head=te.placeholder((12, 12), "float64"))).memory < 12 * 12 * 12
     assert_nodes_agree(mirrored, [np.random.default_rng(0).normal(size=(5, 4))])
+
+
+def powers_of_two(x):
+    """Sums over a tree of pairs: bounds and positions are powers of a counter."""
+    y = x.copy()
+    for s in range(3):
+        for p in range(2 ** (2 - s)):
+            y[2**s * (2 * p + 1) - 1 + 2**s] += 0.5 * y[(p << (s + 1)) + 2**s - 1]
+    return y
+
+
+def complex_numbers(x):
+    y = np.zeros(len(x), dtype=complex)
+    for i in range(len(x)):
+        turn = np.exp(-0.1j * i / 3)
+        y[i] = x[i] * turn + complex(i)
+    return y
+
+
+@pytest.mark.parametrize("fn", [powers_of_two, complex_numbers])
+def test_powers_of_counters_and_complex_numbers_in_full_precision(fn) -> None:
+    assert_nodes_agree(fn, [np.random.default_rng(0).normal(size=8)], tolerance=1e-14)
+
+
+def test_a_long_loop_whose_counter_is_an_exponent_is_refused() -> None:
+    def doubling(x):
+        for s in range(70):
+            x[2**s] = 1.0
+
+    with pytest.raises(te.DefinitionError, match="loops over at most 64 known numbers"):
+        te.loops(doubling)(np.ones(4))

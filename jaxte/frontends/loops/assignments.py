@@ -9,8 +9,7 @@ from typing import Any
 
 from jaxte.frontends.loops.calls import Calls
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Allocation, Block, element_of, is_number, is_static
-from jaxte.lang import dtypes
+from jaxte.frontends.loops.values import Allocation, Block, as_precise, element_of, is_number, is_static
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
@@ -214,7 +213,7 @@ class Assignments(Calls):
         )
         if not isinstance(value, Block):
             value = as_expr(value)
-            kind = _default_kind(value, self.default)
+            kind = as_precise(value.dtype, self.default) if value.weak else value.dtype
             own = self.recorder.variable(key, name, (), kind, home=self._home(name))
             self.recorder.assign(own, (), value, span)
             return own
@@ -223,10 +222,6 @@ class Assignments(Calls):
         own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
         self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
         return own
-
-
-def _default_kind(value: Expr, default: str) -> str:
-    return default if value.weak and dtypes.is_float(value.dtype) else value.dtype
 
 
 def _bound_of(extent: Expr, most: Expr) -> Any:

@@ -29,7 +29,7 @@ from jaxte.lang import functions
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import free_axes, reads_of
 
-_CASTS = {float: "float", int: "int32", bool: "bool"}
+_CASTS = (float, int, bool, complex)
 
 
 class Calls(Elements):
@@ -58,7 +58,7 @@ class Calls(Elements):
             )
         if target in _CASTS:
             own = self.number(node.args[0])
-            kind = self.default if target is float else _CASTS[target]
+            kind = dtype_of(target, self.default)
             return functions.cast(own, kind) if isinstance(own, Expr) else target(own)
         if target in (min, max) and len(node.args) > 1:
             return self.folded(functions.minimum if target is min else functions.maximum, target, node)
@@ -110,8 +110,8 @@ class Calls(Elements):
         if name.startswith("full"):
             fill = self.number(args.pop(0) if args else words["fill_value"])
         kind = words.get("dtype", args[0] if args else None)
-        dtype = own if kind is None else dtype_of(self.value(kind))
-        for extent in shape:
+        dtype = own if kind is None else dtype_of(self.value(kind), self.default)
+        for extent in (self.fixed(e, node) for e in shape):
             if isinstance(extent, Expr) and (free_axes(extent) or reads_of(extent)):
                 raise self.fault(
                     node, "the shape of an array depends on a counter or on data; make it as large as it gets"
@@ -134,7 +134,7 @@ class Calls(Elements):
         if name == "dot":
             return self.product(own, self.operand(node.args[0]), node)
         if name == "astype":
-            kind = dtype_of(self.value(node.args[0])) or self.default
+            kind = dtype_of(self.value(node.args[0]), self.default)
             return elementwise(lambda x: functions.cast(x, kind), [own])
         raise self.fault(node.func, f".{name}() of an array is no part of te.loops; {SPEAKS}")
 

@@ -87,7 +87,7 @@ class Elements(Expressions):
 
     def index(self, node: ast.expr, extent: Expr) -> Expr:
         """One index; a negative number counts from the end."""
-        found = self.number(node)
+        found = self.fixed(self.number(node), node)
         if isinstance(found, (float, np.floating)):
             raise self.fault(node, "an index is an integer")
         own = as_expr(found)
@@ -104,7 +104,7 @@ class Elements(Expressions):
         def end(entry: ast.expr | None, default: Expr) -> Expr:
             if entry is None:
                 return default
-            own = as_expr(self.number(entry))
+            own = as_expr(self.fixed(self.number(entry), entry))
             if not is_static(own):
                 raise self.fault(
                     entry, "the end of a slice is data; write a loop over all positions with an if"

@@ -25,7 +25,7 @@ from jaxte.frontends.text.tree import nearest
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Tensor
@@ -41,7 +41,6 @@ COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
 }  # fmt: skip
 _SIZES = ("shape", "size", "ndim")
-_CASTS = {float: "float", int: "int32", bool: "bool"}
 
 
 class Redo(Exception):
@@ -141,6 +140,19 @@ class Expressions(ABC):
             return self.read(found, (), node)
         if not is_number(found):
             raise self.fault(node, "a number is wanted here, not an array; index it, as in x[i]")
+        return found
+
+    def fixed(self, found: Any, node: ast.AST) -> Any:
+        """``found``, which a position, a bound or a size is; of counters in another way than in a sum, as ``2**i``, the loops are written out."""
+        if isinstance(found, Expr) and not reads_of(found) and not is_static(found):
+            for axis in free_axes(found):
+                if axis in self.recorder.short:
+                    raise Redo(self.recorder.short[axis])
+            raise self.fault(
+                node,
+                "a position or a bound is a sum of multiples of counters and sizes; of another expression of counters, loops over at most 64 known numbers are "
+                "written out, and this one is longer, or moves",
+            )
         return found
 
     def operand(self, node: ast.expr) -> Any:

@@ -53,6 +53,7 @@ class Recorder:
         kinds: the dtypes of variables of which the last reading of the text found them.
         found: the dtypes of all that is written to a variable, in this reading.
         guards, spans: under which conditions the text evaluates a read, and where it stands.
+        short: the counters of loops that may be written out, and the key by which a reading is told to.
     """
 
     kinds: dict[object, str]
@@ -61,6 +62,7 @@ class Recorder:
     found: dict[Variable, list[Any]] = field(default_factory=dict)
     guards: dict[Read, list[tuple[Expr, ...]]] = field(default_factory=dict)
     spans: dict[Read, Span] = field(default_factory=dict)
+    short: dict[Axis, object] = field(default_factory=dict)
     within: list[Expr] = field(default_factory=list)  # conditions of choices in the expression that is read
     _counters: list[Counter] = field(default_factory=list)
     _places: list[int] = field(default_factory=lambda: [0])

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import Any
 
-import numpy as np
-
-from jaxte.frontends.loops.choices import Choices
 from jaxte.frontends.loops.expressions import Frame, Redo
-from jaxte.frontends.loops.jumps import (
-    Counted,
-    assignment,
-    counted,
-    jumps_in,
-    stop_unless,
-    unless,
-    without_jumps,
-)
+from jaxte.frontends.loops.jumps import counted
 from jaxte.frontends.loops.program import Program, Variable
-from jaxte.frontends.loops.recorder import Recorder, Unbounded
+from jaxte.frontends.loops.ranges import NO_BOUND, Ranges
+from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.values import (
     Block,
+    as_precise,
     is_number,
     is_static,
 )
-from jaxte.lang import dtypes, functions
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Const, Expr, as_expr
-from jaxte.sets.affine import normal
+from jaxte.lang.expr import Expr
 from jaxte.tensors.tensor import Tensor
 
 _AGAIN = 12  # readings of a text, until the dtypes of its variables are found
 _REMEDIES: dict[type, str] = {
-    ast.While: "a while loop has no bound that is known; write for t in range(most): if not (...): break, or count in it, as in while t < most and ...: ...; t += 1",
+    ast.While: NO_BOUND,
     ast.FunctionDef: "a function within the function; define it outside and decorate it with @te.loops",
     ast.Try: "try is no part of te.loops",
     ast.With: "with is no part of te.loops",
@@ -67,7 +56,7 @@ def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
         for key, variable in recorder.variables.items():
             if variable.is_inferred and variable in recorder.found:
                 kind, weak = promote(recorder.found[variable])
-                kinds[key] = reader.default if weak and dtypes.is_float(kind) else kind
+                kinds[key] = as_precise(kind, reader.default) if weak else kind
         if before == kinds:
             return found
     raise DefinitionError(
@@ -83,7 +72,7 @@ def _default_of(arguments: Mapping[str, Any]) -> str:
     return dtypes.real_dtype(promote(kinds)[0]) if kinds else "float32"
 
 
-class Reader(Choices):
+class Reader(Ranges):
     """Reads the statements of one function."""
 
     def __init__(
@@ -201,125 +190,12 @@ class Reader(Choices):
             case ast.For():
                 self.loop(node)
             case ast.While() if (own := counted(node, self.frame.text.tree)) is not None:
-                self._counted(node, own)
+                self.counted(node, own)
             case ast.If():
                 self.branch(node.test, node.body, node.orelse)
             case _:
                 remedy = _REMEDIES.get(type(node), f"{type(node).__name__} is no statement of te.loops")
                 raise self.fault(node, remedy)
-
-    def loop(self, node: ast.For) -> None:
-        if node.orelse:
-            raise self.fault(node, "else of a loop is no part of te.loops")
-        if not isinstance(node.target, ast.Name):
-            raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
-        name = node.target.id
-        if name in self.frame.text.stores:
-            raise self.fault(
-                node.target, f"{name} is the counter of a loop and is assigned elsewhere; use another name"
-            )
-        lo, hi, step, most = self._range(node)
-        self._over_range(node, name, (lo, hi, step), node.body, most)
-
-    def _counted(self, node: ast.While, own: Counted) -> None:
-        """A ``while`` that counts, as a loop over a range that may end earlier."""
-        if node.orelse:
-            raise self.fault(node, "else of a loop is no part of te.loops")
-        first, bound = self.number(own.first), self.number(own.bound)
-        if not is_static(first) or not is_static(bound):
-            raise self.fault(
-                node.test, f"what {own.name} counts from and to depends on data; {_REMEDIES[ast.While]}"
-            )
-        end = bound + (1 if own.step > 0 else -1) if own.is_inclusive else bound
-        body = [*(stop_unless(t) for t in own.others), *own.body]
-        self._over_range(node, own.name, (first, end, own.step), body, None)
-        self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
-
-    def _over_range(
-        self,
-        node: ast.For | ast.While,
-        name: str,
-        ends: tuple[Any, Any, int],
-        body: Sequence[ast.stmt],
-        most: Any,
-    ) -> None:
-        """A loop; ``most`` is data that its counter stays below."""
-        own, jumps = list(body), jumps_in(body)
-        if jumps:
-            flag = f"ended_{self.recorder.new_number()}"
-            own = without_jumps(body, flag)
-            if any(isinstance(n, ast.Break) for n in jumps):
-                self.statement(assignment(flag, False, node))
-                own = [unless(flag, own, node)]
-        try:
-            with self.recorder.loop(name, *ends) as counter:
-                if isinstance(counter.axis.extent, Const) and counter.axis.extent.value == 0:
-                    return
-                before = dict(self.frame.names)
-                self.frame.bind(name, counter.value)
-                if most is None:
-                    self.block_of(own)
-                else:
-                    test = functions.less(counter.value, self.read(most, (), node))
-                    self.branch_on(test, node, own, [])
-                self._leave(before, f"{name} is the counter of a loop that has ended", name)
-        except Unbounded:
-            raise self.fault(node, "the range of this loop is not bounded by counters and sizes") from None
-
-    def _range(self, node: ast.For) -> tuple[Any, Any, int, Variable | None]:
-        call = node.iter
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Name)
-            and call.func.id == "reversed"
-            and len(call.args) == 1
-        ):
-            inner = call.args[0]
-            lo, hi, step, most = self._range_of(inner)
-            if step != 1 or most is not None:
-                raise self.fault(
-                    inner,
-                    "reversed of a range with a step, or to a bound that is data; write range(last, first - 1, -step)",
-                )
-            return normal(as_expr(hi) - 1), normal(as_expr(lo) - 1), -1, None
-        return self._range_of(call)
-
-    def _range_of(self, call: ast.expr) -> tuple[Any, Any, int, Variable | None]:
-        if not isinstance(call, ast.Call) or self.value(call.func) is not range or call.keywords:
-            raise self.fault(call, "a loop runs over range(...) or reversed(range(...))")
-        args, most = [], None
-        for n, own in enumerate(call.args):
-            found = self.number(own)
-            if isinstance(found, Expr) and not is_static(found) and n == len(call.args[:2]) - 1:
-                limit = self._limit(own)
-                if limit is not None:
-                    key = (self.frame.number, "most", self.recorder.new_number(), self.recorder.loops)
-                    most, found = self.stored(key, "most", found, own), limit
-            if not is_static(found) or isinstance(found, float):
-                raise self.fault(
-                    own,
-                    "the bound of a loop depends on data; loop over the greatest range, as in range(min(n, 100)) or with an if on the data around the body",
-                )
-            args.append(found)
-        step = args[2] if len(args) == 3 else 1
-        if isinstance(step, Expr) and isinstance(step, Const):
-            step = int(step.value)  # type: ignore[arg-type]
-        if not isinstance(step, int) or not step:
-            raise self.fault(call, "the step of a range is a number that is known, and not 0")
-        lo, hi = (0, args[0]) if len(args) == 1 else args[:2]
-        if most is not None and step < 0:
-            raise self.fault(
-                call,
-                "a range downwards to a bound that is data; loop over the greatest range, with an if around the body",
-            )
-        return lo, hi, step, most
-
-    def _limit(self, node: ast.expr) -> Any:
-        """The greatest that ``min(...)`` of numbers and data may be; None where nothing says."""
-        if not isinstance(node, ast.Call) or self.value(node.func) not in (min, np.minimum):
-            return None
-        known = [v for v in map(self.number, node.args) if is_static(v)]
-        return reduce(functions.minimum, known) if len(known) > 1 else known[0] if known else None
 
     # --- calls of other such functions
 

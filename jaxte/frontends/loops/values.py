@@ -115,10 +115,17 @@ def elementwise(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     return Block(broadcast(args), lambda at: as_expr(function(*(element_of(a, at) for a in args))))
 
 
-def dtype_of(value: Any) -> str | None:
-    """The dtype that an object of a program names."""
-    if value is float:
-        return None
+def as_precise(dtype: str, default: str) -> str:
+    """``dtype``, of what has no width of its own as Python's numbers, in that of ``default``, a float."""
+    if dtypes.is_complex(dtype):
+        return dtypes.complex_dtype(default)
+    return default if dtypes.is_float(dtype) else dtype
+
+
+def dtype_of(value: Any, default: str) -> str:
+    """The dtype that an object of a program names; ``float`` and ``complex`` are as wide as ``default``."""
+    if value is float or value is complex:
+        return as_precise("float32" if value is float else "complex64", default)
     if value is int:
         return "int32"
     if value is bool:

@@ -1,0 +1,181 @@
+"""Loops of a program: the range of a ``for``, a ``while`` that counts, and loops that are written out because their counter stands in a power."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.loops.choices import Choices
+from jaxte.frontends.loops.jumps import (
+    Counted,
+    assignment,
+    jumps_in,
+    stop_unless,
+    unless,
+    without_jumps,
+)
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.recorder import Unbounded
+from jaxte.frontends.loops.values import is_static
+from jaxte.lang import functions
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.sets.affine import normal
+
+NO_BOUND = "a while loop has no bound that is known; write for t in range(most): if not (...): break, or count in it, as in while t < most and ...: ...; t += 1"
+_MOST_WRITTEN_OUT = 64  # iterations
+
+
+class Ranges(Choices):
+    """Reads loops."""
+
+    @abstractmethod
+    def statement(self, node: ast.stmt) -> None:
+        """One statement."""
+
+    def loop(self, node: ast.For) -> None:
+        if node.orelse:
+            raise self.fault(node, "else of a loop is no part of te.loops")
+        if not isinstance(node.target, ast.Name):
+            raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
+        name = node.target.id
+        if name in self.frame.text.stores:
+            raise self.fault(
+                node.target, f"{name} is the counter of a loop and is assigned elsewhere; use another name"
+            )
+        lo, hi, step, most = self._range(node)
+        self._over_range(node, name, (lo, hi, step), node.body, most)
+
+    def counted(self, node: ast.While, own: Counted) -> None:
+        """A ``while`` that counts, as a loop over a range that may end earlier."""
+        if node.orelse:
+            raise self.fault(node, "else of a loop is no part of te.loops")
+        first, bound = self.number(own.first), self.number(own.bound)
+        if not is_static(first) or not is_static(bound):
+            raise self.fault(node.test, f"what {own.name} counts from and to depends on data; {NO_BOUND}")
+        end = bound + (1 if own.step > 0 else -1) if own.is_inclusive else bound
+        body = [*(stop_unless(t) for t in own.others), *own.body]
+        self._over_range(node, own.name, (first, end, own.step), body, None)
+        self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
+
+    def _over_range(
+        self,
+        node: ast.For | ast.While,
+        name: str,
+        ends: tuple[Any, Any, int],
+        body: Sequence[ast.stmt],
+        most: Any,
+    ) -> None:
+        """A loop; ``most`` is data that its counter stays below."""
+        values = _numbers(ends, most)
+        key = (self.frame.number, "written out", id(node))
+        if values is not None and key in self.forced:
+            self._written_out(node, name, values, body)
+            return
+        own, jumps = list(body), jumps_in(body)
+        if jumps:
+            flag = f"ended_{self.recorder.new_number()}"
+            own = without_jumps(body, flag)
+            if any(isinstance(n, ast.Break) for n in jumps):
+                self.statement(assignment(flag, False, node))
+                own = [unless(flag, own, node)]
+        try:
+            with self.recorder.loop(name, *ends) as counter:
+                if isinstance(counter.axis.extent, Const) and counter.axis.extent.value == 0:
+                    return
+                if values is not None:
+                    self.recorder.short[counter.axis] = key
+                before = dict(self.frame.names)
+                self.frame.bind(name, counter.value)
+                if most is None:
+                    self.block_of(own)
+                else:
+                    test = functions.less(counter.value, self.read(most, (), node))
+                    self.branch_on(test, node, own, [])
+                self._leave(before, f"{name} is the counter of a loop that has ended", name)
+        except Unbounded:
+            raise self.fault(node, "the range of this loop is not bounded by counters and sizes") from None
+
+    def _written_out(
+        self, node: ast.For | ast.While, name: str, values: range, body: Sequence[ast.stmt]
+    ) -> None:
+        """The body once for each of ``values``: a position, a bound or a size is a power of the counter, or another expression that is no sum."""
+        if jumps_in(body):
+            raise self.fault(
+                node,
+                f"{name} stands in a position or a bound that is no sum of multiples of counters, so that the loop is written out, and break and "
+                "continue are no part of such a loop; write an if",
+            )
+        before = dict(self.frame.names)
+        for value in values:
+            self.frame.bind(name, value)
+            self.block_of(body)
+        self._leave(before, f"{name} is the counter of a loop that has ended", name)
+
+    def _range(self, node: ast.For) -> tuple[Any, Any, int, Variable | None]:
+        call = node.iter
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "reversed"
+            and len(call.args) == 1
+        ):
+            inner = call.args[0]
+            lo, hi, step, most = self._range_of(inner)
+            if step != 1 or most is not None:
+                raise self.fault(
+                    inner,
+                    "reversed of a range with a step, or to a bound that is data; write range(last, first - 1, -step)",
+                )
+            return normal(as_expr(hi) - 1), normal(as_expr(lo) - 1), -1, None
+        return self._range_of(call)
+
+    def _range_of(self, call: ast.expr) -> tuple[Any, Any, int, Variable | None]:
+        if not isinstance(call, ast.Call) or self.value(call.func) is not range or call.keywords:
+            raise self.fault(call, "a loop runs over range(...) or reversed(range(...))")
+        args, most = [], None
+        for n, own in enumerate(call.args):
+            found = self.fixed(self.number(own), own)
+            if isinstance(found, Expr) and not is_static(found) and n == len(call.args[:2]) - 1:
+                limit = self._limit(own)
+                if limit is not None:
+                    key = (self.frame.number, "most", self.recorder.new_number(), self.recorder.loops)
+                    most, found = self.stored(key, "most", found, own), limit
+            if not is_static(found) or isinstance(found, float):
+                raise self.fault(
+                    own,
+                    "the bound of a loop depends on data; loop over the greatest range, as in range(min(n, 100)) or with an if on the data around the body",
+                )
+            args.append(found)
+        step = args[2] if len(args) == 3 else 1
+        if isinstance(step, Expr) and isinstance(step, Const):
+            step = int(step.value)  # type: ignore[arg-type]
+        if not isinstance(step, int) or not step:
+            raise self.fault(call, "the step of a range is a number that is known, and not 0")
+        lo, hi = (0, args[0]) if len(args) == 1 else args[:2]
+        if most is not None and step < 0:
+            raise self.fault(
+                call,
+                "a range downwards to a bound that is data; loop over the greatest range, with an if around the body",
+            )
+        return lo, hi, step, most
+
+    def _limit(self, node: ast.expr) -> Any:
+        """The greatest that ``min(...)`` of numbers and data may be; None where nothing says."""
+        if not isinstance(node, ast.Call) or self.value(node.func) not in (min, np.minimum):
+            return None
+        known = [v for v in map(self.number, node.args) if is_static(v)]
+        return reduce(functions.minimum, known) if len(known) > 1 else known[0] if known else None
+
+
+def _numbers(ends: tuple[Any, Any, int], most: Any) -> range | None:
+    """The values of a counter, where they are known and few."""
+    first, last = (int(e.value) if isinstance(e, Const) else e for e in ends[:2])  # type: ignore[arg-type]
+    if most is not None or not isinstance(first, int) or not isinstance(last, int):
+        return None
+    values = range(first, last, ends[2])
+    return values if len(values) <= _MOST_WRITTEN_OUT else None
