@@ -29,7 +29,8 @@ from jaxte.derivatives.one_liners import (
     scale_gradient,
     straight_through,
 )
-from jaxte.derivatives.reverse import DifferentiationResult, differentiate, gradient
+from jaxte.derivatives.regions import Region, gradient, region
+from jaxte.derivatives.reverse import DifferentiationResult, differentiate
 from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.everywhere import everywhere
 from jaxte.frontends.gradients import grad, value_and_grad
@@ -211,7 +212,7 @@ __all__ = [
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
     "DifferentiationResult", "jvp", "linearize", "Linearization", "transpose", "hvp", "hessian", "diagonal",
     "custom_gradient", "array_gradient", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient",
-    "verify_override", "Verification", "SparseJacobian", "draw",
+    "verify_override", "Verification", "region", "Region", "SparseJacobian", "draw",
     # integer sets
     "Domain", "DomainTransformation", "solve_linear_equations", "solve_linear_inequalities", "simplify_domain",
     # running

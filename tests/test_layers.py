@@ -165,6 +165,7 @@ LAYERS = (
     "derivatives.linear_maps",
     "derivatives.structured",
     "derivatives.linear_rules",
+    "derivatives.regions",
     "derivatives.one_liners",
     "derivatives.widened",
     "derivatives.verify",

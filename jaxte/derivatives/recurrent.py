@@ -157,6 +157,8 @@ class _Apart:
     def __init__(self, group: Recurrence) -> None:
         self.leaves = {t: t if isinstance(t, Placeholder) else stand_in(t) for t in group.inputs}
         table: dict[Tensor, Tensor] = {**self.leaves, **{s: s for s in group.states}}
+        # a gradient that was given for a definition may read the tensors of the recurrence as they were computed
+        table.update(zip(group.tensors, group.states, strict=True))
         self.definitions = Rebuilt(table).parts(group.definitions)
         pairs = zip((*group.states, *self.definitions), (*group.tensors, *group.tensors), strict=True)
         self._back: dict[Tensor, Tensor] = {**{new: old for old, new in self.leaves.items()}, **dict(pairs)}

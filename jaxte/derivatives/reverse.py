@@ -147,16 +147,6 @@ def _with_heads(output: Any, head: Any) -> tuple[list[Tensor], list[Tensor]]:
     return [t for t, _ in pairs], [h for _, h in pairs]
 
 
-@wants_arguments
-def gradient(
-    output: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
-    head: Tensor | Sequence[Tensor | None] | None = None,
-) -> list[Tensor]:
-    """The adjoints of ``inputs`` as a list. See :func:`differentiate`."""
-    return list(differentiate(output, inputs, head))
-
-
 def vjp_graph(
     outputs: Sequence[Tensor],
     heads: Sequence[Tensor],

@@ -10,16 +10,18 @@ import numpy as np
 
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.sums.cancel import equal_by_normal_forms
-from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, overrides_of
+from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, listed_names, overrides_of
 from jaxte.derivatives.reverse import vjp_graph
-from jaxte.derivatives.widened import widened
+from jaxte.derivatives.widened import widened, without_overrides
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, FeedError
 from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.recurrences.node import Recurrent
 from jaxte.tensors.tensor import Extern, Placeholder, Tensor
 
 _MOST_SHOWN = 8  # elements of an input in a report
@@ -116,18 +118,26 @@ def verify_override(
     roots = several(outputs, Tensor, "the outputs of te.verify_override", "Tensors")
     found = overrides_of(roots, override)
     asked = [o for t, o in found.items() if override is None or among(t, _keys(override))]
-    if not asked:
+    within = _given_within(roots) if override is None else []
+    if not asked and not within:
         raise DifferentiationError(
             "te.verify_override: there is no override in this graph; give override={tensor: (dependencies, fn)}, or the result of a "
             "te.custom_gradient"
         )
     exact: list[str] = []
     tried: list[str] = []
-    for own in dict.fromkeys(asked):
-        heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in own.outputs]
-        for source, given, derived in _pairs(own, heads):
-            name = f"d{source.name} of {own.label}"
-            if equal_by_normal_forms(given, derived, own.dependencies):
+    compared = [
+        (own.label, own.dependencies, _pairs(own, _heads(own.outputs))) for own in dict.fromkeys(asked)
+    ]
+    if within:
+        inputs = tuple(
+            t for t in topological_order(roots) if isinstance(t, Placeholder) and is_inexact(t.dtype)
+        )
+        compared.append((f"{listed_names(roots)}, by {listed_names(within)}", inputs, _whole(roots, inputs)))
+    for label, dependencies, pairs in compared:
+        for source, given, derived in pairs:
+            name = f"d{source.name} of {label}"
+            if equal_by_normal_forms(given, derived, dependencies):
                 exact.append(name)
                 continue
             difference = _difference(source, given, derived, feeds or {}, points, tolerance, seed)
@@ -135,6 +145,24 @@ def verify_override(
                 return Verification(tuple(exact), tuple(tried), difference)
             tried.append(name)
     return Verification(tuple(exact), tuple(tried), None)
+
+
+def _heads(outputs: Sequence[Tensor]) -> list[Tensor]:
+    return [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in outputs]
+
+
+def _given_within(roots: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors within recurrences whose derivative was given."""
+    groups = dict.fromkeys(t.group for t in topological_order(roots) if isinstance(t, Recurrent))
+    return [t for group in groups for t in group.inside if t.override is not None]
+
+
+def _whole(roots: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """For each of ``inputs`` the adjoint with what was given within recurrences, and the one that is derived, through all of the graph."""
+    heads = _heads(roots)
+    given = vjp_graph(roots, heads, inputs)
+    derived = vjp_graph(without_overrides(roots), heads, inputs)
+    return list(zip(inputs, given, derived, strict=True))
 
 
 def _keys(override: Mapping[Any, Any]) -> list[Tensor]:

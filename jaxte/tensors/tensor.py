@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,8 @@ from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact
 from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
 
+made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
+"""The lists of the regions under way, to which each tensor that is defined is added."""
 LONGEST_LITERAL = 64  # elements that the emitted code writes out
 # operators that are not called as the methods of arrays are
 _OPERATORS = {
@@ -60,6 +63,8 @@ class Tensor(Operand[Any, "Tensor"]):
         self.dtype = dtype
         self.facts: tuple[Fact, ...] = ()
         self.override: Any = None
+        for own in made_within.get():
+            own.append(self)
 
     @property
     def ndim(self) -> int:

@@ -47,7 +47,7 @@ class Additions(Assignments):
         return own
 
     def _add(self, op: str | None, place: Read, value: Any, node: Any, function: Callable[..., Any]) -> None:
-        variable, span = self._variable_of(place), self.frame.text.span(node.target)
+        variable, span = self.variable_of(place), self.frame.text.span(node.target)
         if not is_number(value):
             raise self.fault(node.value, "one element is written, and this is no number")
         reads_itself = among(place, reads_of(as_expr(value)))
@@ -85,7 +85,7 @@ class Additions(Assignments):
         if not isinstance(place, Read):
             return False
         other = self.number(parts[1 - own[0]])
-        variable = self._variable_of(place)
+        variable = self.variable_of(place)
         if among(place, reads_of(as_expr(other))) or not _keeps_kind(variable, other):
             span = self.frame.text.span(target)
             self.recorder.assign(variable, place.indices, FOLDS[op](place, other), span)

@@ -77,11 +77,11 @@ class Assignments(Calls):
         elif isinstance(place, Read):
             if not is_number(value):
                 raise self.fault(node, "one element is assigned, and this is no number")
-            self.recorder.assign(self._variable_of(place), place.indices, value, self.frame.text.span(target))
+            self.recorder.assign(self.variable_of(place), place.indices, value, self.frame.text.span(target))
         else:
             raise self.fault(target, "this is nothing that can be written")
 
-    def _variable_of(self, read: Read) -> Variable:
+    def variable_of(self, read: Read) -> Variable:
         return next(v for v in self.recorder.variables.values() if v.cell is read.tensor)
 
     def put_block(self, place: Block, value: Any, node: ast.AST, op: str | None = None) -> None:
@@ -120,7 +120,7 @@ class Assignments(Calls):
 
     def _put_element(self, place: Expr, value: Any, node: ast.AST, op: str | None) -> None:
         assert isinstance(place, Read)
-        variable, span = self._variable_of(place), self.frame.text.span(node)
+        variable, span = self.variable_of(place), self.frame.text.span(node)
         if op is None:
             self.recorder.assign(variable, place.indices, value, span)
         else:

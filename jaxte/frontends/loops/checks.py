@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.program import Statement, Variable
+from jaxte.frontends.loops.program import Marked, Statement, Variable
 from jaxte.frontends.text.tree import Span
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, RangeError
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.text import text
@@ -36,6 +37,37 @@ def check(flow: Dataflow) -> None:
             _check_written(flow, statement, read, seen, undefined)
     for variable, access in flow.outputs.items():
         _check_returned(flow, variable, access)
+    for region in flow.program.regions:
+        _check_covered(flow, region, by_label)
+        _check_apart(flow, region, by_label)
+
+
+def _check_covered(flow: Dataflow, region: Marked, by_label: Mapping[str, Statement | Variable]) -> None:
+    """That a region reads nothing with a derivative but its inputs, and what it wrote itself."""
+    own = {*region.inputs, *region.body, *region.outputs}
+    for (statement, read), access in flow.reads.items():
+        variable = flow.variable_of(read)
+        if statement.number not in own - {*region.inputs} or not is_inexact(variable.dtype):
+            continue
+        for label in flow.flow.labels(access):
+            source = by_label[label]
+            if not isinstance(source, Statement) or source.number not in own:
+                raise statement.spans.get(read, statement.span).fault(
+                    f"the region reads {variable.name}, which is none of its inputs and was written before it, so that its derivative would be lost; name "
+                    f"{variable.name}, or the part of it that the region reads, among the inputs of te.gradient"
+                )
+
+
+def _check_apart(flow: Dataflow, region: Marked, by_label: Mapping[str, Statement | Variable]) -> None:
+    """That nothing but the gradient of a region reads what it writes."""
+    own = {*region.gradient, *region.adjoints}
+    reads = [(s.number, flow.variable_of(r), a) for (s, r), a in flow.reads.items()]
+    for number, variable, access in (*reads, *((-1, v, a) for v, a in flow.outputs.items())):
+        for source in (by_label[n] for n in flow.flow.labels(access)):
+            if number not in own and isinstance(source, Statement) and source.number in own:
+                raise source.span.fault(
+                    f"the gradient of a region writes {variable.name}, which is read outside of it; write to names of its own, and to the adjoints of the inputs"
+                )
 
 
 def _check_range(

@@ -84,6 +84,8 @@ class Dataflow:
         self._equations: dict[object, Equation] = {}
         self._parts: dict[Statement, Expr] = {}
         self.results = [self._result(v) for v in program.results]
+        marked = [program.statements[n] for own in program.regions for n in own.whole]
+        self.roots = [*self.results, *map(self.equation, marked)]
 
     # --- accesses
 

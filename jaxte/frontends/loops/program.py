@@ -109,11 +109,38 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
+class Marked:
+    """A region of statements with a gradient of its own, by the numbers of statements.
+
+    Attributes:
+        inputs, outputs: those that write a copy of each.
+        body: those of the region.
+        heads: what stands for the adjoints of the outputs in the gradient, over the loops around and the elements of each.
+        gradient: the statements of the gradient.
+        adjoints: those that write what the adjoint of each input is in the end.
+    """
+
+    span: Span
+    inputs: tuple[int, ...]
+    body: range
+    outputs: tuple[int, ...]
+    heads: tuple[Placeholder, ...]
+    gradient: range
+    adjoints: tuple[int, ...]
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The statements whose values have to be tensors of their own."""
+        return (*self.inputs, *self.outputs, *self.adjoints)
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """Statements in the order of the text.
 
     Attributes:
         results: the variables that it returns.
+        regions: those with a gradient of their own.
     """
 
     name: str
@@ -121,6 +148,7 @@ class Program:
     variables: tuple[Variable, ...]
     results: tuple[Variable, ...]
     is_tuple: bool
+    regions: tuple[Marked, ...] = ()
 
     def instance(self, statement: Statement, point: Mapping[Axis, int]) -> str:
         """The iteration of ``statement`` at ``point``, as in ``i = 3, j = 0``."""

@@ -88,7 +88,7 @@ class Ranges(Choices):
                 if isinstance(counter.axis.extent, Const) and counter.axis.extent.value == 0:
                     return
                 if values is not None:
-                    self.recorder.short[counter.axis] = key
+                    self.recorder.may_be_written_out(counter.axis, key)
                 before = dict(self.frame.names)
                 self.frame.bind(name, counter.value)
                 if most is None:

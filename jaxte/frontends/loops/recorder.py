@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jaxte.frontends.loops.program import Counter, Statement, Variable
+from jaxte.frontends.loops.program import Counter, Marked, Statement, Variable
 from jaxte.frontends.text.tree import Span
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, call, cast
 from jaxte.lang.functions import logical_and, logical_not, maximum, minimum, select
@@ -63,6 +63,7 @@ class Recorder:
     guards: dict[Read, list[tuple[Expr, ...]]] = field(default_factory=dict)
     spans: dict[Read, Span] = field(default_factory=dict)
     short: dict[Axis, object] = field(default_factory=dict)
+    regions: list[Marked] = field(default_factory=list)
     within: list[Expr] = field(default_factory=list)  # conditions of choices in the expression that is read
     _counters: list[Counter] = field(default_factory=list)
     _places: list[int] = field(default_factory=lambda: [0])
@@ -81,6 +82,15 @@ class Recorder:
     @property
     def loops(self) -> int:
         return len(self._counters)
+
+    def may_be_written_out(self, axis: Axis, key: object) -> None:
+        """The loop over ``axis`` is written out in a reading that is told so by ``key``."""
+        self.short[axis] = key
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Of the loops around."""
+        return [c.axis for c in self._counters]
 
     @contextmanager
     def loop(self, name: str, lo: Any, hi: Any, step: int = 1) -> Iterator[Counter]:

@@ -9,8 +9,9 @@ from typing import Any
 from jaxte.frontends.loops.expressions import Frame, Redo
 from jaxte.frontends.loops.jumps import counted
 from jaxte.frontends.loops.program import Program, Variable
-from jaxte.frontends.loops.ranges import NO_BOUND, Ranges
+from jaxte.frontends.loops.ranges import NO_BOUND
 from jaxte.frontends.loops.recorder import Recorder
+from jaxte.frontends.loops.regions import Regions
 from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.values import (
     Block,
@@ -29,7 +30,6 @@ _REMEDIES: dict[type, str] = {
     ast.While: NO_BOUND,
     ast.FunctionDef: "a function within the function; define it outside and decorate it with @te.loops",
     ast.Try: "try is no part of te.loops",
-    ast.With: "with is no part of te.loops",
     ast.Global: "global variables are not written by te.loops",
     ast.Assert: "assert is no part of te.loops",
     ast.Delete: "del is no part of te.loops",
@@ -72,7 +72,7 @@ def _default_of(arguments: Mapping[str, Any]) -> str:
     return dtypes.real_dtype(promote(kinds)[0]) if kinds else "float32"
 
 
-class Reader(Ranges):
+class Reader(Regions):
     """Reads the statements of one function."""
 
     def __init__(
@@ -112,6 +112,7 @@ class Reader(Ranges):
             tuple(self.recorder.variables.values()),
             tuple(results),
             is_tuple,
+            tuple(self.recorder.regions),
         )
 
     def _results(self, changed: Sequence[Variable]) -> tuple[list[Variable], bool]:
@@ -154,7 +155,11 @@ class Reader(Ranges):
     # --- statements
 
     def block_of(self, body: Sequence[ast.stmt]) -> None:
+        in_pairs = False
         for n, node in enumerate(body):
+            if in_pairs:  # the gradient of the region before
+                in_pairs = False
+                continue
             if self.has_returned:
                 raise self.fault(node, "nothing is executed after return; remove it")
             self.recorder.new_statement()
@@ -168,6 +173,9 @@ class Reader(Ranges):
                 self.has_returned = node.value is not None
                 if not self.has_returned and n + 1 < len(body):
                     raise self.fault(node, "nothing is executed after return; remove it")
+            elif isinstance(node, ast.With):
+                in_pairs = True
+                self.region(node, body[n + 1] if n + 1 < len(body) else None)
             else:
                 self.statement(node)
 

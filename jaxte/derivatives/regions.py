@@ -1,0 +1,157 @@
+"""Regions: a range of tensors, or of statements under ``te.loops``, whose gradient is given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from jaxte.derivatives.linear_rules import at_several
+from jaxte.derivatives.overrides import (
+    Override,
+    check_covered,
+    check_dependencies,
+    listed_names,
+)
+from jaxte.derivatives.reverse import differentiate
+from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.errors import DifferentiationError
+from jaxte.tensors.tensor import Tensor, made_within
+
+
+class Region:
+    """See :func:`region`."""
+
+    def __init__(self) -> None:
+        self._made: list[Tensor] | None = None
+        self._token: Any = None
+
+    def __enter__(self) -> Region:
+        self._made = []
+        self._token = made_within.set((*made_within.get(), self._made))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        made_within.reset(self._token)
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` was defined within."""
+        return any(own is tensor for own in self._made or ())
+
+
+def region() -> Region:
+    """A range of definitions, or of statements of a function under :func:`loops`, for ``with``, whose gradient is given by hand.
+
+    What is defined within ``with te.region() as r:`` has the gradient that ``te.gradient(r, outputs, inputs)`` is given, from ``outputs``, tensors defined
+    within, to ``inputs``, tensors defined before: nothing is derived between the two. The gradient is a function of the heads of the outputs, which
+    returns the adjoints of the inputs; it may read any tensor defined before, those within the region among them.
+
+    In a function under :func:`loops` statements stand within, and ``with te.gradient(r, outputs, inputs) as (dy, dx):`` right behind them, in which statements read
+    ``dy``, the adjoints of the outputs, and write ``dx``, those of the inputs, which are zeros at first. Outputs and inputs are names, rows and other parts of
+    arrays; what else is read has the values of this iteration. Both are nothing where the function runs on NumPy arrays.
+
+    Example:
+        >>> @te.function
+        ... def softplus(x):
+        ...     with te.region() as r:
+        ...         y = te.compute(x.shape, lambda i: te.log(1 + te.exp(x[i])))
+        ...     @te.gradient(r, y, x)
+        ...     def by_hand(dy):
+        ...         return te.compute(x.shape, lambda i: dy[i] * te.sigmoid(x[i]))
+        ...     return y
+        >>> jax.grad(lambda x: softplus(x).sum())(jnp.array([0.0, 200.0])).tolist()
+        [0.5, 1.0]
+    """
+    return Region()
+
+
+class RegionGradient:
+    """What ``te.gradient(r, outputs, inputs)`` returns: it takes the function that is the gradient.
+
+    In a function under ``te.loops`` that runs on NumPy arrays it is a ``with`` whose names are zeros, so that its statements change nothing.
+    """
+
+    def __init__(self, own: Region, outputs: Any, inputs: Any) -> None:
+        self._region, self._outputs, self._inputs = own, outputs, inputs
+
+    def __enter__(self) -> Any:
+        both = [*_several(self._outputs), *_several(self._inputs)]
+        if any(isinstance(own, Tensor) for own in both):
+            raise DifferentiationError(
+                "te.gradient of a region of tensors is a decorator of the function that is the gradient: @te.gradient(r, outputs, inputs); with `with`, it "
+                "stands in a function under te.loops"
+            )
+        return tuple(np.zeros_like(own) for own in both)
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        what = "of te.gradient of a region"
+        outputs = tuple(several(self._outputs, Tensor, f"the outputs {what}", "tensors defined in it"))
+        inputs = tuple(several(self._inputs, Tensor, f"the inputs {what}", "tensors defined before it"))
+        if not callable(fn):
+            raise DifferentiationError(f"the gradient of a region is {fn!r}; give a function of the heads")
+        for output in outputs:
+            if not self._region.holds(output):
+                raise DifferentiationError(
+                    f"{output.name} is an output of a region in which it was not defined; define it within `with te.region() as r:`"
+                )
+        for source in inputs:
+            if self._region.holds(source):
+                raise DifferentiationError(
+                    f"{source.name} is an input of the region in which it is defined; inputs are defined before it"
+                )
+        check_dependencies(outputs, inputs)
+        check_covered(outputs, inputs)
+        give(outputs, inputs, lambda heads: fn(*heads))
+        return fn
+
+
+@overload
+def gradient(output: Region, inputs: Any, head: Any) -> RegionGradient: ...
+@overload
+def gradient(
+    output: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    head: Tensor | Sequence[Tensor | None] | None = None,
+) -> list[Tensor]: ...
+@wants_arguments
+def gradient(output: Any, inputs: Any, head: Any = None) -> Any:
+    """The adjoints of ``inputs`` as a list. See :func:`differentiate`.
+
+    ``te.gradient(r, outputs, inputs)`` of a :func:`region` takes the gradient from ``outputs`` to ``inputs`` that is given for it.
+    """
+    if isinstance(output, Region):
+        return RegionGradient(output, inputs, head)
+    return list(differentiate(output, inputs, head))
+
+
+def give(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], rule: Callable[[Sequence[Tensor]], Any]
+) -> None:
+    """Makes ``rule``, from the heads of ``outputs`` to the adjoints of ``inputs``, the derivative of ``outputs``."""
+
+    def pulled(heads: Sequence[Tensor]) -> list[Tensor]:
+        found = rule(heads)
+        listed = [found] if isinstance(found, Tensor) else list(found)
+        if len(listed) != len(inputs) or not all(isinstance(t, Tensor) for t in listed):
+            raise DifferentiationError(
+                f"the gradient of the region of {listed_names(outputs)} returned {len(listed)} adjoints for {len(inputs)} inputs "
+                f"({listed_names(inputs)}); return one Tensor for each, in that order"
+            )
+        return listed
+
+    def adjoints(_: Any, __: Any, heads: Sequence[Tensor]) -> list[Tensor]:
+        prefix = heads[0].shape[: heads[0].ndim - outputs[0].ndim]
+        label = f"the gradient of the region of {listed_names(outputs)}"
+        return at_several(pulled, outputs, heads, prefix, label)
+
+    own = Override(tuple(outputs), tuple(dict.fromkeys(inputs)), adjoints, region=True)
+    for output in outputs:
+        output.with_override(own)
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (tuple, list)) else [given]

@@ -1,0 +1,100 @@
+"""Equations that read each other, as blocks in the order in which they are computed, with the clocks of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from jaxte.frontends.loops.clocks import Clocks, Search
+from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
+from jaxte.lang.expr import Reduce
+from jaxte.lang.graphs import reached
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.sets.intervals import extent_of
+
+
+def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | None]]:
+    """The equations in blocks, with their clocks.
+
+    If sums in a block leave it without fixed lags, the program is read once more with its additions as writes, and that is taken unless it computes more; without
+    any clock, as often as there are others.
+    """
+    blocks, clocks = _scheduled(flow)
+    if any(content.shared for content in flow.contents_of(_open_equations(blocks))):
+        apart = Dataflow(flow.program, nested=True)
+        rows = _scheduled(apart)
+        if _elements(_open_equations(rows[0])) < _elements(_open_equations(blocks)):
+            flow, (blocks, clocks) = apart, rows
+    plain: set[int] = set()
+    while not _are_fixed(blocks, clocks):
+        more = flow.additions_in(_open_equations(blocks)) - plain
+        if not more:
+            break
+        plain |= more
+        other = Dataflow(flow.program, plain)
+        rows = _scheduled(other)
+        has_clocks = all(c for b, c in zip(blocks, clocks, strict=True) if is_open(b))
+        if has_clocks and (not _are_fixed(*rows) or _is_leaner(blocks, rows[0])):
+            break
+        flow, (blocks, clocks) = other, rows
+    return flow, blocks, clocks
+
+
+def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
+    """Whether the recurrences of ``blocks`` have fewer elements than those of ``others`` and add up no more terms, as the rows of a factorisation."""
+    own, other = _open_equations(blocks), _open_equations(others)
+    return _elements(own) < _elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
+
+
+def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
+    """Whether each recurrence reads its tensors a fixed number of steps ago."""
+    return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if is_open(b))
+
+
+def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
+    """The equations that lead back to themselves."""
+    return [e for block in blocks if is_open(block) for e in block]
+
+
+def _elements(equations: Sequence[Equation]) -> int:
+    return sum(prod(extent_of(a.extent) for a in e.axes) for e in equations)
+
+
+def _terms(equation: Equation) -> int:
+    """How often the elements of ``equation`` evaluate a part of a sum, or themselves."""
+    inner = sum(
+        prod(extent_of(a.extent) for a in node.axes)
+        for node in postorder(equation.body)
+        if isinstance(node, Reduce)
+    )
+    return _elements([equation]) * max(1, inner)
+
+
+def is_open(block: Sequence[Equation]) -> bool:
+    return len(block) > 1 or _reads_itself(block)
+
+
+def _reads_itself(block: Sequence[Equation]) -> bool:
+    return any(r.tensor is e.stand for e in block for r in reads_of(e.body))
+
+
+def _below(equation: Equation) -> list[Equation]:
+    return [r.tensor.equation for r in reads_of(equation.body) if isinstance(r.tensor, Stand)]
+
+
+def _scheduled(flow: Dataflow) -> tuple[list[list[Equation]], list[Clocks | None]]:
+    """The equations in blocks that read each other, each after what it reads, with their clocks."""
+    every = list(reached(flow.roots, _below))
+    below = {e: set(reached(_below(e), _below)) for e in every}
+    blocks: list[list[Equation]] = []
+    done: set[Equation] = set()
+    for own in sorted(every, key=lambda e: len(below[e] | {e})):
+        if own not in done:
+            block = [e for e in every if e is own or (own in below[e] and e in below[own])]
+            blocks.append(block)
+            done.update(block)
+    clocks: list[Clocks | None] = []
+    for block in blocks:
+        search = Search(block) if is_open(block) else None
+        clocks.append(None if search is None else search.fixed() or search.kept() or search.in_order())
+    return blocks, clocks
