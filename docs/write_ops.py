@@ -51,7 +51,9 @@ def _part(text: str, word: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    """``text`` in a table. A bar in code, which would end the cell, is a character of HTML, which both GitHub and the site show."""
+    code = re.sub(r"`([^`]*\|[^`]*)`", r"<code>\1</code>", text)
+    return code.replace("|", "&#124;")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from harness.passes import BOTH, FORWARD
 from operators.measure import TINY, Result
 from operators.row import LEVELS, formula, signature
 
+_PAIR = "\u00a0/\u00a0"  # of numbers, which a narrow column would break in three
 HEAD = """# Operators
 
 Written by `make operators`; do not edit. `te.ops` has {operators} operators, measured here in {rows} rows, in float32 on {machine}.
@@ -115,7 +116,7 @@ def _shown_ratio(result: Result, which: str) -> str:
 
 def _definitions(rows: Mapping[str, Result]) -> str:
     names = dict.fromkeys(name.partition(".")[0] for name in rows)
-    lines = [f"| `{_cell(signature(n))}` | `{_cell(formula(n))}` |" for n in names]
+    lines = [f"| {_code(signature(n))} | {_code(formula(n))} |" for n in names]
     return "\n".join(["| signature | formula |", "|---|---|", *lines, ""])
 
 
@@ -127,9 +128,9 @@ def _figures(rows: Mapping[str, Result]) -> str:
 def _lines(rows: Mapping[str, Result]) -> Iterator[str]:
     for name, r in rows.items():
         passes = r["passes"]
-        errors = " / ".join(f"{passes[w]['error']:.0e}" for w in (FORWARD, BOTH) if w in passes)
+        errors = _PAIR.join(f"{passes[w]['error']:.0e}" for w in (FORWARD, BOTH) if w in passes)
         held = passes[BOTH if BOTH in passes else FORWARD]["temporaries"]
-        memory = " / ".join(f"{held[side] / 1e6:.2f}" for side in (JAXTE, IDIOMATIC))
+        memory = _PAIR.join(f"{held[side] / 1e6:.2f}" for side in (JAXTE, IDIOMATIC))
         cells = (
             f"`{name}`",
             "works" if r["works"] else "**differs**",
@@ -145,6 +146,11 @@ def _lines(rows: Mapping[str, Result]) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    """Code in a table; one with a bar is HTML, since Markdown is of two minds about a bar in code."""
+    return f"<code>{text.replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def rows_of(text: str) -> Sequence[str]:
