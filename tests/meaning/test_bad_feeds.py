@@ -125,14 +125,25 @@ def test_arrays_that_jax_misreads_once_it_has_compiled(known: bool, made, messag
 # --- builders
 
 
-def test_builders_refuse_64_bit_arrays_without_x64() -> None:
+def test_builders_take_64_bit_arrays_as_jax_does() -> None:
+    """A dtype that the arrays say is the one that they have in JAX; one that a placeholder states is checked, in ``te.interpret`` too."""
     f = te.function(dense)
-    with pytest.raises(te.FeedError, match=r'argument w has dtype float64.*jax_enable_x64", True'):
-        f(ones(2, 3), np.ones((3, 4)))
-    with pytest.raises(te.FeedError, match=r"argument p\['w'\]"):
-        te.function(lambda p: p["w"])({"w": np.ones(3)})
+    x, w = np.full((2, 3), 0.1), np.full((3, 4), 0.3)
+    like_w = jax.ShapeDtypeStruct((3, 4), "float64")
+    assert f(x, w).dtype == f(x.astype("float32"), w).dtype == np.float32
+    np.testing.assert_array_equal(f(x, w), f(x.astype("float32"), w.astype("float32")))
+    assert jax.grad(lambda p: jnp.sum(f(x, p["w"])))({"w": w})["w"].dtype == np.float32
+    assert te.source(f, x, like_w) == te.source(f, jnp.asarray(x), jnp.asarray(w))
+    assert te.einsum("i j, j k -> i k", x, w).dtype == te.ops.relu(x).dtype == np.float32
+    assert te.einsum("i j -> i", x.astype("complex128")).dtype == np.complex64
+    assert te.define("y[i] = max[j](x[i, j])")(x).dtype == np.float32
+    assert te.stack([x, x]).dtype == te.concatenate([x, x]).dtype == np.float32
+    X = te.placeholder((2, 3), name="X")
+    for run in (te.interpret, te.evaluate):
+        with pytest.raises(te.FeedError, match="X.*float64"):
+            run(X + 1, {X: x})
     with jax.enable_x64(True):
-        assert f(np.ones((2, 3)), np.ones((3, 4))).dtype == np.float64
+        assert f(x, w).dtype == np.float64
 
 
 def test_builders_name_missing_and_unknown_parameters() -> None:

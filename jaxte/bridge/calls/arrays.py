@@ -46,7 +46,7 @@ def x64_enabled() -> bool:
 
 
 def canonical_dtype(value: Any, label: str) -> str:
-    """The dtype that ``value`` has inside JAX, or an error that says why it cannot be used."""
+    """The dtype that ``value`` has inside JAX, which has float32 for NumPy's float64, or an error that says why it cannot be used."""
     name = value.dtype.name
     refuse_masked(value, label)
     if not getattr(value.dtype, "isnative", True):
@@ -60,16 +60,20 @@ def canonical_dtype(value: Any, label: str) -> str:
         )
     if x64_enabled():
         return name
-    if name in _WIDE and isinstance(value, np.generic):  # what NumPy's functions make of numbers of Python
-        return _WIDE[name]
-    if name in _WIDE:
-        raise FeedError(
-            f"{label} has dtype {name}, but 64-bit types are off in JAX, which would round it to {_WIDE[name]}; "
-            f'convert it with .astype("{_WIDE[name]}"), or call jax.config.update("jax_enable_x64", True) at start'
-        )
     if name in _WIDE_INTEGERS:
         _check_integers(value, name, label)
-    return _WIDE_INTEGERS.get(name, name)
+    return _WIDE.get(name) or _WIDE_INTEGERS.get(name, name)
+
+
+def stated_dtype(value: Any, label: str) -> str:
+    """The same where the definition states the dtype: no number of an array is rounded to it."""
+    found, name = canonical_dtype(value, label), value.dtype.name
+    if name in _WIDE and found != name and not isinstance(value, np.generic):
+        raise FeedError(
+            f"{label} has dtype {name}, but 64-bit types are off in JAX, which would round it to {found}; "
+            f'convert it with .astype("{found}"), or call jax.config.update("jax_enable_x64", True) at start'
+        )
+    return found
 
 
 def refuse_masked(value: Any, label: str) -> None:

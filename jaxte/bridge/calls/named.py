@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.bridge.calls.arrays import canonical_dtype, is_array, x64_enabled
+from jaxte.bridge.calls.arrays import stated_dtype, is_array, x64_enabled
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DefinitionError, FeedError
 from jaxte.meaning.feeds import bind_sizes, check_feeds
@@ -74,7 +74,7 @@ class NamedInputs:
 def check_value(label: str, tensor: Tensor, value: Any) -> None:
     """That ``value`` is an array (or a Python number or list) that JAX takes as it is."""
     if is_array(value):
-        canonical_dtype(value, f"the array for {tensor.name} of {label}")
+        stated_dtype(value, f"the array for {tensor.name} of {label}")
     elif not isinstance(value, (bool, int, float, complex, list, tuple)):
         raise FeedError(
             f"{label}: the array for {tensor.name}: {tensor.dtype}{shape_text(tensor.shape)} is {described(value)}; "
@@ -100,5 +100,5 @@ def _narrowed(tensor: Tensor, value: Any) -> Any:
     """64-bit integers of NumPy as the 32-bit ones that JAX makes of them while 64-bit types are off."""
     if not is_array(value) or not hasattr(value, "astype") or value.dtype.name == tensor.dtype:
         return value
-    dtype = canonical_dtype(value, tensor.name)
+    dtype = stated_dtype(value, tensor.name)
     return value.astype(dtype) if dtype != value.dtype.name else value

@@ -96,7 +96,8 @@ def function(
 
         y = dense(jnp.ones((2, 3)), jnp.ones((3, 4)))
 
-    Shapes and dtypes are those of the arrays of the call, and code is kept for each combination. Arguments may be
+    Shapes and dtypes are those that the arrays of the call have in JAX (NumPy's float64 is float32 there, unless
+    ``jax_enable_x64`` is on), and code is kept for each combination. Arguments may be
     pytrees of arrays. Arrays of JAX and NumPy (NumPy scalars too) become Tensors; Python numbers, booleans, strings,
     functions and None are static: the builder sees them as they are.
 
