@@ -140,7 +140,7 @@ def test_builders_take_64_bit_arrays_as_jax_does() -> None:
     assert te.stack([x, x]).dtype == te.concatenate([x, x]).dtype == np.float32
     X = te.placeholder((2, 3), name="X")
     for run in (te.interpret, te.evaluate):
-        with pytest.raises(te.FeedError, match="X.*float64"):
+        with pytest.raises(te.FeedError, match=r"X.*float64"):
             run(X + 1, {X: x})
     with jax.enable_x64(True):
         assert f(x, w).dtype == np.float64

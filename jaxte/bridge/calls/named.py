@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.bridge.calls.arrays import stated_dtype, is_array, x64_enabled
+from jaxte.bridge.calls.arrays import is_array, stated_dtype, x64_enabled
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DefinitionError, FeedError
 from jaxte.meaning.feeds import bind_sizes, check_feeds
