@@ -171,7 +171,7 @@ from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.bodies.open_axes import axis, indices
-from jaxte.tensors.composed import logsumexp, mean, norm, softmax
+from jaxte.tensors.composed import logsumexp, mean, norm, softmax, std, variance
 from jaxte.tensors.compute import compute
 from jaxte.tensors.constants import constant
 from jaxte.tensors.custom_reducers import comm_reducer
@@ -195,7 +195,7 @@ __version__ = "0.2.0"
 __all__ = [
     # the language
     "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "Formulas", "loops", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
-    "mean", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
+    "mean", "variance", "std", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
     "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "less", "less_equal",

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from jaxte.lang.errors import ArgumentError, JaxteError
-from jaxte.lang.other_names import PARAMETERS
+from jaxte.lang.other_names import OF_VALUES, PARAMETERS
 from jaxte.lang.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,6 +79,8 @@ def wants_arguments(fn: F) -> F:
                 misfit = _misfit(signature, args, kwargs)
                 if misfit is None:
                     raise
+            if "too many positional" in misfit and fn.__name__ in OF_VALUES:
+                misfit += f"; {OF_VALUES[fn.__name__]}"
             raise ArgumentError(f"{public}.{fn.__name__}{bare}: {misfit}")
         except JaxteError as error:
             shorten(error)

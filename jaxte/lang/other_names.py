@@ -14,12 +14,16 @@ def _called(**others: str) -> Mapping[str, str]:
 PUBLIC = _called(
     einsum="rearrange repeat reduce pack get_at contract einx tullio",
     compute="LazyTensor Vi Vj Genred lambda_",
+    function="build create_prim_func",
+    floor_divide="floordiv indexdiv truncdiv",
+    mod="floormod indexmod truncmod",
     reduce_axis="range iter_var thread_axis",
     grad="mgrad gradients backward",
     source="create_schedule",
     sum="reduce_sum",
     recurrence="scan",
     var="size_var",
+    variance="moments",
     formula="print_formula",
 )
 
@@ -61,6 +65,14 @@ PARAMETERS = _called(
     b="bias",
     eps="epsilon",
 )
+
+# reductions, and what is not over an axis
+OF_VALUES = {
+    "max": "of two values it is te.maximum(a, b)",
+    "min": "of two values it is te.minimum(a, b)",
+    "all": "of several conditions it is te.logical_and(a, b, c)",
+    "any": "of several conditions it is te.logical_or(a, b, c)",
+}
 
 # modes of padding
 PADS = _called(

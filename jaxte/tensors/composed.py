@@ -42,6 +42,35 @@ def mean(
 
 
 @wants_arguments
+def variance(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
+    """The mean square of the distance from the mean over ``axis``, as ``jnp.var``. See :func:`mean`.
+
+    Formula: ``(sum over k of abs(x[k] - m) ** 2) / n`` with ``m = (sum over k of x[k]) / n``
+
+    Example:
+        >>> k = te.axis("k")
+        >>> te.compute(lambda i: te.variance(A[i, k], over=k))
+    """
+    value, axes, held = _operands(expr, axes_given(axis, over, "variance"), where, "variance")
+    again, (other, there) = _elsewhere(axes, value, held)
+    return mean(_squared(value - mean(other, axis=again, where=there)), axis=list(axes), where=held)
+
+
+@wants_arguments
+def std(
+    expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
+) -> Expr:
+    """The square root of :func:`variance`. Its slope where all elements are equal is NaN, as that of ``jnp.std`` is."""
+    return functions.sqrt(variance(expr, axes_given(axis, over, "std"), where))
+
+
+def _squared(value: Expr) -> Expr:
+    return functions.real(value) ** 2 + functions.imag(value) ** 2 if _is_complex(value) else value**2
+
+
+@wants_arguments
 def logsumexp(
     expr: ScalarLike, axis: Axes | None = None, where: ScalarLike | None = None, *, over: Axes | None = None
 ) -> Expr:
@@ -119,8 +148,7 @@ def norm(
     value, axes, held = _operands(expr, axes_given(axis, over, "norm"), where, "norm")
     own = list(axes)
     if ord == 2:
-        real = functions.real(value) ** 2 + functions.imag(value) ** 2 if _is_complex(value) else value**2
-        return functions.sqrt(reductions.sum(real, axis=own, where=held))
+        return functions.sqrt(reductions.sum(_squared(value), axis=own, where=held))
     size = functions.abs(value)
     if ord in (float("inf"), float("-inf")):
         extreme = reductions.max if ord > 0 else reductions.min

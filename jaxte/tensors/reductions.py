@@ -25,6 +25,7 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
+from jaxte.lang.other_names import OF_VALUES
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal
@@ -169,7 +170,7 @@ def _check_axes(axis: Any, what: str) -> tuple[Axis, ...]:
         raise DefinitionError(f"{what}: no axis to reduce over was given; pass axis=te.reduce_axis((lo, hi))")
     for own in axes:
         if not isinstance(own, Axis):
-            pair = f"; of two values it is te.{what}imum(a, b)" if what in ("max", "min") else ""
+            pair = f"; {OF_VALUES[what]}" if what in OF_VALUES else ""
             raise DefinitionError(
                 f"{what} over {own!r}: that is no axis; reduce over axes made by te.reduce_axis((lo, hi), name) or te.axis(name) "
                 f"(te.ops has the reductions of whole tensors by axis number){pair}"

@@ -26,6 +26,19 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]]
         lambda a: jnp.sum(jnp.where(LOWER, a, 0), 1) / LOWER.sum(1),
         (B,),
     ),
+    "variance": (lambda a: te.compute(lambda i: te.variance(a[i, k], over=k)), lambda a: jnp.var(a, axis=1), (A,)),
+    "standard deviation where": (
+        lambda a: te.compute(lambda i: te.std(a[i, k], over=k, where=k <= i + 1)),
+        lambda a: jnp.stack([jnp.std(a[i, : i + 2]) for i in range(3)]),
+        (B,),
+    ),
+    "layer norm": (
+        lambda a: te.compute(
+            lambda i, j: (a[i, j] - te.mean(a[i, k], over=k)) / te.sqrt(te.variance(a[i, k], over=k) + 1e-5)
+        ),
+        lambda a: jax.nn.standardize(a, axis=1, epsilon=1e-5),
+        (B,),
+    ),
     "logsumexp": (
         lambda a: te.compute(lambda i: te.logsumexp(a[i, k], over=k)),
         lambda a: jax.nn.logsumexp(a, axis=1),
@@ -90,10 +103,25 @@ def test_what_is_left_out_and_what_overflows() -> None:
     [
         ("Y[i, k] = softmax[k](A[i, k])", lambda a: jax.nn.softmax(a, 1)),
         ("Y[i] = norm[k](A[i, k]) + mean[k](A[i, k])", lambda a: jnp.linalg.norm(a, axis=1) + a.mean(1)),
+        ("Y[i] = var[k](A[i, k]) + std[k](A[i, k])", lambda a: a.var(1) + a.std(1)),
     ],
 )
 def test_in_formulas(text: str, plain: Callable[..., Any]) -> None:
     np.testing.assert_allclose(te.define(text)(B), plain(B), rtol=1e-5)
+
+
+def test_spreads_in_patterns_and_of_complex_numbers() -> None:
+    np.testing.assert_allclose(te.einsum("i k -> i", B, reduce="var"), B.var(1), rtol=1e-5)
+    np.testing.assert_allclose(te.einsum("i k -> k", B, reduce="std"), B.std(0), rtol=1e-5)
+    z = (B + 1j * V).astype("complex64")
+    found = te.function(lambda z: te.compute(lambda i: te.variance(z[i, k], over=k)))(z)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, jnp.var(z, axis=1), rtol=1e-5)
+    flat = jnp.ones(3)
+    for reduce, slope in (("var", 0.0), ("std", np.nan)):  # as those of jnp.var and jnp.std
+        np.testing.assert_array_equal(
+            jax.grad(lambda x, r=reduce: te.einsum("i ->", x, reduce=r))(flat), [slope] * 3
+        )
 
 
 def test_softmax_in_a_pattern() -> None:
@@ -116,8 +144,33 @@ X = te.placeholder((3, 4), name="X")
         (lambda: te.stack([X[0, k], X[1, k]], axis=1), "axis is the index that says which"),
         (lambda: te.concatenate([X[0, k]], axis=k), r"a pair \(extent, lambda j"),
         (lambda: te.stack([]), "at least one part"),
+        (lambda: te.all(k > 1, k < 3), r"no axis.*of several conditions it is te\.logical_and\(a, b, c\)"),
+        (
+            lambda: te.any(k > 1, k < 3, k < 2, k < 1),
+            r"too many positional arguments; of several conditions .*logical_or",
+        ),
     ],
 )
 def test_messages(build: Callable[[], Any], said: str) -> None:
     with pytest.raises(te.JaxteError, match=said):
         build()
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda x: x.astype("int32"), r"`X\[k, 0\]` is a scalar of a definition; write te\.cast"),
+        (lambda x: x.sum(), r"write te\.sum\(x, over=k\)"),
+        (lambda x: x.T, "read the tensor at the indices in another order"),
+        (lambda x: x.foo, "no attribute 'foo'$"),
+    ],
+)
+def test_a_scalar_is_no_array(use: Callable[[Any], Any], said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        use(X[te.reduce_axis((0, 3), "k"), 0])
+
+
+def test_names_of_tvm_lead_to_those_of_te() -> None:
+    for name, own in {"build": "function", "indexdiv": "floor_divide", "floormod": "mod"}.items():
+        with pytest.raises(AttributeError, match=f"did you mean te.{own}"):
+            getattr(te, name)

@@ -70,7 +70,7 @@ def define(text: str, **names: int | Expr | Callable[..., ScalarLike]) -> Formul
 
     Each line is ``NAME[axes] = expression``. Its expression has elements ``X[b, t + k, c]``, numbers, arithmetic, comparisons,
     ``a if c else b``, the scalar functions of ``te`` by their names, and reductions ``sum[k, c](...)`` (also ``prod``, ``max``, ``min``,
-    ``any``, ``all``, ``argmax``, ``argmin``, ``mean``, ``logsumexp``) with ``where=`` and ``ties=``. Ranges follow from the shapes; they may stand behind a formula,
+    ``any``, ``all``, ``argmax``, ``argmin``, ``mean``, ``var``, ``std``, ``logsumexp``, ``norm``, ``softmax``) with ``where=`` and ``ties=``. Ranges follow from the shapes; they may stand behind a formula,
     ``(t < 8)``, and beside an axis, ``sum[k < 3](...)`` or ``sum[k <= i](...)``. What ``te.formula`` and ``te.definitions`` write is read, too.
     The text is parsed and never evaluated.
 

@@ -58,7 +58,7 @@ def einsum(text: str, *operands: Any, reduce: Any = "sum", pad: str | None = Non
     Args:
         text: the pattern.
         operands: arrays, or Tensors.
-        reduce: what is done along axes that the result has not: "sum", "prod", "max", "min", "mean", "logsumexp", "any", "all", "argmax", "argmin", or a reduction
+        reduce: what is done along axes that the result has not: "sum", "prod", "max", "min", "mean", "var", "std", "logsumexp", "norm", "any", "all", "argmax", "argmin", or a reduction
             of ``te.comm_reducer``. A sum is taken of each term over the axes that this term has, another reduction of the whole.
         pad: what arithmetic that leaves an array reads there: "zero"; "edge", the nearest element; "wrap", the other end; "reflect", mirrored at the last element.
             The result then has as many elements as the array, or as the stride leaves of them. None: nothing leaves an array.

@@ -49,7 +49,11 @@ _BUILT_IN = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 KEEPING = ("softmax",)  # reductions that keep their axes, which are axes of what stands around them
 REDUCERS: Mapping[str, Callable[..., Any]] = {
     **{name: _plain(getattr(reductions, name)) for name in _BUILT_IN},
-    **{name: _plain(getattr(composed, name)) for name in ("mean", "logsumexp", "norm", *KEEPING)},
+    **{
+        name: _plain(getattr(composed, name))
+        for name in ("mean", "variance", "std", "logsumexp", "norm", *KEEPING)
+    },
+    "var": _plain(composed.variance),  # as numpy has it; te.var is a size
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -80,6 +80,14 @@ class Expr(Operand["ScalarLike", "Expr"]):
             return float(self.value)
         return super().__float__()
 
+    if not TYPE_CHECKING:  # to which every attribute that is not above is an error
+
+        def __getattr__(self, name: str) -> Any:
+            """Methods of arrays, which a scalar has not."""
+            kind = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = _METHODS.get(name, "")
+            raise AttributeError(f"{kind}: `{self!r}` is a scalar of a definition; {hint}" if hint else kind)
+
     def __iter__(self) -> Iterator[Any]:
         raise DefinitionError("a scalar expression cannot be iterated over")
 
@@ -93,6 +101,16 @@ class Expr(Operand["ScalarLike", "Expr"]):
         return self
 
 
+_METHODS = {
+    "astype": 'write te.cast(x, "float32")',
+    "T": "read the tensor at the indices in another order, X[j, i]",
+    **{
+        name: f"write te.{name}(x, over=k), which reduces over an axis k"
+        for name in ("sum", "mean", "max", "min", "prod")
+    },
+    **{name: f"write te.{name}(x)" for name in ("round", "conj", "real", "imag")},
+    "item": "te.evaluate gives numbers",
+}
 _write: Callable[[Expr], str] = object.__repr__
 
 
