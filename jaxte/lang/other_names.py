@@ -74,6 +74,15 @@ OF_VALUES = {
     "any": "of several conditions it is te.logical_or(a, b, c)",
 }
 
+# functions and reductions that formulas write out
+IN_FORMULAS = {
+    "sqdist": "a squared distance is sum[c]((x[i, c] - y[j, c]) ** 2)",
+    "sqnorm2": "a squared norm is sum[c](x[i, c] ** 2)",
+    "argkmin": "the places of the k least of many are te.ops.top_k",
+    "kmin": "the k least of many are te.ops.top_k",
+    "clamp": "did you mean clip?",
+}
+
 # modes of padding
 PADS = _called(
     zero="zeros constant same 0",

@@ -146,6 +146,12 @@ def test_builders_take_64_bit_arrays_as_jax_does() -> None:
         assert f(x, w).dtype == np.float64
 
 
+def test_a_number_of_python_is_no_tensor_in_a_builder() -> None:
+    with pytest.raises(AttributeError) as caught:
+        te.function(lambda x: te.compute(x.shape, lambda i: 2 * x[i]))(3.0)
+    assert "3.0 is a number of Python" in caught.value.__notes__[0]
+
+
 def test_builders_name_missing_and_unknown_parameters() -> None:
     f = te.function(dense)
     with pytest.raises(te.FeedError, match=re.escape("dense(x, w): missing a required argument: 'w'")):

@@ -111,6 +111,15 @@ class Parameters:
         """Errors of definitions say which leaves the names in them are."""
         try:
             yield
+        except AttributeError as error:
+            numbers = [
+                repr(v) for v in (*self.args, *self.kwargs.values()) if type(v) in (int, float, complex)
+            ]
+            if numbers:
+                error.add_note(
+                    f"{numbers[0]} is a number of Python, which the builder sees as it is; jnp.asarray({numbers[0]}) is a Tensor in it"
+                )
+            raise
         except JaxteError as error:
             words = set(_NAMES.findall(str(error)))
             said = [f"{name} is {path}" for name, path in self.paths.items() if name in words]

@@ -167,7 +167,7 @@ class _Builder:
             own = [self.kept(node, reduced, axes) for reduced in node.axes]
         else:
             own = [self.axis(node, reduced, axes) for reduced in node.axes]
-        conditions = [c for reduced in node.axes for c in self.moving(node, reduced)]
+        conditions = [c for reduced in node.axes for c in self.moving(node, reduced, axes)]
 
         def values(at: Sequence[Axis]) -> tuple[list[Expr], Expr]:
             inner = {**axes, **{r.name.name: a for r, a in zip(node.axes, at, strict=True)}}
@@ -197,7 +197,7 @@ class _Builder:
         given = self.scope.range_of(name)
         if given is not None:
             made = Axis(name, given[0], given[1], reduction)
-        elif self.is_range(reduced):
+        elif self.is_range(reduced, axes):
             lo = ZERO if reduced.lo is None else self.value(reduced.lo, {})
             assert reduced.hi is not None
             made = Axis(name, lo, self.value(reduced.hi, {}), reduction)
@@ -208,20 +208,20 @@ class _Builder:
             self.places[made] = reduced.name
         return made
 
-    def is_range(self, reduced: Reduced) -> bool:
-        """Whether the bounds beside an axis are its range: no numbers that depend on other axes."""
+    def is_range(self, reduced: Reduced, axes: Axes) -> bool:
+        """Whether the bounds beside an axis are its range: no numbers that depend on other axes, of which each hides the size of its name."""
         if self.scope.range_of(reduced.name.name) is not None or reduced.hi is None:
             return False
         bounds = [b for b in (reduced.lo, reduced.hi) if b is not None]
         return not any(
-            isinstance(node, Name) and node.name not in self.scope.sizes
+            isinstance(node, Name) and (node.name in axes or node.name not in self.scope.sizes)
             for b in bounds
             for node in nodes_of(b)
         )
 
-    def moving(self, node: Reduction, reduced: Reduced) -> list[Callable[[Axes], Expr]]:
+    def moving(self, node: Reduction, reduced: Reduced, axes: Axes) -> list[Callable[[Axes], Expr]]:
         """The bounds of an axis that are conditions."""
-        if self.is_range(reduced):
+        if self.is_range(reduced, axes):
             return []
         lo, hi = reduced.lo, reduced.hi
         found: list[Callable[[Axes], Expr]] = []

@@ -21,6 +21,7 @@ from jaxte.frontends.text.tree import (
 )
 from jaxte.frontends.text.vocabulary import DTYPES, FUNCTIONS, REDUCERS
 from jaxte.frontends.text.words import Python, as_written
+from jaxte.lang.other_names import IN_FORMULAS
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "mod",
@@ -171,7 +172,11 @@ class Converter:
                     f"{name} is a reduction, which names its axes in brackets: {name}[k](...){_pairs(name)}"
                 )
             close = nearest(name, [*(set(FUNCTIONS) - set(DTYPES)), *self.functions])
-            close = f"; {_SIZE}" if name in ("len", "size") else _reduction_called(name) or close
+            close = (
+                f"; {_SIZE}"
+                if name in ("len", "size")
+                else _reduction_called(name) or _written_out(name) or close
+            )
             raise here.fault(
                 f"{name} is no function of formulas{close or '; those are ' + ', '.join(_COMMON) + ' and all others of te, and those given as keywords'}"
             )
@@ -183,7 +188,7 @@ class Converter:
 
     def _reduction(self, node: ast.Call, func: ast.Subscript, name: str) -> Node:
         if name not in REDUCERS and name not in self.reducers:
-            close = nearest(name, [*REDUCERS, *self.reducers])
+            close = _written_out(name) or nearest(name, [*REDUCERS, *self.reducers])
             raise self.span(func.value).fault(
                 f"{name} is no reduction{close or '; those are ' + ', '.join(REDUCERS)}"
             )
@@ -257,6 +262,11 @@ def _values(args: list[ast.expr]) -> tuple[list[ast.expr], int | None]:
     if len(args) == 1 and isinstance(args[0], ast.Tuple):
         args = args[0].elts
     return args, part if isinstance(part, int) else None
+
+
+def _written_out(name: str) -> str:
+    known = IN_FORMULAS.get(name.lower())
+    return f"; {known}" if known else ""
 
 
 def _reduction_called(name: str) -> str:

@@ -43,6 +43,9 @@ class Formulas(BuilderFunction[..., Any], Generic[Results_co]):
         super().__init__(builder)
         self.text, self.names = text, dict(names)
 
+    def __repr__(self) -> str:
+        return f"<te.define: {'; '.join(line.strip() for line in self.text.strip().splitlines())}>"
+
     def __reduce__(self) -> Any:
         """By its text, of which it is made again."""
         return _again, (self.text, self.names)

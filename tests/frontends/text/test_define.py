@@ -102,3 +102,12 @@ def test_a_formula_goes_on_behind_an_operator_and_may_have_signs_of_mathematics(
                      a[i, 0]
               Z[i] = Y[i] if Y[i] ≤ 20 else 20"""
     np.testing.assert_array_equal(te.define(text)(a), np.minimum(2 * a.sum(1) - a[:, 0], 20))
+
+
+def test_an_axis_hides_the_size_of_its_name() -> None:
+    x = np.arange(6, dtype="float32")
+    prefix = te.define("y[n] = sum[i <= n](x[i])", n=6)
+    np.testing.assert_array_equal(prefix(x), np.cumsum(x))
+    assert repr(prefix) == "<te.define: y[n] = sum[i <= n](x[i])>"
+    short = te.define("y[m] = sum[i < n](x[i]) + sum[i < m](x[i])", m=3, n=4)
+    np.testing.assert_array_equal(short(x), 6 + np.float32([0, 0, 1]))

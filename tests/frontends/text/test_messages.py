@@ -105,6 +105,9 @@ FORMULAS = [
     ("Y[I[i]] = x[i]", "I[i]", r"Y\[j\] = sum\[i\]\(x\[i\], where=I\[i\] == j\)"),
     ("Y[i] = print(x[i])", "print", "print is no function of formulas; those are exp"),
     ("Y[i] = x[i / 2]", "x[i / 2]", "an index is an integer: divide by //"),
+    ("Y[i] = sum[j](sqdist(A[i, j], A[i, j]))", "sqdist", r"a squared distance is sum\[c\]"),
+    ("Y[i] = argkmin[j](A[i, j])", "argkmin", r"the places of the k least of many are te\.ops\.top_k"),
+    ("Y[i] = x[clamp(i - 1, 0, 5)]", "clamp", "did you mean clip"),
     ("Y[i] = exp(x[i]))", ")", "this bracket closes nothing"),
 ]  # fmt: skip
 
