@@ -23,6 +23,7 @@ from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_z
 from jaxte.autodiff.terms.support import nonzero
 from jaxte.autodiff.terms.zeros import lift_guards
 from jaxte.lang import dtypes
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import DifferentiationError, ShapeError
 from jaxte.lang.expr import (
     TRUE,
@@ -147,7 +148,7 @@ class StructuredJacobian:
         return sorted(found, key=lambda pair: pair[0])
 
     def __repr__(self) -> str:
-        return f"d {self.output.name} / d {self.input.name}: {shape_text(self.shape)}, {self.nnz:,} elements in {len(self.terms)} terms"
+        return f"d {self.output.name} / d {self.input.name}: {shape_text(self.shape)}, {self.nnz:,} elements in {counted(len(self.terms), 'term', 'terms')}"
 
 
 def structured_jacobian(output: Tensor, input: Tensor) -> StructuredJacobian:

@@ -26,7 +26,7 @@ def described(value: object) -> str:
     return f"{name} {shown}" if len(shown) < 60 else f"a {name}"
 
 
-def counted(number: int, one: str, several: str) -> str:
+def counted(number: object, one: str, several: str) -> str:
     """``1 axis``, ``2 axes``."""
     return f"{number} {one if number == 1 else several}"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Expr, Var
 from jaxte.lang.walk import postorder
@@ -39,7 +40,9 @@ def check_facts(feeds: Mapping[Tensor, ArrayLike]) -> None:
     arrays = {tensor: np.asarray(array) for tensor, array in feeds.items()}
     for tensor, array in arrays.items():
         if array.ndim != tensor.ndim:
-            raise FeedError(f"{tensor!r} is given an array of shape {array.shape}; it has {tensor.ndim} axes")
+            raise FeedError(
+                f"{tensor!r} is given an array of shape {array.shape}; it has {counted(tensor.ndim, 'axis', 'axes')}"
+            )
     for tensor, array in arrays.items():
         for fact in tensor.facts:
             for complaint in _complaints(tensor, array, _with_sizes(fact, arrays), arrays):

@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxte.bridge.calls.lifted import Lifted
 from jaxte.bridge.functions.function import function
-from jaxte.lang.checks import described, for_users, misfit
+from jaxte.lang.checks import counted, described, for_users, misfit
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.compute import compute
@@ -167,7 +167,9 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
     number = int(axis)
     if not -ndim <= number < ndim:
         remedy = f"give {-ndim} to {ndim - 1}" if ndim else "give a tensor with at least one"
-        raise ShapeError(f"te.ops.{name}: axis={number}, but there are {ndim} axes; {remedy}")
+        raise ShapeError(
+            f"te.ops.{name}: axis={number}, but there are {counted(ndim, 'axis', 'axes')}; {remedy}"
+        )
     return number % ndim
 
 

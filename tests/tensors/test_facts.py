@@ -254,7 +254,7 @@ def test_values_within_a_size_are_tested(symbolic: bool) -> None:
 
 def test_arrays_of_other_ranks_have_no_facts() -> None:
     i = te.placeholder((3,), "int32", "I", facts=te.facts.sorted())
-    with pytest.raises(te.FeedError, match="it has 1 axes"):
+    with pytest.raises(te.FeedError, match="it has 1 axis"):
         te.check_facts({i: np.int32(3)})
     with pytest.raises(te.FeedError, match="the key 'I' is no tensor"):
         te.check_facts({"I": np.int32([3, 4, 5])})  # type: ignore[dict-item]

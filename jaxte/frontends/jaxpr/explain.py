@@ -17,6 +17,7 @@ from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Region
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
+from jaxte.lang.checks import counted
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class RaisedReport:
     __repr__ = __str__
 
     def _written(self) -> Iterator[str]:
-        yield f"{self.name}: {self.raised_equations} equations raised in {len(self.regions)} regions, {self.kept_equations} kept"
+        yield f"{self.name}: {counted(self.raised_equations, 'equation', 'equations')} raised in {counted(len(self.regions), 'region', 'regions')}, {self.kept_equations} kept"
         if self.measured is not None:
             yield f"  {self.measured}"
         for number, region in enumerate(self.regions):
@@ -165,8 +166,16 @@ def _loop(entry: Equation, loop: Loop | None) -> Line:
     assert loop is not None
     summed = sum(len(site.products) for site in loop.sites)
     ahead = sum(eqn.primitive.name == "dot_general" for eqn in loop.ahead)
-    told = [f"the gradients of {summed} matrices are one product over all steps each"] if summed else []
-    told += [f"{ahead} products are taken for all steps before the loop"] if ahead else []
+    told = (
+        [f"the gradients of {counted(summed, 'matrix', 'matrices')} are one product over all steps each"]
+        if summed
+        else []
+    )
+    told += (
+        [f"{counted(ahead, 'product is', 'products are')} taken for all steps before the loop"]
+        if ahead
+        else []
+    )
     return Line(place(entry.eqn), (_name(entry.eqn),), ", ".join(told))
 
 

@@ -10,7 +10,7 @@ from typing import Any, overload
 import jax
 from jax.typing import ArrayLike
 
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import counted, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import operator
@@ -127,7 +127,7 @@ def _sizes(terms: list[list[str]], operands: Sequence[Tensor], subscripts: str) 
                 known = extent
             if not same_extent(known, extent) and (a.isalpha() or not same_extent(extent, 1)):
                 raise ShapeError(
-                    f"te.ops.einsum: {_shown(a)} of subscripts={subscripts!r} has {extent} elements in {x.name} "
+                    f"te.ops.einsum: {_shown(a)} of subscripts={subscripts!r} has {counted(extent, 'element', 'elements')} in {x.name} "
                     f"{shape_text(x.shape)} and {sizes[a]} elsewhere; must be equal"
                 )
             sizes[a] = known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.ops._arguments import PairedAxes
@@ -61,7 +62,7 @@ def _paired_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
         count = int(axes)
         if not 0 <= count <= min(a.ndim, b.ndim):
             raise ShapeError(
-                f"te.ops.tensordot: axes={count}, but {a.name} has {a.ndim} axes and {b.name} {b.ndim}"
+                f"te.ops.tensordot: axes={count}, but {a.name} has {counted(a.ndim, 'axis', 'axes')} and {b.name} {b.ndim}"
             )
         return list(range(a.ndim - count, a.ndim)), list(range(count))
     first, second = ([n] if hasattr(n, "__index__") else list(n) for n in axes)
@@ -126,7 +127,7 @@ def batch_matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: b
     for x in (a, b):
         if x.ndim != 3:
             raise ShapeError(
-                f"te.ops.batch_matmul: {x.name} has {x.ndim} axes; give three: batch, rows, columns"
+                f"te.ops.batch_matmul: {x.name} has {counted(x.ndim, 'axis', 'axes')}; give three: batch, rows, columns"
             )
     check_equal(a.shape[0], b.shape[0], f"batch_matmul: axis 0 of {a.name} and {b.name}")
     inner_a, inner_b = (1 if transpose_a else 2), (2 if transpose_b else 1)
@@ -158,7 +159,7 @@ def dense(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     """
     if not x.ndim or w.ndim != 2:
         raise ShapeError(
-            f"te.ops.dense: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give (..., inputs) and (outputs, inputs)"
+            f"te.ops.dense: {x.name} has {counted(x.ndim, 'axis', 'axes')} and {w.name} {w.ndim}; give (..., inputs) and (outputs, inputs)"
         )
     check_equal(x.shape[-1], w.shape[1], f"dense: last axis of {x.name} and axis 1 of {w.name}")
     k = r.reduce_axis((0, w.shape[1]), "k")

@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.lang import functions as f
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import check_channels_of, normal_axes, normal_axis, operator, pointwise, static_int
@@ -174,7 +175,7 @@ def group_norm(
     total = static_int(x.shape[channel], f"te.ops.group_norm: channels of {x.name}")
     if channel == 0 or total % number:
         raise ShapeError(
-            f"te.ops.group_norm: axis {channel} of {x.name} {shape_text(x.shape)} has {total} elements, groups={number}; give "
+            f"te.ops.group_norm: axis {channel} of {x.name} {shape_text(x.shape)} has {counted(total, 'element', 'elements')}, groups={number}; give "
             "groups that divide the channels, on another axis than the first"
         )
     for v in (gamma, beta):

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from jaxte.bridge.given.extern import extern
 from jaxte.lang import functions as f
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import counted, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError
 from jaxte.ops._operator import operator, pointwise, static_int
 from jaxte.tensors.tensor import Tensor
@@ -74,7 +74,7 @@ def _of_mask(x: Tensor, mask: Tensor, rate: Any) -> Tensor:
 def _of_key(x: Tensor, key: Tensor, rate: Any, impl: Any) -> Tensor:
     if key.dtype != "uint32" or key.ndim != 1:
         raise DtypeError(
-            f"te.ops.dropout: {key.name} has dtype {key.dtype} and {key.ndim} axes; give a key of jax.random"
+            f"te.ops.dropout: {key.name} has dtype {key.dtype} and {counted(key.ndim, 'axis', 'axes')}; give a key of jax.random"
         )
     kept = 1.0 - _checked_rate(rate)
     shape = tuple(static_int(e, f"te.ops.dropout: extents of {x.name} beside a key") for e in x.shape)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaxte.lang.checks import described
+from jaxte.lang.checks import counted, described
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
@@ -38,7 +38,7 @@ def full(shape: ShapeLike, fill_value: Tensor | float, dtype: DtypeLike | None =
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
             raise ShapeError(
-                f"te.ops.full with {fill_value.name}, which has {fill_value.ndim} axes; give a scalar"
+                f"te.ops.full with {fill_value.name}, which has {counted(fill_value.ndim, 'axis', 'axes')}; give a scalar"
             )
         value = fill_value[()] if dtype is None else cast(fill_value[()], dtype)
     elif isinstance(fill_value, Expr):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxte.lang import dtypes
 from jaxte.lang import functions as f
+from jaxte.lang.checks import counted
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import DtypeError, ShapeError
 from jaxte.lang.expr import Expr
@@ -110,7 +111,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1, mode: str
     along = normal_axis(axis, x.ndim, "take_along_axis")
     if indices.ndim != x.ndim:
         raise ShapeError(
-            f"te.ops.take_along_axis: {indices.name} has {indices.ndim} axes and {x.name} has {x.ndim}; give as many"
+            f"te.ops.take_along_axis: {indices.name} has {counted(indices.ndim, 'axis', 'axes')} and {x.name} has {x.ndim}; give as many"
         )
     at = _resolved(indices, x.shape[along], mode, "take_along_axis")
     others = [tuple(e for n, e in enumerate(t.shape) if n != along) for t in (x, at)]
@@ -171,7 +172,7 @@ def gather_nd(x: Tensor, indices: Tensor, mode: str = "fill") -> Tensor:
     )
     if depth > x.ndim:
         raise ShapeError(
-            f"te.ops.gather_nd: {indices.name} gives {depth} indices, but {x.name} has {x.ndim} axes"
+            f"te.ops.gather_nd: {indices.name} gives {depth} indices, but {x.name} has {counted(x.ndim, 'axis', 'axes')}"
         )
     rest = indices.shape[1:]
     columns = [compute(rest, lambda *i, n=n: indices[(n, *i)], f"{indices.name}_{n}") for n in range(depth)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import select
@@ -130,7 +131,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) ->
         sections = static_int(indices_or_sections, "te.ops.split: indices_or_sections", 1)
         if not isinstance(extent, int) or extent % sections:
             raise ShapeError(
-                f"te.ops.split: axis {along} of {x.name} has {extent} elements, which is not {sections} equal parts"
+                f"te.ops.split: axis {along} of {x.name} has {counted(extent, 'element', 'elements')}, which is not {sections} equal parts"
             )
         inner = [extent // sections * n for n in range(1, sections)]
     else:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import operator, static_int
@@ -117,7 +118,7 @@ def _outer(letter: str, size: Extent, target: list[_LayoutAxis], text: str) -> E
     whole = static_int(size, f"te.ops.layout_transform: extent of {letter}, which dst_layout={text!r} splits")
     if whole % inner:
         raise ShapeError(
-            f"te.ops.layout_transform: {letter} has {whole} elements, which dst_layout={text!r} splits by {inner}; "
+            f"te.ops.layout_transform: {letter} has {counted(whole, 'element', 'elements')}, which dst_layout={text!r} splits by {inner}; "
             "the splits must divide it: pad the tensor first"
         )
     return whole // inner

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from jaxte.bridge.given.extern import extern
-from jaxte.lang.checks import described
+from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._arguments import ShapeLike
@@ -102,12 +102,12 @@ def slice_like(x: Tensor, like: Tensor, axes: Sequence[int] | None = None) -> Te
     for a in cut:
         if a >= like.ndim:
             raise ShapeError(
-                f"te.ops.slice_like: axis {a}, but {like.name} {shape_text(like.shape)} has {like.ndim} axes"
+                f"te.ops.slice_like: axis {a}, but {like.name} {shape_text(like.shape)} has {counted(like.ndim, 'axis', 'axes')}"
             )
         own, wanted = x.shape[a], like.shape[a]
         if isinstance(own, int) and isinstance(wanted, int) and wanted > own:
             raise ShapeError(
-                f"te.ops.slice_like: axis {a} of {x.name} has {own} elements and of {like.name} {wanted}; "
+                f"te.ops.slice_like: axis {a} of {x.name} has {counted(own, 'element', 'elements')} and of {like.name} {wanted}; "
                 "a slice is not longer than what it is cut from"
             )
         shape[a] = wanted
@@ -138,7 +138,7 @@ def reverse_reshape(x: Tensor, shape: ShapeLike) -> Tensor:
             if own < 0:
                 raise ShapeError(
                     f"te.ops.reverse_reshape: shape={tuple(wanted)} copies the extent {len(wanted) - place} axes from the "
-                    f"last, but {x.name} {shape_text(x.shape)} has {x.ndim} axes"
+                    f"last, but {x.name} {shape_text(x.shape)} has {counted(x.ndim, 'axis', 'axes')}"
                 )
             wanted[place] = x.shape[own]
     return reshape(x, tuple(wanted))

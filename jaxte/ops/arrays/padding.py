@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.lang.checks import described
+from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import const, select
@@ -74,7 +74,9 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if len(pairs) == 2 and all(hasattr(p, "__index__") for p in pairs):
         pairs = [tuple(pairs)] * ndim
     if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
-        raise ShapeError(f"te.ops.pad: pad_width={pad_width!r}; give (before, after) for each of {ndim} axes")
+        raise ShapeError(
+            f"te.ops.pad: pad_width={pad_width!r}; give (before, after) for each of {counted(ndim, 'axis', 'axes')}"
+        )
     return [(static_int(b, "te.ops.pad: before"), static_int(a, "te.ops.pad: after")) for b, a in pairs]
 
 

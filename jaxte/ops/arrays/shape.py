@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._arguments import ShapeLike
@@ -58,7 +59,7 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     order = list(range(x.ndim))[::-1] if axes is None else [normal_axis(a, x.ndim, "transpose") for a in axes]
     if sorted(order) != list(range(x.ndim)):
         raise ShapeError(
-            f"te.ops.transpose: axes={tuple(axes or ())} is no order of the {x.ndim} axes of {x.name}"
+            f"te.ops.transpose: axes={tuple(axes or ())} is no order of the {counted(x.ndim, 'axis', 'axes')} of {x.name}"
         )
     shape = [x.shape[a] for a in order]
     return compute(shape, lambda *i: x[tuple(i[order.index(a)] for a in range(x.ndim))], "transpose")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._arguments import Padding, PerAxis
@@ -47,7 +48,7 @@ def kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int,
     """The axes of a kernel: of its two kinds of channels and of its taps; OIHW where channels are ``first``, else HWIO."""
     if w.ndim != x.ndim:
         raise ShapeError(
-            f"te.ops.{name}: {x.name} has {x.ndim} axes and {w.name} {w.ndim}; give equally many"
+            f"te.ops.{name}: {x.name} has {counted(x.ndim, 'axis', 'axes')} and {w.name} {w.ndim}; give equally many"
         )
     if first:
         return 0, 1, list(range(2, w.ndim))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxte.lang.checks import described
+from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import static_int
@@ -138,6 +138,6 @@ def channel_and_spatial(layout: str, ndim: int, name: str) -> tuple[int, list[in
     spatial = SPATIAL[len(SPATIAL) - (ndim - 2) :] if 3 <= ndim <= 5 else ""
     if sorted(layout) != sorted("NC" + spatial) or layout[0] != "N" or not spatial:
         raise ShapeError(
-            f"te.ops.{name}: layout={layout!r} for {ndim} axes; layouts are NCW, NWC, NCHW, NHWC, NCDHW and NDHWC"
+            f"te.ops.{name}: layout={layout!r} for {counted(ndim, 'axis', 'axes')}; layouts are NCW, NWC, NCHW, NHWC, NCDHW and NDHWC"
         )
     return layout.index("C"), [layout.index(axis) for axis in spatial]
