@@ -80,6 +80,7 @@ LAYERS = (
     "tensors.composed",
     "tensors.compute",
     "tensors.recurrences.node",
+    "tensors.recurrences.conditions",
     "tensors.recurrences.earlier",
     "tensors.recurrences.steps",
     "tensors.recurrences.lags",

@@ -157,3 +157,16 @@ def test_dataflow_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(flow, "FLOW", 100)
     with pytest.raises(te.DefinitionError, match="sums: which write each of its 2 reads sees takes too long"):
         sums(np.ones(5))
+
+
+def test_an_order_that_would_take_millions_of_steps_is_refused() -> None:
+    def sweeps(p):
+        for _n in range(50):
+            for _q in range(20):
+                pn = p.copy()
+                p[1:-1, 1:-1] = 0.25 * (pn[1:-1, 2:] + pn[:-2, 1:-1])
+                p[:, 0] = p[:, 1]
+            p[0, :] = p[1, :] * p[1, 1]
+
+    with pytest.raises(te.DefinitionError, match="call it in a loop of JAX"):
+        te.loops(sweeps).builder(te.placeholder((60, 60), name="p"))

@@ -23,7 +23,7 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     if any(content.shared for content in flow.contents_of(_open_equations(blocks))):
         apart = Dataflow(flow.program, nested=True)
         rows = _scheduled(apart)
-        if _elements(_open_equations(rows[0])) < _elements(_open_equations(blocks)):
+        if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     while not _are_fixed(blocks, clocks):
@@ -43,7 +43,7 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
 def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
     """Whether the recurrences of ``blocks`` have fewer elements than those of ``others`` and add up no more terms, as the rows of a factorisation."""
     own, other = _open_equations(blocks), _open_equations(others)
-    return _elements(own) < _elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
+    return elements(own) < elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
 
 
 def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
@@ -56,7 +56,8 @@ def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
     return [e for block in blocks if is_open(block) for e in block]
 
 
-def _elements(equations: Sequence[Equation]) -> int:
+def elements(equations: Sequence[Equation]) -> int:
+    """Of all of ``equations``."""
     return sum(prod(extent_of(a.extent) for a in e.axes) for e in equations)
 
 
@@ -67,7 +68,7 @@ def _terms(equation: Equation) -> int:
         for node in postorder(equation.body)
         if isinstance(node, Reduce)
     )
-    return _elements([equation]) * max(1, inner)
+    return elements([equation]) * max(1, inner)
 
 
 def is_open(block: Sequence[Equation]) -> bool:

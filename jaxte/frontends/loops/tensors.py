@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 
-from jaxte.frontends.loops.blocks import is_open, ordered
+from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks
 from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
@@ -17,6 +17,7 @@ from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
+from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
@@ -25,6 +26,8 @@ from jaxte.tensors.recurrences.node import Recurrence
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
+_MOST_ELEMENTS = 10**11  # of all steps together, of what is kept as long as a loop runs
+_MOST_STEPS_AGO = 1000
 _SMALL = 12  # nodes of an expression that is computed again rather than kept
 
 
@@ -63,6 +66,18 @@ class _Making:
             raise DefinitionError(
                 f"{program.name}: the order in which {names} are computed follows no clock that te.loops finds: sizes that are symbols, or data as "
                 "indices of what the loop itself writes; give sizes that are known"
+            )
+        steps = self._length(block, clocks)
+        longest = max(lag.least for lag in clocks.lags.values())
+        if isinstance(steps, Const) and (
+            int(steps.value) * elements(block) > _MOST_ELEMENTS  # type: ignore[arg-type]
+            if any(clocks.solved(e) is None for e in block)
+            else longest > _MOST_STEPS_AGO
+        ):
+            names = ", ".join(dict.fromkeys(e.name for e in block))
+            raise DefinitionError(
+                f"{program.name}: {names} are computed in an order that no clock of one loop describes, so that each of {text(steps)} iterations would be a step that "
+                "keeps all that was computed so far; make a function of the inner loops, with @te.loops, and call it in a loop of JAX (lax.scan, fori_loop)"
             )
         for equation in block:
             equation.says(self._joined(equation.body, block))

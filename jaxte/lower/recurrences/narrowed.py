@@ -15,7 +15,7 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.compute import defined
-from jaxte.tensors.recurrences.steps import decided
+from jaxte.tensors.recurrences.conditions import decided
 from jaxte.tensors.tensor import Compute, Tensor
 
 Position = tuple[int, int]

@@ -16,8 +16,9 @@ from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.lower.recurrences.finals import with_finals
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
+from jaxte.tensors.recurrences.conditions import decided
 from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
-from jaxte.tensors.recurrences.steps import decided, step_of
+from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_LEVELS = 6

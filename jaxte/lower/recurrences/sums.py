@@ -36,7 +36,7 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Slice, Step, step_of
+from jaxte.tensors.recurrences.steps import Slice, Step, step_of, step_with
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -172,7 +172,7 @@ def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, alway
                 continue  # what is made of them would have to exist for the position behind the loop
             made = _state(tensor, node, axis, group, is_late)
             try:
-                step = step_of(_with(group, [made]))
+                step = step_with(group, _with(group, [made]))
             except DefinitionError:  # it reads other positions than those that a step has
                 continue
             if len(step.history) == len(step_of(group).history):

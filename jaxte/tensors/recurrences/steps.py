@@ -8,22 +8,24 @@ at that position: only states are carried from step to step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import Linear, linear, normal
-from jaxte.sets.index_forms import difference, is_index, linear_or_none
-from jaxte.sets.intervals import decide
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.tensors.recurrences.conditions import decided, is_zero, same_condition
 from jaxte.tensors.recurrences.earlier import offset_from, with_bodies, with_lags
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
-_SURPLUS = {GREATER_EQUAL: (1, 0), GREATER: (1, 1), LESS_EQUAL: (-1, 0), LESS: (-1, 1)}
 Carried = tuple[State, int]
 """A state and how many steps ago it was that."""
 
@@ -72,18 +74,28 @@ def step_of(group: Recurrence) -> Step:
         DefinitionError: a definition reads what is not known at its position: itself, a later one, or one that is not a fixed number of steps
             before. The message names the read.
     """
-    making = _Making(group)
-    results = [making.at(own, place, 0) for own, place in zip(group.definitions, group.places, strict=True)]
-    return Step(
-        making.clock,
-        making.now,
-        making.order,
-        results,
-        making.carried,
-        making.slices,
-        making.starts,
-        making.history,
-    )
+    return _making_of(group).step
+
+
+def step_with(group: Recurrence, longer: Recurrence) -> Step:
+    """One step of ``longer``, which is ``group`` with more states behind its own: what they share is made once for all that are asked.
+
+    Raises:
+        DefinitionError: as :func:`step_of`.
+    """
+    making = _making_of(group).longer(longer)
+    for own, place in list(zip(longer.definitions, longer.places, strict=True))[len(group.states) :]:
+        making.results.append(making.at(own, place, 0))
+    return making.step
+
+
+@lru_cache(maxsize=16)
+def _making_of(group: Recurrence) -> _Making:
+    name = group.definitions[0].axes[group.places[0]].name
+    making = _Making(group, Axis(name, 0, group.extent), Placeholder(name, (), "int32"))
+    for own, place in zip(group.definitions, group.places, strict=True):
+        making.results.append(making.at(own, place, 0))
+    return making
 
 
 @dataclass
@@ -91,6 +103,9 @@ class _Making:
     """A step under way."""
 
     group: Recurrence
+    clock: Axis
+    now: Placeholder
+    results: list[Compute] = field(default_factory=list)
     order: list[Compute] = field(default_factory=list)
     carried: dict[Carried, Placeholder] = field(default_factory=dict)
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
@@ -101,11 +116,28 @@ class _Making:
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
     _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        first, place = self.group.definitions[0], self.group.places[0]
-        name = first.axes[place].name
-        self.clock = Axis(name, 0, self.group.extent)
-        self.now = Placeholder(name, (), "int32")
+    def longer(self, group: Recurrence) -> _Making:
+        """The same for ``group``, which has more states."""
+        return replace(self, group=group, results=[*self.results], order=[*self.order], **self._tables())
+
+    def _tables(self) -> dict[str, Any]:
+        """Copies of what is known so far."""
+        names = ("carried", "slices", "starts", "from_zero", "history", "_made", "_sliced", "_under_way")
+        return {name: copy(getattr(self, name)) for name in names}
+
+    @property
+    def step(self) -> Step:
+        """What was made, for its user to change."""
+        return Step(
+            self.clock,
+            self.now,
+            [*self.order],
+            [*self.results],
+            {**self.carried},
+            {**self.slices},
+            {**self.starts},
+            {**self.history},
+        )
 
     def at(self, tensor: Compute, place: int, offset: Expr | int, shown: str = "") -> Compute:
         """``tensor`` at the clock plus ``offset`` along the axis at ``place``."""
@@ -170,37 +202,6 @@ class _Making:
         )
 
 
-def decided(body: Expr) -> Expr:
-    """``body`` without comparisons of positions that hold at all of them, or at none."""
-
-    def rule(node: Expr) -> Expr:
-        if isinstance(node, Call) and node.op in _SURPLUS and all(is_index(a) for a in node.args):
-            found = decide(node.op, *node.args)
-            return node if found is None else as_expr(found)
-        return node
-
-    return rewrite(body, rule)
-
-
-def _same_condition(a: Expr, b: Expr) -> bool:
-    """Whether two comparisons of positions hold at the same ones."""
-    first, second = _surplus(a), _surplus(b)
-    return first is not None and second is not None and _is_zero(first - second)
-
-
-def _surplus(test: Expr) -> Linear | None:
-    """What is at least 0 where the comparison ``test`` of positions holds."""
-    if not isinstance(test, Call) or test.op not in _SURPLUS:
-        return None
-    found = difference(test)
-    sign, less = _SURPLUS[test.op]
-    return None if found is None else found * sign - linear(as_expr(less))
-
-
-def _is_zero(form: Linear) -> bool:
-    return form.is_constant and form.constant == 0
-
-
 def _is_definition(tensor: Tensor, group: Recurrence) -> bool:
     return among(tensor, group.definitions)
 
@@ -254,7 +255,7 @@ class _Reading:
         if not isinstance(state, State) or state not in group.numbers or state in self.making.starts:
             return False
         index, extent = taken.indices[group.place_of(state)], as_expr(state.shape[group.place_of(state)])
-        found = linear_or_none(index) is not None and _same_condition(
+        found = linear_or_none(index) is not None and same_condition(
             test, (index < extent) if group.reverse else (index >= 0)
         )
         if found:
@@ -280,9 +281,9 @@ class _Reading:
         inside = (index < extent) if group.reverse else (index >= 0)
         shift = -extent if group.reverse else length
         form = linear_or_none(other_index)
-        if form is None or linear_or_none(index) is None or not _same_condition(test, inside):
+        if form is None or linear_or_none(index) is None or not same_condition(test, inside):
             return None
-        return before if _is_zero(form - linear(index) - linear(as_expr(shift))) else None
+        return before if is_zero(form - linear(index) - linear(as_expr(shift))) else None
 
     def _lag(self, read: Read) -> int:
         """How many steps before this one the read is."""
