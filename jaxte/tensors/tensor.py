@@ -304,8 +304,11 @@ def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
     return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
 
 
-def elementwise(op: Op, args: Sequence[Any]) -> Compute:
-    """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts."""
+def elementwise(op: Op, args: Sequence[Any]) -> Compute | Expr:
+    """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts; beside elements of a body, on what Tensors without axes hold."""
+    elements = [a for a in args if isinstance(a, Expr) and a.free]
+    if elements:
+        return call(op, *(_element(a, elements[0]) for a in args))
     beside = next(a for a in args if isinstance(a, Tensor))
     operands = [_operand(a, beside) for a in args]
     shapes = [a.shape for a in operands if isinstance(a, Tensor)]
@@ -314,6 +317,16 @@ def elementwise(op: Op, args: Sequence[Any]) -> Compute:
     axes = new_axes(shape, [f"i{n}" for n in range(len(shape))])
     elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
     return Compute(op.name, axes, call(op, *elements))
+
+
+def _element(value: Any, beside: Expr) -> Any:
+    """An operand of an operation with the element ``beside``."""
+    if isinstance(value, Tensor) and value.shape:
+        axes = ", ".join("ijklmnop"[: value.ndim])
+        raise DefinitionError(
+            f"`{beside!r}` is one element, and {value.name} {shape_text(value.shape)} a whole tensor; read an element of it too, as in {value.name}[{axes}]"
+        )
+    return value[()] if isinstance(value, Tensor) else value
 
 
 def _operand(value: Any, beside: Tensor) -> Tensor | Expr:

@@ -41,7 +41,7 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: A @ x, r"te\.ops\.matmul"),
     (lambda: twice(3), r"static and stay as they are, also within lists: give an array"),
     (lambda: twice(ONES, ONES), "too many positional arguments"),
-    (lambda: twice(np.ones(6)), r"float64, but 64-bit types are off .* \.astype"),
+    (lambda: te.evaluate(2 * x, {x: np.ones(6)}), r"float64, but 64-bit types are off .* \.astype"),
     (lambda: row(lambda i: te.sum(A[i, k])), r"pass over=te\.axis"),
     (lambda: row(lambda i: te.sum(A[i, k], axis=1)), "axes made by te.reduce_axis"),
     (lambda: row(lambda i: A[i, k]), r"put the use inside te\.sum"),
