@@ -268,6 +268,13 @@ def compare_adjoints(
     return notes
 
 
+def is_nan_in_jax(p: Pullback, derived: Sequence[np.ndarray]) -> bool:
+    """Whether jax.vjp has NaN wherever the adjoints have it: behind a pole, as in ``tanh(y / 0)``, the value is finite and the slope is not known."""
+    given = [p.feeds[p.head], *(p.feeds[t] for t in p.inputs)]
+    _, _, judge = program(p, residuals=False, by_jax=True)(*map(jnp.asarray, given))
+    return all(np.isnan(np.asarray(j))[np.isnan(d)].all() for j, d in zip(judge, derived, strict=True))
+
+
 def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 1e-6) -> None:
     """The adjoints along one random direction by differences of the interpreter, unless there is a kink."""
     rng = np.random.default_rng(7)
@@ -283,6 +290,8 @@ def check_differences(p: Pullback, derived: Sequence[np.ndarray], step: float = 
     head = p.feeds[p.head]
     slope = float(np.sum(head * (ends[step] - ends[-step]))) / (2 * step)
     allowed = 2e-5 * (1 + size)
+    if np.isnan(own) and is_nan_in_jax(p, derived):
+        return
     if not abs(slope - own) <= allowed:
         middle = moved(0.0)
         before, after = (float(np.sum(head * (ends[by] - middle))) / by for by in (-step, step))

@@ -245,6 +245,14 @@ def ties_of_bits_at_positions_that_are_data() -> Tensor:
     return te.compute((5,), lambda i: te.max(te.tanh(a[i] * b[k]), k, ties="first"))
 
 
+@found
+def digits_that_end_before_the_first_element() -> Tensor:
+    """Two halves that change places, but for one position: index -1 is left out by the condition, and the others are not half of the extent away."""
+    a = x(4)
+    back = lambda i: 2 - (1 - i) % 4  # noqa: E731
+    return te.compute((4,), lambda i: te.select((1 - i) % 4 < 3, a[back(i)], 0.0))
+
+
 def fixed(make: Callable[[], Tensor], seed: int) -> Pullback:
     output = make()
     assert isinstance(output, Compute)

@@ -47,7 +47,7 @@ def turned_view(extent: Expr, index: Expr, dim: Axis) -> View | None:
         return None
     first, found = digits
     half = (known(dim.hi) or 0) // 2
-    if found == (Digit(half, 1), Digit(2, -half)) and same(extent, dim.hi):
+    if (first, *found) == (half, Digit(half, 1), Digit(2, -half)) and same(extent, dim.hi):
         return View((Roll((half,)),), (dim,))  # halves change places
     if not 1 < len(found) <= _MOST_DIGITS or any(d.step == 0 for d in found):
         return None
