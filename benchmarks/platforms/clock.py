@@ -3,6 +3,7 @@
     python benchmarks/platforms/clock.py --json clock.json --limit 540             # what fits into nine minutes
     python benchmarks/platforms/clock.py --json clock.json --limit 540 --group raised
     python benchmarks/platforms/clock.py --json clock.json --limit 0 --judge       # the model's ranking beside the clock's
+    python benchmarks/platforms/clock.py --json clock.json --limit 0 --page        # renews docs/results/clock-gpu.md
 
 It goes on where the file ends: functions that are in it are not measured again. Several functions are compiled at once, then measured one after the
 other: both programs in turn, A B A B ..., each turn several calls that are queued and waited for together, medians of the turns. What a call of
@@ -30,9 +31,11 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
+from harness.passes import BOTH, FORWARD  # noqa: E402
 from platforms.functions import GROUPS, listed, pairs  # noqa: E402
 
 FIGURES = ROOT / "docs" / "platforms.json"
+PAGE = ROOT / "docs" / "results" / "clock-gpu.md"
 AT_ONCE = 12  # functions that are compiled together
 TURN, SECONDS, MOST_ROUNDS = (
     0.004,
@@ -136,6 +139,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=())
     parser.add_argument("--size", default="full", choices=("full", "quick", "tiny"))
     parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args()
     start = time.perf_counter()
     data = json.loads(options.json.read_text()) if options.json.exists() else {"functions": {}}
@@ -158,8 +162,47 @@ def main() -> None:
         jax.clear_caches()
         slowest = max(slowest, time.perf_counter() - begun)
     print(summary(data), f"{len(wanted)} left", sep="\n")
+    if options.page:
+        PAGE.write_text(page(data), encoding="utf-8")
     if options.judge and FIGURES.exists():
         print(judged(data, json.loads(FIGURES.read_text()).get("gpu", {})))
+
+
+def page(data: dict[str, Any]) -> str:
+    """The page: means, and each function by the clock."""
+    device, call = data["device"], 1e6 * data["call_s"]
+    lines = [
+        "# On a GPU by the clock",
+        "",
+        f"`{device['kind']}`, JAX {device['jax']}, float32, full sizes. A figure is plain JAX's time over jaxte's, forward and then forward with",
+        "gradients, with jaxte's microseconds beside it: calls of both in turn, several queued at a time, medians. Starting a program that adds one",
+        f"to a number takes {call:.0f} us, so that functions of about that time say little. The command is `python benchmarks/platforms/clock.py`;",
+        "[Platforms](../platforms.md) has what XLA's compilers say of the same functions without a device.",
+        "",
+    ]
+    for group, functions in data["functions"].items():
+        measured = {n: f for n, f in functions.items() if any("jaxte" in p for p in f.values())}
+        failed = [n for n, f in functions.items() if "failed" in f]
+        own = {w: [_ratio(f[w]) for f in measured.values() if w in f] for w in (FORWARD, BOTH)}
+        means = ", ".join(f"{mean(r):.2f} {w}" for w, r in own.items() if r)
+        lines += [f"## {group}", "", f"{len(measured)} functions; geometric means {means}."]
+        if failed:
+            lines += [
+                "",
+                f"Not measured, for want of memory in plain JAX or in jaxte: {', '.join(sorted(failed))}.",
+            ]
+        lines += ["", "| function | forward | with gradients | us |", "| --- | --- | --- | --- |"]
+        for name, found in sorted(measured.items()):
+            cells = [f"{_ratio(found[w]):.2f}" if w in found else "" for w in (FORWARD, BOTH)]
+            cells = [f"**{c}**" if c and float(c) < 0.95 else c for c in cells]
+            us = " / ".join(f"{1e6 * found[w]['jaxte']:.0f}" for w in (FORWARD, BOTH) if w in found)
+            lines.append(f"| {name.replace('_', ' ')} | {cells[0]} | {cells[1]} | {us} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _ratio(found: dict[str, float]) -> float:
+    return found["plain"] / found["jaxte"]
 
 
 def _batch(batch: Sequence[tuple[str, str]], size: str, data: dict[str, Any]) -> None:
@@ -173,7 +216,13 @@ def _batch(batch: Sequence[tuple[str, str]], size: str, data: dict[str, Any]) ->
             found["failed"] = {"error": f"{type(error).__name__}: {error}"[:300]}
         else:
             for which, (sides, taken) in future.result().items():
-                found[which] = interleaved(sides) | {"compile_s": taken, "difference": difference(sides)}
+                try:
+                    found[which] = interleaved(sides) | {
+                        "compile_s": taken,
+                        "difference": difference(sides),
+                    }
+                except jax.errors.JaxRuntimeError as failure:  # more memory than there is
+                    found["failed"] = {"error": f"{which}: {failure}"[:300]}
         data["functions"].setdefault(group, {})[name] = found
         ratios = [round(f["plain"] / f["jaxte"], 2) for f in found.values() if "jaxte" in f]
         print(group, name, ratios or found, flush=True)
