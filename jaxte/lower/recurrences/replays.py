@@ -14,6 +14,7 @@ from jaxte.lang.expr import Expr
 from jaxte.lang.identity import Members
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.lower.recurrences.finals import with_finals
+from jaxte.lower.recurrences.rows import is_row
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 from jaxte.tensors.recurrences.conditions import decided
@@ -97,7 +98,9 @@ def replays(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
         }
         others = [Compute(t.name, t.axes, without[t]) for t in without if isinstance(t, Compute)]
         whole = [
-            t for t in own if isinstance(t, Recurrent) and not isinstance(t, Final) and t.group in groups
+            t
+            for t in own
+            if isinstance(t, Recurrent) and not isinstance(t, Final) and t.group in groups and not is_row(t)
         ]
         if len(groups) != 1 or whole or any(r in read for t in others for r in t.inputs):
             continue

@@ -18,12 +18,14 @@ from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import Index, Range, Reshape
+from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.frames import with_frames
 from jaxte.lower.recurrences.replays import reach_of
 from jaxte.lower.recurrences.write import Text, choices_of, ended_by, recurrence_statements
 from jaxte.lower.tiles.write import Writer, Written
-from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
+from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Tensor
 
@@ -75,15 +77,32 @@ def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str],
         function = other.function(names.new(f"{label}_step"), [], _most(group.source, levels))
         found.append(function)
         onward = function.name
-    own = _Backward(group, forward, again.name, onward, levels, idents, writer, scope)
+    rows = [t for t in wanted if not isinstance(t, Final)]
+    own = _Backward(
+        group, forward, again.name, onward, levels, idents, writer, scope, [t.position for t in rows]
+    )
     by_state = {t.group.states[t.position]: t for t in group.kept}
     arrays = [_array(idents[by_state[state]], by_state[state]) for state, *_ in forward.carried]
     outer = own.segment(0, arrays, Number(0))
     text = own.text
     found.append(outer)
     loop = Carried(outer.name, text.starts, Arange(0, as_expr(levels[0]), 1, "int32"), True)
-    found.append(Statement(scope, f"{text.ends(targets)}, _", loop))
+    stacked = _several([targets[t] for t in rows]) if rows else "_"
+    found.append(Statement(scope, f"{text.ends(targets)}, {stacked}", loop))
+    for tensor in rows:
+        found += [_in_a_row(text, tensor, targets[tensor], levels), *text.in_place(tensor, targets[tensor])]
     return Written(found, targets, choices_of(wanted, text.step, text.choices))
+
+
+def _in_a_row(text: Text, tensor: Recurrent, target: str, levels: Sequence[int]) -> Statement:
+    """The statement that puts the positions of all segments, stacked level by level, one after the other."""
+    place = text.group.places[tensor.position]
+    rest = [as_expr(e) for n, e in enumerate(tensor.shape) if n != place]
+    own = Name(target, (*map(as_expr, levels), *rest), (tensor.dtype, False))
+    joined: Node = View(own, Reshape((as_expr(prod(levels)), *rest)))
+    if prod(levels) != text.group.extent:
+        joined = View(joined, Index((Range(None, as_expr(text.group.extent)),)))
+    return Statement(text.scope, target, joined)
 
 
 @dataclass
@@ -92,6 +111,7 @@ class _Backward:
 
     Attributes:
         forward: the recurrence that is computed again; ``again`` is its step that returns what it was handed, ``onward`` the one that returns nothing.
+        rows: numbers of the tensors that are stacked.
         text: the step backward.
     """
 
@@ -103,6 +123,7 @@ class _Backward:
     idents: Mapping[Tensor, str]
     writer: Writer
     scope: str
+    rows: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         self.text = Text(
@@ -142,12 +163,10 @@ class _Backward:
             inner = self._step(made, begin, lines)
         else:
             inner = self.segment(level + 1, made, begin)
-        after = names.new("after")
-        lines += [
-            inner,
-            Statement(scope, f"{after}, _", Carried(inner.name, (Name(before),), _from(begin, length), True)),
-        ]
-        result = Tuple((Name(after), Name("None")))
+        after, stacked = names.new("after"), names.new("rows") if self.rows else "_"
+        loop = Carried(inner.name, (Name(before),), _from(begin, length), True)
+        lines += [inner, Statement(scope, f"{after}, {stacked}", loop)]
+        result = Tuple((Name(after), Name(stacked if self.rows else "None")))
         return Function(
             scope,
             names.new(f"{self.group.states[0].name}_segment"),
@@ -167,7 +186,7 @@ class _Backward:
         }
         self.text.has_near(near)
         name = names.new(f"{self.group.states[0].name}_step")
-        return self.text.function(name, [], _most(source, self.levels))
+        return self.text.function(name, self.rows, _most(source, self.levels))
 
 
 def _sweep(text: Text, step: str, length: int) -> Function:

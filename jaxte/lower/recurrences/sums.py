@@ -31,6 +31,7 @@ from jaxte.lower.recurrences.finals import finals_only
 from jaxte.lower.recurrences.inlined import bytes_of_any, made_in_steps
 from jaxte.lower.recurrences.narrowed import narrowed
 from jaxte.lower.recurrences.replays import kept_in, replays
+from jaxte.lower.recurrences.rows import rows_in_loops
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
@@ -75,6 +76,8 @@ def within_loops(
 
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, sums_in_loops(reached(), given, policy, again, cut))
+    if again:
+        changed = renewed(changed, rows_in_loops(reached(), given, again))
     changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
     changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
     return renewed(changed, replays(reached(), given)) if again else changed

@@ -98,6 +98,35 @@ def test_memory_is_that_of_the_schedule():
     assert sizes[1] < 60
 
 
+@pytest.mark.parametrize("steps", [60, 59])
+def test_gradients_of_inputs_of_each_step_are_stacked_by_the_loop_that_computes_states_again(steps):
+    batch, n, m = 2, 8, 5
+
+    def rnn(x, U, W, h0):
+        j, k = te.reduce_axis((0, n), "j"), te.reduce_axis((0, m), "k")
+
+        def cell(h, t, b, i):
+            given = te.sum(U[i, k] * x[t, b, k], axis=k)
+            return te.tanh(given + te.sum(W[i, j] * h[t - 1, b, j], axis=j))
+
+        h = te.recurrence((steps, batch, n), cell, init=h0)
+        return te.compute((batch, n), lambda b, i: h[steps - 1, b, i])
+
+    def scan(x, U, W, h0):
+        def step(h, row):
+            return jnp.tanh(row @ U.T + h @ W.T), None
+
+        return jax.lax.scan(step, h0, x)[0]
+
+    args = _arguments((steps, batch, m), (n, m), (n, n), (batch, n))
+    fn = te.function(rnn, save=4 * batch * n * 22)
+    _alike(fn, scan, args)
+    forward, backward = te.source(fn, *args).split("def backward(")
+    kept = re.findall(r"\n    return \((.*)\)", forward)[-1].split(", ")
+    assert "h_kept" in kept and "h" not in kept
+    assert "def h_again(" in backward and f".reshape(60, {batch}, " in backward
+
+
 def test_what_has_to_be_there_in_whole_is_not_cut():
     """All positions are an output; a budget that they fit in; a recurrence from the end; two positions back."""
     args = _arguments((N,))
