@@ -237,3 +237,21 @@ def test_a_long_loop_whose_counter_is_an_exponent_is_refused() -> None:
 
     with pytest.raises(te.DefinitionError, match="loops over at most 64 known numbers"):
         te.loops(doubling)(np.ones(4))
+
+
+def moving(x, v):
+    """Sums over all steps so far, of forces that depend on them."""
+    for _t in range(20):
+        force = np.zeros(len(x))
+        for i in range(len(x)):
+            for j in range(len(x)):
+                force[i] += np.sin(x[j] - x[i])
+        v += 0.1 * force
+        x += 0.1 * v
+
+
+def test_what_is_added_to_in_each_step_is_handed_on_and_not_added_up_again() -> None:
+    shapes = (6,), (6,)
+    source = te.source(te.loops(moving), *(np.ones(s) for s in shapes))
+    assert "so_far" not in source and source.count("lax.scan(") == 3  # forward, the same with residuals, backward
+    assert_nodes_agree(moving, [np.random.default_rng(0).normal(size=s) for s in shapes])

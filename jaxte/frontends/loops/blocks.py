@@ -16,7 +16,7 @@ from jaxte.sets.intervals import extent_of
 def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | None]]:
     """The equations in blocks, with their clocks.
 
-    If sums in a block leave it without fixed lags, the program is read once more with its additions as writes, and that is taken unless it computes more; without
+    If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; without
     any clock, as often as there are others.
     """
     blocks, clocks = _scheduled(flow)
@@ -27,7 +27,8 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     while not _are_fixed(blocks, clocks):
-        more = flow.additions_in(_open_equations(blocks)) - plain
+        more = flow.additions_in(_loose(clocks)) - plain
+        more = more or flow.additions_in(_open_equations(blocks)) - plain
         if not more:
             break
         plain |= more
@@ -49,6 +50,12 @@ def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[E
 def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
     """Whether each recurrence reads its tensors a fixed number of steps ago."""
     return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if is_open(b))
+
+
+def _loose(clocks: Sequence[Clocks | None]) -> list[Equation]:
+    """The equations that read others no fixed number of steps ago, as a sum over all iterations so far does."""
+    every = [own for own in clocks if own is not None]
+    return [e.source for own in every for e in own.lags if not own.lag(e.source, e.read).is_fixed]
 
 
 def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
