@@ -253,5 +253,7 @@ def moving(x, v):
 def test_what_is_added_to_in_each_step_is_handed_on_and_not_added_up_again() -> None:
     shapes = (6,), (6,)
     source = te.source(te.loops(moving), *(np.ones(s) for s in shapes))
-    assert "so_far" not in source and source.count("lax.scan(") == 3  # forward, the same with residuals, backward
+    assert (
+        "so_far" not in source and source.count("lax.scan(") == 3
+    )  # forward, the same with residuals, backward
     assert_nodes_agree(moving, [np.random.default_rng(0).normal(size=s) for s in shapes])
