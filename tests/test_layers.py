@@ -195,6 +195,7 @@ LAYERS = (
     "lower.program.*",
     "lower.forms",
     "lower",
+    "bridge.price.*",  # of programs of JAX, which frontends compare
     "bridge.primitive.*",
     "bridge.calls.*",
     "bridge.given.*",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import jax
 
 from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.bridge.price.transposes import Beside, beside_transpose
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
@@ -106,7 +107,19 @@ class Program:
         def within(budget: int) -> Lowered:
             return lower(self.name, self.inputs, self.outputs, replace(self.policy, max_memory=budget))
 
-        return told(self.label, made, None if self.policy.max_memory else within)
+        return told(
+            self.label, made, None if self.policy.max_memory else within, lambda: self._beside_transpose(made)
+        )
+
+    def _beside_transpose(self, made: Lowered) -> Beside | None:
+        """The prices of a backward pass, lowered as ``made``, and of JAX's transpose of the forward pass."""
+        forward = self.beside
+        if forward is None:
+            return None
+        own, externs = with_own_externs([made])
+        module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+        backward = (module[self.name], self.inputs)
+        return beside_transpose((forward, forward.inputs, forward.with_head), backward, self.policy.platform)
 
     @lazy
     def module(self) -> Module:

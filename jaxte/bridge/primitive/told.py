@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
+from jaxte.bridge.price.transposes import Beside
 from jaxte.lang.errors import LoweringError, PerformanceWarning
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.remedies import IN_TILES, in_tiles_of
@@ -19,27 +20,41 @@ _told: set[Verdict] = set()
 Within = Callable[[int], Program]
 
 
-def told(label: str, program: Program, within: Within | None = None) -> Program:
+def told(
+    label: str,
+    program: Program,
+    within: Within | None = None,
+    beside: Callable[[], Beside | None] = lambda: None,
+) -> Program:
     """``program`` with advice that was tried, after a :class:`te.PerformanceWarning` for each tensor of it that is dense or large.
 
     The warning is of the line of the user that asked for the program, and of the tensors that the user named.
 
     Args:
         within: gives the same program within a budget of bytes; by it a budget is tried before it is advised.
+        beside: the prices of it and of JAX's transpose of the same forward pass, where it is a backward pass; nothing is warned of where it is
+            ahead by them.
     """
     choices = [_checked(choice, within) for choice in program.choices]
     for choice in choices:
         verdict = choice.verdict
         if verdict is not None and (verdict.is_dense or verdict.is_large) and verdict not in _told:
             _told.add(verdict)
+            prices = beside()
+            if prices is not None and prices.is_ahead:
+                continue
             warnings.warn(
-                f"{label}: {choice.part_of or choice.tensor} ({choice.form}) is {verdict}. te.explain shows what "
+                f"{label}: {choice.part_of or choice.tensor} ({choice.form}) is {verdict}{_text(prices)}. te.explain shows what "
                 'else was considered; warnings.filterwarnings("ignore", category=te.PerformanceWarning) turns this off',
                 PerformanceWarning,
                 stacklevel=_level_of_user(),
             )
     changed = any(new is not old for new, old in zip(choices, program.choices, strict=True))
     return replace(program, choices=tuple(choices)) if changed else program
+
+
+def _text(prices: Beside | None) -> str:
+    return "" if prices is None else f"; {prices}"
 
 
 def _checked(choice: Choice, within: Within | None) -> Choice:

@@ -16,6 +16,7 @@ from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Region
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured
+from jaxte.frontends.jaxpr.plan.priced import Priced
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 from jaxte.lang.checks import counted
 
@@ -77,6 +78,7 @@ class RaisedReport:
         guarded: what would send an infinite slope or NaN back where nothing needs it, and how that is kept finite.
         raised_equations, kept_equations: how many.
         measured: what ``tune=`` has measured; None where regions were estimated.
+        priced: the estimates of both programs, where all that has a rule is raised because that is faster by them.
     """
 
     name: str
@@ -88,6 +90,7 @@ class RaisedReport:
     loops: tuple[Line, ...] = ()
     parts: tuple[Line, ...] = ()
     guarded: tuple[Line, ...] = ()
+    priced: Priced | None = None
 
     def __str__(self) -> str:
         return "\n".join(self._written())
@@ -98,6 +101,8 @@ class RaisedReport:
         yield f"{self.name}: {counted(self.raised_equations, 'equation', 'equations')} raised in {counted(len(self.regions), 'region', 'regions')}, {self.kept_equations} kept"
         if self.measured is not None:
             yield f"  {self.measured}"
+        if self.priced is not None:
+            yield f"  {self.priced}"
         for number, region in enumerate(self.regions):
             yield f"  region {number}: {region}".rstrip(": ")
             yield from (f"    {line}" for line in region.lines)
@@ -139,6 +144,7 @@ def report(name: str, plan: Plan) -> RaisedReport:
         (*_told(plan.written), *(_loop(entry, inner.loop) for entry, inner in _loops(plan))),
         tuple(_told(plan.parts)),
         tuple(_told(plan.guarded)),
+        plan.priced,
     )
 
 

@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
+from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Traced, call_as_jaxpr
 from jaxte.lang.checks import described
@@ -149,12 +150,14 @@ class Raised(Explained[RaisedReport], Generic[P, R_co]):
         found = found or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
-                planner = Planner(
-                    self.choice, safe=self.safe, alike=self._alike, raising=self._like, save=self.save
-                )
-                found = planner.plan(traced.closed, wanted)
+                found = self._planner(self.choice).plan(traced.closed, wanted)
+                if self.choice is Choice.ESTIMATED and self.save is None:
+                    found = cheaper(traced.closed, wanted, found, lambda: self._planner(Choice.EVERYTHING))
             self._plans.keep(own, found, wanted)
         return found
+
+    def _planner(self, choice: Choice) -> Planner:
+        return Planner(choice, safe=self.safe, alike=self._alike, raising=self._like, save=self.save)
 
     def on(self, platform: str | None) -> Raised[P, R_co]:
         """The same function raised for a platform."""

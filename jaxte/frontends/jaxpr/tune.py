@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jaxte.bridge.price.pulled import with_gradient
 from jaxte.bridge.tuning.tuning_file import Choices
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
@@ -127,7 +128,8 @@ class _Race:
                 return jax.core.eval_jaxpr(self._closed.jaxpr, self._closed.consts, *arrays)
             return evaluate(plan, self._closed, arrays)
 
-        made = jax.jit(_with_gradient(run, self._arrays)).lower(*self._arrays).compile()
+        floats = [n for n, a in enumerate(self._arrays) if is_float(str(a.dtype))]
+        made = jax.jit(with_gradient(run, floats)).lower(*self._arrays).compile()
         return lambda: jax.block_until_ready(made(*self._arrays))
 
 
@@ -136,20 +138,3 @@ def _seconds(call: Callable[[], Any], times: int) -> float:
     for _ in range(times):
         call()
     return (time.perf_counter() - start) / times
-
-
-def _with_gradient(f: Callable[..., Any], arrays: Sequence[Any]) -> Callable[..., Any]:
-    """The floats that ``f`` returns, and what flows back from ones at them to all arguments that are floats."""
-    moving = [n for n, s in enumerate(arrays) if is_float(str(s.dtype))]
-
-    def both(*args: Any) -> Any:
-        def of_moving(*own: Any) -> Any:
-            filled = list(args)
-            for n, array in zip(moving, own, strict=True):
-                filled[n] = array
-            return [r for r in jax.tree.leaves(f(*filled)) if is_float(str(r.dtype))]
-
-        values, pull = jax.vjp(of_moving, *(args[n] for n in moving))
-        return values, pull([jax.numpy.ones_like(v) for v in values])
-
-    return both

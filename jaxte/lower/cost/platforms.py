@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.arrays.kernels import INTERPRETER, MOSAIC, TRITON
+from jaxte.lower.cost.paces import CPU_PACES, Paces
 from jaxte.planning.asked import Intermediates
 
 
@@ -107,6 +108,7 @@ class Platform:
         near: bytes of the first cache, from which columns are read again for the next row.
         kernel_memory: bytes of the largest array of a block of a Pallas kernel, of which several are held at a time.
         kernel_wholes: bytes of all arrays that each block reads in whole, or loads windows of: the memory of a core.
+        paces: how fast whole programs are; None where none were measured.
     """
 
     rates: Rates
@@ -143,6 +145,7 @@ class Platform:
     near: int = 2**15
     kernel_memory: int = 2**20
     kernel_wholes: int = 2**23
+    paces: Paces | None = None
 
     @property
     def intermediates(self) -> Intermediates:
@@ -188,6 +191,7 @@ CPU = Platform(
     intermediate=4,
     loop=0,
     window_call=4,
+    paces=CPU_PACES,
 )
 GPU = Platform(
     Rates(

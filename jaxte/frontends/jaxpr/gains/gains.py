@@ -169,7 +169,7 @@ def _positions_known(step: Step) -> bool:
         numbers = step.eqn.params["dimension_numbers"]
         if _moving_positions(step) > 1 or numbers.operand_batching_dims:
             return False  # positions in several dimensions that go together, and one in each row, are as good as a gather
-        if _reads_small_table(step):
+        if reads_small_table(step):
             return False
         if len(numbers.start_index_map) > 1 and not _meets_others(step):
             return False  # slices that are copied one after the other, forward and backward
@@ -180,7 +180,7 @@ def _positions_known(step: Step) -> bool:
     return True
 
 
-def _reads_small_table(step: Step) -> bool:
+def reads_small_table(step: Step) -> bool:
     """Whether all pairs read one table, such as a bias for each distance, whose rows are read so often that padded slices for each of them take longer than a scatter.
 
     XLA's loop over a small table stays in the cache. Where scatters are dear the platform says that transposes are not taken apart.

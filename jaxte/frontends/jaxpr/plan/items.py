@@ -9,6 +9,7 @@ from jaxte.bridge.compiled.compiled import Compiled
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.frontends.jaxpr.plan.priced import Priced
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
 from jaxte.frontends.jaxpr.taken import Raising
 
@@ -88,12 +89,14 @@ class Plan:
         items: regions, constructs with raised bodies, what is known, and numbers of equations that stay, in the order in which they run.
         kept: the equations that stay, with the reasons.
         measured: where it was chosen by measuring.
+        priced: where it was chosen by the prices of whole programs.
         instead: what runs in place of the jaxpr that was given: with guards, and without what nothing reads.
     """
 
     items: list[Region | Inner | Known | int] = field(default_factory=list)
     kept: list[Equation] = field(default_factory=list)
     measured: Measured | None = None
+    priced: Priced | None = None
     instead: Instead | None = None
 
     @property

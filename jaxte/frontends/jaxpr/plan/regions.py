@@ -22,6 +22,9 @@ from jaxte.lower.cost.platforms import Platform
 SYMBOLS = "an array has a size that is a symbol of jax.export: what raising gains is compared in numbers"
 
 
+ASKED_FOR = "asked for"
+
+
 class Fate(Enum):
     """What an equation may become: raised for its own sake, by itself, raised beside others, computed now, kept."""
 
@@ -117,7 +120,7 @@ def _fate(entry: Equation, everything: bool, facts: Platform) -> tuple[Fate, str
         reason = is_foreign(step) or ("" if everything else keeps(step))
         if reason:
             return Fate.KEPT, reason
-        gain = gain or gain_of(step) or ("asked for" if everything else "")
+        gain = gain or gain_of(step) or (ASKED_FOR if everything else "")
     return (Fate.GAINS, gain) if gain else (Fate.NEUTRAL, "")
 
 

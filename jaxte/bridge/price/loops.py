@@ -1,0 +1,169 @@
+"""The loops that XLA on the CPU fuses operations into, and how often each operation is computed there.
+
+A loop begins at an operation that has to be an array, and takes in what it reads as long as that may be computed again for each of its
+readers: nothing dear is computed twice, and nothing is written into one loop more than fifteen times, once for each place that it is read
+at. So a sum of shifted reads of sums of shifted reads computes the inner ones for every way along which they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from jaxte.bridge.price.kinds import DEAR, FOR_EACH, FUSED, JOINS, REDUCTIONS, UPDATE, VIEWS
+from jaxte.bridge.price.operations import Array, Operation
+
+_MOST_WRITTEN = 15  # copies of an operation in the text of one loop
+_Place = tuple[
+    Operation, int
+]  # who reads at other positions than its own, by which operand; -1 for the loop itself
+
+
+@dataclass(eq=False)
+class Loop:
+    """What is computed together.
+
+    Attributes:
+        root: what it makes.
+        times: elements that are computed of each operation in it.
+        written: copies of each in its text.
+    """
+
+    root: Operation
+    times: dict[Operation, float] = field(default_factory=dict)
+    written: dict[Operation, int] = field(default_factory=dict)
+    _places: dict[Operation, dict[_Place, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        update = self.root.name == UPDATE  # which is written into the array that is there
+        size = self.root.inputs[1].size if update else self.root.made.size
+        self.take(self.root, {(self.root, -1): float(size)})
+        self.written[self.root] = 1
+
+    def take(self, own: Operation, places: dict[_Place, float]) -> None:
+        """``own`` is computed in it, for what is read at ``places``."""
+        self._places[own] = places
+        self.times[own] = sum(places.values())
+        self.written[own] = sum(self.written.get(reader, 1) for reader, _ in places)
+
+    def places(self, own: Operation) -> dict[_Place, float]:
+        """Where what ``own`` makes is read in it, and how many elements are."""
+        found: dict[_Place, float] = {}
+        for reader, n in own.made.readers:
+            if reader in self.times:
+                if reader.name in FOR_EACH or reader.name in VIEWS:  # at its own position
+                    for place, count in self._places[reader].items():
+                        found[place] = max(found.get(place, 0.0), count)
+                else:
+                    found[reader, n] = read_by(reader, n, self.times[reader])
+        return found
+
+    def reads(self) -> Iterator[tuple[Operation, int, Array]]:
+        """What its operations read of arrays."""
+        for own in self.times:
+            for n, array in enumerate(own.inputs):
+                inside = array.maker is not None and (array.maker in self.times or array.maker.is_known)
+                if array.size > 1 and not inside:
+                    yield own, n, array
+
+
+def read_by(reader: Operation, n: int, times: float) -> float:
+    """How many elements of an operand are read where ``reader`` is computed for so many elements."""
+    array, made = reader.inputs[n], reader.made
+    if reader.name in REDUCTIONS:
+        return times * array.size / max(1, made.size)
+    if reader.name in JOINS or reader.name == "pad" or (reader.name == "gather" and n == 1):
+        return times * min(1.0, array.size / max(1, made.size))
+    return float(array.size) if reader.name == UPDATE else times
+
+
+def loops(order: Sequence[Operation]) -> list[Loop]:
+    """The loops of a program, whose operations are in order."""
+    readers = {own: {reader for a in own.outputs for reader, _ in a.readers} for own in order}
+    found = []
+    for own in reversed(order):
+        needed = bool(readers[own]) or any(a.is_result for a in own.outputs)
+        number = own.made.size <= 1 and own.name not in REDUCTIONS if own.outputs else True
+        if own.name in FUSED and needed and not own.is_known and not number:
+            loop = _fused(own, readers)
+            found.append(loop)
+            _settle(loop, readers)
+    return found
+
+
+def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
+    """The loop that makes ``root``: the last of what is read is taken in first, so that all of its readers are in."""
+    loop = Loop(root)
+    seen: set[Operation] = set()
+    waiting: list[tuple[int, Operation]] = []
+
+    def wait(own: Operation) -> None:
+        for n, array in enumerate(own.inputs):
+            maker = array.maker
+            in_place = own.name == UPDATE and n == 0
+            if (
+                maker is not None
+                and array.size > 1
+                and not maker.is_known
+                and maker not in seen
+                and not in_place
+            ):
+                seen.add(maker)
+                heappush(waiting, (-maker.rank, maker))
+
+    wait(root)
+    while waiting:
+        _, own = heappop(waiting)
+        if _may_be_fused(own) and not any(r.name == UPDATE and r.inputs[0] is own.made for r in loop.times):
+            places = loop.places(own)
+            if places and _is_taken(own, loop, places, readers[own]):
+                loop.take(own, places)
+                wait(own)
+    return loop
+
+
+def _may_be_fused(own: Operation) -> bool:
+    rows = own.name in JOINS and own.params.get("dimension", 0) == len(own.made.shape) - 1
+    return (
+        own.name in FUSED
+        and own.name not in REDUCTIONS
+        and own.name != UPDATE
+        and len(own.outputs) == 1
+        and not rows
+    )
+
+
+def _is_taken(own: Operation, loop: Loop, places: dict[_Place, float], readers: set[Operation]) -> bool:
+    """Whether ``own`` is computed in ``loop``: not if it would be written too often, or something dear be computed twice."""
+    written = sum(loop.written[reader] for reader, _ in places)
+    parts = len(own.inputs) if own.name in JOINS else 1
+    if written * parts > _MOST_WRITTEN:
+        return False
+    others = own.made.is_result or any(r not in loop.times for r in readers)
+    if own.name in DEAR and (others or sum(places.values()) > 1.01 * written * own.made.size):
+        return False
+    return not (others and _exists_anyway(own))
+
+
+def _exists_anyway(own: Operation) -> bool:
+    """Whether what is made of several arrays is one in any case, because it is returned or a routine reads it."""
+    if len({id(a) for a in own.inputs if a.size > 1}) < 2:
+        return False
+    return own.made.is_result or any(
+        r.name not in FUSED or (r.name == UPDATE and n == 0) for r, n in own.made.readers
+    )
+
+
+def _settle(loop: Loop, readers: dict[Operation, set[Operation]]) -> None:
+    """From now on the loop reads what its operations read; those that nothing else needs are gone."""
+    for own in loop.times:
+        if own is not loop.root:
+            readers[own] -= loop.times.keys()
+    for own in loop.times:
+        gone = own is loop.root or not (readers[own] or own.made.is_result)
+        for maker in {a.maker for a in own.inputs if a.maker is not None}:
+            if gone:
+                readers[maker].discard(own)
+            if maker not in loop.times:
+                readers[maker].add(loop.root)

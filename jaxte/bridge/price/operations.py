@@ -1,0 +1,182 @@
+"""A jaxpr as a flat list of operations on arrays: calls are entered, equal operations are one, and what nothing reads is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Literal
+
+from jaxte.bridge.price.kinds import APART, CALLS, SAME
+
+_JAXTE = "jaxte"  # the primitive that holds a program of ours
+_HOLD_BODIES = frozenset(["scan", "while", "cond"])
+
+
+@dataclass(eq=False)
+class Array:
+    """What an operation makes, or what is given.
+
+    Attributes:
+        maker: the operation; None where it is given.
+        readers: operations that read it, each with the position of the operand.
+        is_result: whether the program returns it.
+    """
+
+    shape: tuple[int, ...]
+    item: int
+    maker: Operation | None = None
+    readers: list[tuple[Operation, int]] = field(default_factory=list)
+    is_result: bool = False
+    is_number: bool = False
+
+    def __post_init__(self) -> None:
+        self.size = prod(self.shape)
+
+    def is_returned(self) -> None:
+        """The program returns it."""
+        self.is_result = True
+
+    @property
+    def bytes(self) -> int:
+        return self.item * self.size
+
+
+@dataclass(eq=False)
+class Operation:
+    """One primitive; ``is_known`` where XLA computes it when it compiles, or again at no cost: positions, and functions of them."""
+
+    name: str
+    inputs: Sequence[Array]
+    params: dict[str, Any]
+    outputs: list[Array] = field(default_factory=list)
+    is_known: bool = False
+    rank: int = 0
+
+    def makes(self, made: Sequence[Array]) -> list[Array]:
+        """What it makes."""
+        self.outputs = list(made)
+        return self.outputs
+
+    def stands_at(self, rank: int) -> None:
+        """It is needed, and stands at ``rank`` in the order of all."""
+        self.rank = rank
+        positions = self.name == "iota" or any(a.maker is not None for a in self.inputs)
+        self.is_known = positions and all(
+            a.is_number if a.maker is None else a.maker.is_known for a in self.inputs
+        )
+        for n, array in enumerate(self.inputs):
+            array.readers.append((self, n))
+
+    @property
+    def made(self) -> Array:
+        """What an operation makes that is part of a loop."""
+        return self.outputs[0]
+
+
+def operations(closed: Any, platform: str) -> list[Operation]:
+    """The operations of a jaxpr that are needed for its results, each after those that it reads."""
+    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
+    given = [_array(v.aval) for v in jaxpr.invars]
+    results = _Entered(platform).run(jaxpr, given)
+    for result in results:
+        result.is_returned()
+    found = _after_inputs(results)
+    for rank, own in enumerate(found):
+        own.stands_at(rank)
+    return found
+
+
+def _array(aval: Any, maker: Operation | None = None, is_number: bool = False) -> Array:
+    shape = tuple(e if isinstance(e, int) else 1 for e in getattr(aval, "shape", ()))
+    return Array(shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number)
+
+
+class _Entered:
+    """Runs a jaxpr, and those that it calls, on descriptions of arrays."""
+
+    def __init__(self, platform: str) -> None:
+        self._platform = platform
+        self._equal: dict[object, list[Array]] = {}
+        self._numbers: dict[object, Array] = {}
+
+    def run(self, jaxpr: Any, given: Sequence[Array]) -> list[Array]:
+        env: dict[Any, Array] = dict(zip(jaxpr.invars, given, strict=True))
+        env |= {v: _array(v.aval) for v in jaxpr.constvars}
+
+        def read(atom: Any) -> Array:
+            return self._number(atom) if isinstance(atom, Literal) else env[atom]
+
+        for eqn in jaxpr.eqns:
+            env |= dict(zip(eqn.outvars, self._made(eqn, [read(a) for a in eqn.invars]), strict=True))
+        return [read(a) for a in jaxpr.outvars]
+
+    def _number(self, literal: Any) -> Array:
+        key = (str(literal.val), str(literal.aval))
+        if key not in self._numbers:
+            self._numbers[key] = _array(literal.aval, is_number=True)
+        return self._numbers[key]
+
+    def _made(self, eqn: Any, inputs: list[Array]) -> list[Array]:
+        name = eqn.primitive.name
+        if name in SAME:
+            return inputs
+        if name == _JAXTE:
+            return self.run(_emitted(eqn, self._platform).jaxpr, inputs)
+        if name in CALLS:
+            body = eqn.params[CALLS[name]]
+            if not body.jaxpr.eqns if isinstance(body, ClosedJaxpr) else not body.eqns:
+                return self._apart(eqn, inputs)
+            return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
+        if name == "split":
+            return [a for v in eqn.outvars for a in _operation("slice", inputs, {}, [v])]
+        key = (
+            None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), str(sorted(eqn.params.items())))
+        )
+        found = self._equal.get(key) if key is not None else None
+        if found is None:
+            found = _operation(name, inputs, eqn.params, eqn.outvars)
+            self._equal[key or object()] = found
+        return found
+
+    def _apart(self, eqn: Any, inputs: list[Array]) -> list[Array]:
+        """A call that does nothing: what is given, or that as an array of its own where the call is not to be entered."""
+        metadata = getattr(eqn.ctx, "xla_metadata", None) or {}
+        if metadata.get("inlineable") == "false":
+            return _operation(APART, inputs, {}, eqn.outvars)
+        body = eqn.params[CALLS[eqn.primitive.name]]
+        return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
+
+
+def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:
+    own = Operation(name, inputs, params)
+    return own.makes([_array(v.aval, own) for v in made])
+
+
+def _emitted(eqn: Any, platform: str) -> Any:
+    program = eqn.params["program"].on(platform)
+    given = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in eqn.invars]
+    return program.kept(("jaxpr", platform, str(given)), lambda: jax.make_jaxpr(program)(*given))
+
+
+def _after_inputs(results: Sequence[Array]) -> list[Operation]:
+    """The makers of ``results`` and of what they read, in order."""
+    done: set[Operation] = set()
+    order: list[Operation] = []
+    stack = [(a.maker, 0) for a in reversed(results) if a.maker is not None]
+    while stack:
+        own, at = stack.pop()
+        if own in done:
+            continue
+        if at == len(own.inputs):
+            done.add(own)
+            order.append(own)
+            continue
+        stack.append((own, at + 1))
+        maker = own.inputs[at].maker
+        if maker is not None and maker not in done:
+            stack.append((maker, 0))
+    return order

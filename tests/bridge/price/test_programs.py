@@ -1,0 +1,110 @@
+"""What a program does by its jaxpr: how often XLA's loops compute each operation, and what is part of no loop. Nothing is compiled here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import jaxte as te
+from jaxte.bridge.price.amounts import seconds
+from jaxte.bridge.price.programs import amounts_of
+from jaxte.lower.cost.paces import CPU_PACES
+
+N = 64
+U = jax.ShapeDtypeStruct((N, N), "float32")
+
+
+def amounts(f: Callable[..., Any], *args: Any) -> dict[str, float]:
+    return amounts_of(jax.make_jaxpr(f)(*(args or (U,))))
+
+
+def heat(steps: int) -> Callable[..., Any]:
+    def f(u: Any) -> Any:
+        for _ in range(steps):
+            u = u + 0.1 * (
+                jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u
+            )
+        return jnp.sum(u**2)
+
+    return f
+
+
+def test_one_loop_reads_and_writes_once() -> None:
+    found = amounts(lambda u: u * 2 + 1)
+    assert found == {"cheap": 2 * N * N, "moved": 8 * N * N, "start": 1.0}
+
+
+def test_equal_operations_are_one() -> None:
+    assert amounts(lambda u: u * 2 + u * 2)["cheap"] == 2 * N * N
+
+
+def test_what_nothing_reads_is_left_out() -> None:
+    assert amounts(lambda u: (jnp.exp(u), u + 1)[1]).get("exponential", 0.0) == 0.0
+
+
+def test_what_is_dear_is_an_array_where_several_loops_read_it() -> None:
+    """Within one loop it is computed for each place, as the power of a response norm is."""
+    assert amounts(lambda u: jnp.exp(u)[1:] * jnp.exp(u)[:-1])["exponential"] == 2 * (N - 1) * N
+    found = amounts(lambda u: (jnp.exp(u)[1:] + 1, jnp.exp(u)[:-1] + 1))
+    assert found["exponential"] == N * N and found["start"] == 3
+
+
+def test_what_is_cheap_is_computed_again_for_each_place() -> None:
+    found = amounts(lambda u: (u * u)[1:] + (u * u)[:-1])
+    assert found["start"] == 1 and found["cheap"] == 3 * (N - 1) * N
+
+
+def test_sums_of_shifts_of_sums_of_shifts_grow_until_they_are_arrays() -> None:
+    """Each step of JAX's gradient costs a multiple of the first; those of te.grad cost the same."""
+    large = jax.ShapeDtypeStruct((512, 512), "float32")
+    ours, theirs = ([amounts(g(heat(n)), large) for n in (1, 2, 4)] for g in (te.grad, jax.grad))
+    work = [[a.get("cheap", 0.0) + a.get("tested", 0.0) for a in found] for found in (ours, theirs)]
+    assert work[1][2] > 15 * work[1][0]
+    assert work[0][2] < 6 * work[0][0]
+    assert seconds(theirs[2], CPU_PACES) > 10 * seconds(ours[2], CPU_PACES)
+
+
+def test_a_call_apart_is_a_loop_of_its_own() -> None:
+    two = te.source(te.grad(heat(2)), U)
+    assert "_apart(" in two
+    assert amounts(te.grad(heat(2)))["start"] >= two.count("_apart(")
+
+
+def test_loops_count_their_turns() -> None:
+    def f(u: Any) -> Any:
+        return lax.scan(lambda h, x: (h + x, None), jnp.zeros(N), u)[0]
+
+    found = amounts(f)
+    assert found["turn"] == N and found["step"] == N and found["cheap"] == N * N
+
+
+def test_branches_cost_as_the_dearest() -> None:
+    found = amounts(lambda u: lax.cond(u[0, 0] > 0, jnp.exp, lambda v: v + 1, u))
+    assert found["exponential"] == N * N
+
+
+@pytest.mark.parametrize(
+    ("f", "kind", "amount"),
+    [
+        (lambda u: u @ u, "product", 2 * N**3),
+        (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 4, 4)] * 2), "small_product", 2 * N * N * 4),
+        (lambda u: jnp.cumsum(u, 1), "scan", N * N * 6),
+        (lambda u: jnp.sort(u), "sort", N * N * 6),
+        (lambda u: u.at[jnp.array([3, 5])].add(1.0), "scattered", 2 * N),
+        (lambda u: lax.reduce_window(u, 0.0, lax.add, (3, 3), (1, 1), "SAME"), "window", 9 * N * N),
+        (lambda u: jnp.sum(u, 1), "row", N * N),
+        (lambda u: jnp.sum(u, 0), "column", N * N),
+    ],
+)
+def test_routines(f: Callable[..., Any], kind: str, amount: float) -> None:
+    assert amounts(f)[kind] == pytest.approx(amount)
+
+
+def test_positions_cost_nothing() -> None:
+    found = amounts(lambda u: jnp.where(jnp.arange(N)[:, None] * 2 > 7, u, 0.0))
+    assert found["cheap"] == N * N

@@ -1,0 +1,79 @@
+"""What is raised because the prices of both programs say so, where no rule of structure does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+
+def tensor_square(a: Any, b: Any) -> Any:
+    """A gate by traces of a product of all pairs, which JAX holds in whole."""
+    square = jnp.einsum("nij,nkl->nijkl", a, b)
+    trace, inner = jnp.einsum("nijij->n", square), jnp.einsum("nijjk->nik", square)
+    return jnp.sum(jax.nn.silu(trace)[:, None, None] * inner)
+
+
+def aligned(r: Any, t: Any, x: Any) -> Any:
+    """Points in the frames of all others."""
+    local = jnp.einsum("fji,fpj->fpi", r, x[None] - t[:, None])
+    return jnp.sum(jnp.minimum(jnp.sqrt(jnp.sum(local**2, -1) + 1e-4), 10.0))
+
+
+def histogram(x: Any, w: Any) -> Any:
+    centres = jnp.linspace(-3, 3, 64)
+    return jnp.sum((w[:, None] * jnp.exp(-(((x[:, None] - centres) / 0.1) ** 2))).sum(0) ** 2)
+
+
+RAISED = {
+    "tensor square": (tensor_square, ((4000, 3, 3), (4000, 3, 3))),
+    "aligned": (aligned, ((64, 3, 3), (64, 3), (300, 3))),
+    "histogram": (histogram, ((3000,), (3000,))),
+}
+KEPT = {
+    "layers": (lambda x, w, v: jnp.sum(jax.nn.relu(x @ w) @ v), ((512, 128), (128, 256), (256, 10))),
+    "a softmax": (lambda x: -jnp.sum(jax.nn.log_softmax(x)[:, 0]), ((512, 1000),)),
+    "few numbers": (tensor_square, ((40, 3, 3), (40, 3, 3))),
+    "a stencil": (lambda u: jnp.sum((4 * u[1:-1] - u[2:] - u[:-2]) ** 2), ((512, 512),)),
+    "a precision": (
+        lambda a, b: tensor_square(a, b) + jnp.sum(jnp.matmul(a, b, precision="highest")),
+        ((4000, 3, 3), (4000, 3, 3)),
+    ),
+}
+
+
+def _report(f: Any, shapes: Any, **options: Any) -> Any:
+    structs = [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
+    return te.explain(te.adjoint(f, **options), *structs)
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_raised_by_price(name: str) -> None:
+    found = _report(*RAISED[name])
+    assert found.regions and found.priced is not None
+    assert 1.25 * found.priced.raised < found.priced.left
+    assert "by estimate: value and gradient in" in str(found)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_by_price(name: str) -> None:
+    found = _report(*KEPT[name])
+    assert found.priced is None and not found.regions, found
+
+
+def test_no_price_where_no_paces_are_measured() -> None:
+    assert _report(*RAISED["tensor square"], platform="gpu").priced is None
+
+
+def test_less_is_held_and_gradients_agree(rng: np.random.Generator) -> None:
+    f, shapes = RAISED["tensor square"]
+    args = [jnp.asarray(rng.normal(size=s), "float32") for s in shapes]
+    ours, theirs = (jax.jit(g(f, (0, 1))).lower(*args).compile() for g in (te.grad, jax.grad))
+    assert ours.memory_analysis().temp_size_in_bytes < 0.2 * theirs.memory_analysis().temp_size_in_bytes
+    for a, b in zip(ours(*args), theirs(*args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-4)
