@@ -257,3 +257,17 @@ def test_what_is_added_to_in_each_step_is_handed_on_and_not_added_up_again() -> 
         "so_far" not in source and source.count("lax.scan(") == 3
     )  # forward, the same with residuals, backward
     assert_nodes_agree(moving, [np.random.default_rng(0).normal(size=s) for s in shapes])
+
+
+def test_a_local_number_has_no_axis_of_the_loops_that_read_it() -> None:
+    def normed(x):
+        for i in range(x.shape[0]):
+            total = 0.0
+            for j in range(x.shape[1]):
+                total += x[i, j] * x[i, j]
+            for j in range(x.shape[1]):
+                x[i, j] /= np.sqrt(total)
+
+    built = te.loops(normed).builder(te.placeholder((5, 7), "float64", name="x"))
+    shapes = {t.name: t.shape for t in topological_order([built])}
+    assert shapes["total"] == (5,)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.frontends.loops.clocks import Clocks, Search
-from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
+from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import reached
 from jaxte.lang.walk import postorder, reads_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
-from jaxte.frontends.loops.dataflow import Equation, Stand
+from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.program import Counter
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.walk import reads_of, substitute

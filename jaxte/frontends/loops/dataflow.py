@@ -7,56 +7,20 @@ sees a reduction over those that came before.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
+from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.program import Cell, Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.flow import Access, Content, Flow, Source
 from jaxte.tensors.reductions import builtin_reducer
-from jaxte.tensors.shapes import as_extent
-from jaxte.tensors.tensor import Placeholder
 
 _LAST = 10**6  # the time of what is returned
-
-
-class Stand(Placeholder):
-    """What stands in expressions for the tensor of an equation."""
-
-    __slots__ = ("equation",)
-
-    def __init__(self, equation: Equation) -> None:
-        super().__init__(equation.name, tuple(as_extent(a.extent) for a in equation.axes), equation.dtype)
-        self.equation = equation
-
-
-@dataclass(eq=False)
-class Equation:
-    """``name[axes] = body``, within ``domain``; the body reads other equations by their :class:`Stand`.
-
-    Attributes:
-        statement: that it is the value of; None for what elements of an array hold.
-        counters: of the loops around it.
-    """
-
-    name: str
-    axes: tuple[Axis, ...]
-    domain: Expr
-    dtype: str
-    statement: Statement | None = None
-    body: Expr = TRUE
-
-    def __post_init__(self) -> None:
-        self.stand = Stand(self)
-
-    def says(self, body: Expr) -> None:
-        """Its body is ``body`` from here on: an equation may read others that read it."""
-        self.body = body
 
 
 class Dataflow:
@@ -86,6 +50,8 @@ class Dataflow:
         self.results = [self._result(v) for v in program.results]
         marked = [program.statements[n] for own in program.regions for n in own.whole]
         self.roots = [*self.results, *map(self.equation, marked)]
+        while self._leave_out_axes():
+            pass
 
     # --- accesses
 
@@ -283,9 +249,27 @@ class Dataflow:
         reducer = builtin_reducer(op, statement.variable.dtype)
         return Reduce(reducer, [part], source.free, source.where)
 
-    def every(self) -> list[Equation]:
-        """All equations that the results need, in no order."""
-        return list(self._equations.values())
+    def _leave_out_axes(self) -> bool:
+        """Whether contents at the points of one read do not depend on all of its axes, which they have no more then: a local number, read in an inner loop."""
+        fewer: dict[Equation, tuple[Equation, list[int]]] = {}
+        for key, own in self._equations.items():
+            if isinstance(key, Content) and not key.shared and own not in self.results:
+                used = {*free_axes(own.body), *free_axes(own.domain)}
+                places = [n for n, axis in enumerate(own.axes) if axis in used]
+                if len(places) < len(own.axes):
+                    axes = tuple(own.axes[n] for n in places)
+                    fewer[own] = Equation(own.name, axes, own.domain, own.dtype, body=own.body), places
+
+        def rule(node: Expr) -> Expr:
+            if isinstance(node, Read) and isinstance(node.tensor, Stand) and node.tensor.equation in fewer:
+                new, places = fewer[node.tensor.equation]
+                return Read(new.stand, [node.indices[n] for n in places])
+            return node
+
+        for key, old in list(self._equations.items()) if fewer else ():
+            own = self._equations[key] = fewer[old][0] if old in fewer else old
+            own.says(rewrite(own.body, rule))
+        return bool(fewer)
 
     def additions_in(self, equations: Collection[Equation]) -> set[int]:
         """The numbers of the statements whose additions ``equations`` hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.frontends.loops.clocks import Clocks
-from jaxte.frontends.loops.dataflow import Equation
+from jaxte.frontends.loops.equations import Equation
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call, cast, conjunction
 from jaxte.lang.functions import select
 from jaxte.lang.operators import EQUAL

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks
-from jaxte.frontends.loops.dataflow import Dataflow, Equation, Stand
+from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made, give_gradient
 from jaxte.frontends.loops.program import Program
 from jaxte.frontends.loops.starts import with_starts
