@@ -130,7 +130,7 @@ def _lines(rows: Mapping[str, Result]) -> Iterator[str]:
         passes = r["passes"]
         errors = _PAIR.join(f"{passes[w]['error']:.0e}" for w in (FORWARD, BOTH) if w in passes)
         held = passes[BOTH if BOTH in passes else FORWARD]["temporaries"]
-        memory = _PAIR.join(f"{held[side] / 1e6:.2f}" for side in (JAXTE, IDIOMATIC))
+        memory = " / ".join(f"{held[side] / 1e6:.2f}" for side in (JAXTE, IDIOMATIC))
         cells = (
             f"`{name}`",
             "works" if r["works"] else "**differs**",
