@@ -6,6 +6,7 @@ import pytest
 
 from tests.agreement import at_random, check, check_nodes
 from tests.choices import Seeded
+from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.random_definitions import definition
 from tests.random_hessians import check_hessian
@@ -50,3 +51,9 @@ def test_a_rotated_axis_that_nothing_depends_on() -> None:
     p = at_random(reading_at_integers(Seeded("bits 433")))
     assert p is not None
     check_nodes(p)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 48, 66, 95])
+def test_choices_within_choices(seed: int) -> None:
+    """Steep functions within choices; of the last three, an extremum stands between a steep function and the choice."""
+    check_choices(RandomChoices(seed))

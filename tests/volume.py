@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from tests.agreement import Pullback, at_random, check, check_nodes
 from tests.choices import Seeded
+from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
@@ -116,6 +117,10 @@ def rules(f: RandomRules, seed: int) -> Details:
     return {"raised": check_rules(f, everything=seed % 2 == 0)}
 
 
+def choices(f: RandomChoices, seed: int) -> Details:
+    return check_choices(f)
+
+
 def loops(seed: int, _: int) -> Details:
     assert_agrees(random_program(seed), loop_arguments(seed))
     return {}
@@ -146,6 +151,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "raised-forward": (raised_forward, partial(RandomFunction, steps=4)),
     "empty": (raised, without_elements),
     "rules": (rules, RandomRules),
+    "choices": (choices, RandomChoices),
     "loops": (loops, int),
     "loops-nodes": (loops_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),

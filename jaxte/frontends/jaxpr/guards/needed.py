@@ -122,21 +122,22 @@ class Needs:
             self._differentiated.add(slot)
         if slot in self._results or not uses:
             return
-        made = [use.step.outputs[0] for use in uses]
-        if all(
-            _chooses(u) or (_passes(u) and self.partial(out) and out not in self._alone)
-            for u, out in zip(uses, made, strict=True)
-        ):
+        if all(_chooses(use) or self._is_passed(use) for use in uses):
             self._partial.add(slot)
-            if any(use.step.name in _EXTREMA and _chooses(use) for use in uses):
+            if not all(_leaves_out(use) or self._is_passed(use) for use in uses):
                 self._alone.add(slot)
             self._says[slot] = self._said(uses)
             multiplied = [
-                use.step.name != "select_n" if _chooses(use) else out in self._multiplied
-                for use, out in zip(uses, made, strict=True)
+                use.step.name != "select_n" if _chooses(use) else use.step.outputs[0] in self._multiplied
+                for use in uses
             ]
             if any(multiplied):
                 self._multiplied.add(slot)
+
+    def _is_passed(self, use: Use) -> bool:
+        """Whether what is asked of the reader's result is asked of the operand."""
+        out = use.step.outputs[0]
+        return _passes(use) and self.partial(out) and out not in self._alone
 
     def _uses(self, slot: Slot) -> list[Use]:
         """Who reads ``slot`` and has a derivative."""
@@ -180,12 +181,15 @@ class Needs:
 
 
 def _chooses(use: Use) -> bool:
-    """Whether the reader leaves elements out: it chooses, or multiplies by a mask."""
+    """Whether the reader leaves elements out: it chooses, multiplies by a mask, or is an extremum that may take the other operand."""
+    return _is_compared_alone(use) if use.step.name in _EXTREMA else _leaves_out(use)
+
+
+def _leaves_out(use: Use) -> bool:
+    """Whether the reader chooses, or multiplies by a mask."""
     step = use.step
     if step.name == "select_n":
         return use.operand > 0 and all(s is not step.inputs[use.operand] for s in _others(use)[1:])
-    if step.name in _EXTREMA:
-        return _is_compared_alone(use)
     return step.name == "mul" and _is_mask(step.inputs[1 - use.operand])
 
 
