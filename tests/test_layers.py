@@ -60,6 +60,7 @@ LAYERS = (
     "sets.solving.elimination",
     "sets.solving.mixed_radix",
     "sets.solving.pinned",
+    "sets.solving.pinning",
     "sets.solving.deskew",
     "sets.solving.smallest_box",
     "sets.solving.solve",

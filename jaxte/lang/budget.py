@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 CHOICES = 16  # of variables to solve for and to pin, that one set of equations is solved by
@@ -72,6 +73,11 @@ class Budget:
         """Takes ``amount`` off, more than there is too; ``short``: after which a question was left open."""
         self.left -= amount
         self.short = self.short or short
+
+    def swap_short(self, short: bool) -> bool:
+        """What :attr:`short` was, which is ``short`` now: for a question within others, of which it is asked by itself."""
+        self.short, was = short, self.short
+        return was
 
     def spend(self, amount: int) -> None:
         """Takes ``amount`` off.
@@ -152,14 +158,31 @@ def ran_short(steps: int) -> None:
         budget.count(steps, short=True)
 
 
-def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+@dataclass(frozen=True)
+class _Answer(Generic[_T]):
+    """An answer, the steps that it took, how many questions it left open, and whether it had been another one with more steps."""
+
+    value: _T
+    steps: int
+    unsolved: int
+    short: bool
+
+    def is_of(self, steps: float, one: bool) -> bool:
+        """Whether it is the answer with ``steps`` as well; ``one``: what is left open after some steps is left open after fewer, and nothing else is."""
+        if one and self.unsolved:
+            return 0 < steps and (not self.short or steps <= self.steps)
+        return not self.short and self.steps <= steps
+
+
+def remembered(most: int, one: bool = False) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """``lru_cache(most)`` for a function that asks questions: each answer counts for what it took to find, whoever found it.
 
-    An answer that the derivation under way could not have paid for is looked for again, with what is left.
+    An answer that the derivation under way could not have paid for is looked for again, with what is left; not so that of a function which asks
+    ``one`` question, if it was left open.
     """
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
-        known: OrderedDict[Hashable, tuple[_T, int, int]] = OrderedDict()
+        known: OrderedDict[Hashable, _Answer[_T]] = OrderedDict()
         lock = Lock()
 
         @wraps(function)
@@ -168,25 +191,28 @@ def remembered(most: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             own = _derivation.get()
             with lock:
                 found = known.get(args)
-            if found is not None and (
-                own is None or found[1] <= min(own.left, SOLVING >> own.open if own.open else _ANY)
-            ):
+            steps = _ANY if own is None else min(own.left, SOLVING >> own.open if own.open else _ANY)
+            if found is not None and found.is_of(steps, one):
                 if own is not None:
-                    own.count(found[1])
-                    own.left_open(found[2])
-                return found[0]
+                    own.count(min(found.steps, steps), short=found.short)
+                    own.left_open(found.unsolved)
+                return found.value
             counted = Budget(_ANY) if own is None else own
             before, unsolved, token = counted.left, counted.open, _derivation.set(counted)
+            was_short = counted.swap_short(False)
             try:
-                answer = function(*args, **kwargs)
+                value = function(*args, **kwargs)
             finally:
                 _derivation.reset(token)
-            if not counted.short:
+                short = counted.swap_short(was_short)
+                counted.count(0, short)
+            answer = _Answer(value, before - counted.left, counted.open - unsolved, short)
+            if not short or (one and answer.unsolved):
                 with lock:
-                    known[args] = answer, before - counted.left, counted.open - unsolved
+                    known[args] = answer
                     if len(known) > most:
                         known.popitem(last=False)
-            return answer
+            return value
 
         call.cache_clear = known.clear  # type: ignore[attr-defined]
         return call

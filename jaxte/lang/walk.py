@@ -84,7 +84,14 @@ def combine(reducer: Reducer, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple
 
 def reads_of(*roots: Expr) -> list[Read]:
     """The distinct reads below ``roots``, in order of appearance."""
+    if len(roots) == 1:
+        return list(_reads_below(roots[0]))
     return [node for node in postorder(*roots) if isinstance(node, Read)]
+
+
+@lru_cache(maxsize=2048)
+def _reads_below(root: Expr) -> tuple[Read, ...]:
+    return tuple(node for node in _below(root) if isinstance(node, Read))
 
 
 @lru_cache(maxsize=4096)

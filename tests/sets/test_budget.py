@@ -9,7 +9,7 @@ import jaxte as te
 from jaxte.lang import budget
 from jaxte.lang.budget import SOLVING, Budget, Exhausted
 from jaxte.sets import domain
-from jaxte.sets.solving import smallest_box
+from jaxte.sets.solving import pinning, smallest_box
 from jaxte.sets.solving.solve import _solved
 from jaxte.tensors.compute import guards_of
 
@@ -119,7 +119,7 @@ def test_nested_quotients_end(rng) -> None:
 
 
 def test_few_of_many_choices_are_looked_at(monkeypatch) -> None:
-    """The reads of nine rolled copies, stacked: twelve choices of what is solved for, each with four of what is pinned."""
+    """The reads of nine rolled copies, stacked: twelve choices of what is solved for, each with some of what is pinned, of which half are equal."""
     looked_at, surround = [], smallest_box.surround
     monkeypatch.setattr(smallest_box, "surround", lambda *args: looked_at.append(args[1]) or surround(*args))
     a, b, c = te.reduce_axis((0, 9), "a"), te.reduce_axis((0, 256), "b"), te.reduce_axis((0, 256), "c")
@@ -131,7 +131,7 @@ def test_few_of_many_choices_are_looked_at(monkeypatch) -> None:
     monkeypatch.setattr(smallest_box, "CHOICES", 1_000)
     every = smallest_box.smallest_box(domain)
     assert box is not None and every is not None and repr(box) == repr(every)
-    assert 3 * few < len(looked_at) - few and few <= budget.CHOICES
+    assert 2 * few < len(looked_at) - few and few <= budget.CHOICES
 
 
 def test_a_budget_is_spent_once() -> None:
@@ -241,3 +241,39 @@ def test_conditions_of_many_paths() -> None:
     for n in range(80):
         body = te.select(i % (n + 2) == 0, body * 2.0, te.sin(body))
     assert [repr(c) for c in guards_of((i,), body, {total})[total]] == ["i > 2"]
+
+
+def test_solutions_that_pin_the_same_variables_are_written_out_once(monkeypatch) -> None:
+    """A remainder of a sum of remainders, whose quotients may be pinned in any order."""
+    written, flat = [], pinning._flat
+    monkeypatch.setattr(pinning, "_flat", lambda found, own: written.append(found.key()) or flat(found, own))
+    i, y = te.reduce_axis((0, 60), "i"), te.var("y")
+    domain = te.Domain([i], [te.equal(((i // 3 % 7 + i // 5 % 6) // 2 + i % 4) % 8, y)])
+    assert smallest_box.smallest_box(domain) is not None
+    assert len(set(written)) == len(written) > 10
+
+
+def test_a_question_that_was_left_open_is_not_asked_again() -> None:
+    asked = []
+
+    def ask(steps: int) -> int:
+        asked.append(steps)
+        with_less = budget.allowed_to_solve(budget.SOLVING)
+        if steps <= with_less:
+            budget.charge(steps)
+            return steps
+        budget.charge(with_less)
+        budget.left_unsolved()
+        if with_less < budget.SOLVING:
+            budget.ran_short(0)
+        return 0
+
+    one = budget.remembered(8, one=True)(ask)
+    hard, half = 2 * budget.SOLVING, budget.SOLVING * 3 // 4
+    with budget.bounded(0) as own:
+        assert [one(hard), one(hard)] == [0, 0] and asked == [hard]  # also with half as many steps
+        assert [one(half), one(half)] == [0, 0] and asked == [hard, half]
+        assert own.open == 4 and own.short
+    with budget.bounded(0):
+        assert [one(half), one(half)] == [half, half]  # with more than it was asked with before
+        assert [one(hard), one(half)] == [0, 0] and asked == [hard, half, half, half]

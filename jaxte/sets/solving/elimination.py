@@ -39,6 +39,10 @@ class Solution:
     origin: Mapping[Expr, Linear]
     guards: tuple[Linear, ...]
 
+    def key(self) -> tuple[Expr, ...]:
+        """Equal for solutions of one system that are equal."""
+        return (*self.free, *map(from_linear, self.values.values()), *map(from_linear, self.guards))
+
     def assigned(self, variable: Expr, value: Linear) -> Solution:
         """The solutions where the free ``variable`` has ``value``."""
         values = {v: replace(form, variable, value) for v, form in self.values.items()}

@@ -16,19 +16,20 @@ from jaxte.lang.budget import (
     ran_short,
 )
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, as_expr, call, conjuncts
+from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms, prune, tidy
+from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.domain import IntegerSet, Range, left_open
 from jaxte.sets.index_forms import difference
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.sets.solving.mixed_radix import digits_of
-from jaxte.sets.solving.pinned import pinned, pins
+from jaxte.sets.solving.pinned import pinned
+from jaxte.sets.solving.pinning import Pinning, forms_of
 from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
 
 
@@ -57,8 +58,13 @@ def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransform
     limits = range_conditions(every, ranges)
     best: tuple[tuple[int, ...], DomainTransformation] | None = None
     solved = solutions([*unfolded, *divisions.equations], every)
-    choices = [choice for found in solved for choice in _with_pinned(found, [*limits, *others], budget)]
+    pinning = Pinning([*limits, *others], budget)
+    choices = [choice for found in solved for choice in pinning.choices(found)]
+    looked_at: set[tuple[Expr, ...]] = set()
     for order, (found, conditions) in _fewest_free(choices):
+        if (key := found.key()) in looked_at:  # reached by pinning the same variables in another order
+            continue
+        looked_at.add(key)
         free_ranges = {v: None for v in found.free if not among(v, domain.variables)} | dict(domain.ranges)
         free_ranges |= {v: ranges[v] for v in found.free if v in ranges}
         points = IntegerSet([*outer, *found.free], conditions, free_ranges)
@@ -117,34 +123,15 @@ def _size(condition: Expr) -> int:
     return len(postorder(condition))
 
 
-def _with_pinned(
-    found: Solution, conditions: Sequence[Expr], budget: Budget
-) -> list[tuple[Solution, list[Expr]]]:
-    """``found``, and the same without the variables that the conditions leave one value, each with its conditions."""
-    choices = [(found, transformed(found, conditions, budget))]
-    for first in dict(pins(found.free, _forms(choices[0][1]))).items():
-        fewer = found.assigned(*first)
-        left = transformed(fewer, conditions, budget)
-        while (pin := pinned(fewer.free, _forms(left))) is not None:
-            fewer = fewer.assigned(*pin)
-            left = transformed(fewer, conditions, budget)
-        choices.append((fewer, left))
-    return choices
-
-
 def _without_pinned(box: Box, conditions: Sequence[Expr]) -> Box:
     """``box`` without the axes that ``conditions``, those of the variables that it surrounds, leave one value."""
     while True:
         inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
         limits = [form for axis in box.axes for form in (Linear({axis: 1}), linear(axis.hi - 1 - axis))]
-        pin = pinned(box.axes, [*_forms(substitute(c, inside) for c in conditions), *limits])
+        pin = pinned(box.axes, [*forms_of(substitute(c, inside) for c in conditions), *limits])
         if pin is None:
             return box
         box = box.assigned(*pin)
-
-
-def _forms(conditions: Iterable[Expr]) -> list[Linear]:
-    return [form for c in conditions for form in nonnegative_forms(c)]
 
 
 def intervals(domain: Domain) -> dict[Expr, tuple[int, int]]:
@@ -225,20 +212,6 @@ def range_conditions(variables: Iterable[Expr], ranges: Mapping[Expr, Range | No
         if own is not None:
             found += [as_expr(own[0]) <= v, v < own[1]]
     return found
-
-
-def transformed(found: Solution, conditions: Sequence[Expr], budget: Budget | None = None) -> list[Expr]:
-    """``conditions`` and the solution's guards in terms of the free variables.
-
-    Raises:
-        Exhausted: they are longer than what is left of ``budget``.
-    """
-    table = {v: from_linear(form) for v, form in found.values.items()}
-    guards = [call(EQUAL, from_linear(g), 0) for g in found.guards]
-    flat = [part for c in [*guards, *(substitute(c, table) for c in conditions)] for part in conjuncts(c)]
-    if budget is not None:
-        budget.spend(sum(map(_size, flat)))
-    return [tidy(c) for c in dict.fromkeys(flat)]
 
 
 def nothing(domain: Domain) -> DomainTransformation:

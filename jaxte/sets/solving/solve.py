@@ -20,6 +20,7 @@ from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import Range
 from jaxte.sets.solving.elimination import mentions, solutions, unfold_divisions
+from jaxte.sets.solving.pinning import transformed
 from jaxte.sets.solving.smallest_box import (
     intervals,
     nothing,
@@ -27,7 +28,6 @@ from jaxte.sets.solving.smallest_box import (
     resolve_divisions,
     smallest_box,
     split,
-    transformed,
 )
 from jaxte.sets.transformation import Bounds, Domain, DomainTransformation, all_ranges, parameters
 
@@ -202,7 +202,7 @@ def _stand_in(name: str, bounds: Range) -> Axis:
     return Axis(name, *bounds)
 
 
-@remembered(4096)
+@remembered(4096, one=True)
 def _solved(variables: tuple[Expr, ...], conditions: tuple[Expr, ...]) -> DomainTransformation | None:
     return smallest_box(Domain(variables, conditions))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from jaxte.lang import dtypes
@@ -179,18 +180,29 @@ def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, piece
 def _branches(root: Expr) -> bool:
     """Whether ``root``, with what XLA computes in the loop of it, is more than LLVM computes where it is not needed."""
     stack: list[Expr] = [root]
-    seen: set[Tensor] = set()
+    seen: set[Expr] = {root}
     while stack:
         node = stack.pop()
-        if any(isinstance(n, Call) and n.op.name in _CALLED for n in postorder(node)):
+        if _branches_itself(node):
             return True
-        for tensor in dict.fromkeys(read.tensor for read in reads_of(node)):
-            if tensor.shape == () and not _is_head(tensor):
-                return True
-            if tensor not in seen and isinstance(tensor, Compute) and _is_elementwise(tensor):
-                seen.add(tensor)
-                stack.append(tensor.body)
+        found = [body for body in _producers(node) if body not in seen]
+        seen.update(found)
+        stack += found
     return False
+
+
+@lru_cache(maxsize=1024)
+def _branches_itself(root: Expr) -> bool:
+    called = any(isinstance(n, Call) and n.op.name in _CALLED for n in postorder(root))
+    numbers = (read.tensor for read in reads_of(root) if read.tensor.shape == ())
+    return called or any(not _is_head(tensor) for tensor in numbers)
+
+
+@lru_cache(maxsize=1024)
+def _producers(root: Expr) -> tuple[Expr, ...]:
+    """The bodies of what ``root`` reads that XLA computes in the loop of it."""
+    tensors = dict.fromkeys(read.tensor for read in reads_of(root))
+    return tuple(dict.fromkeys(t.body for t in tensors if isinstance(t, Compute) and _is_elementwise(t)))
 
 
 def _is_short_line(axes: Sequence[Axis]) -> bool:
@@ -201,6 +213,7 @@ def _is_elementwise(tensor: Compute) -> bool:
     return not any(isinstance(n, Reduce) for n in postorder(tensor.body))
 
 
+@lru_cache(maxsize=1024)
 def _is_head(tensor: Tensor) -> bool:
     """Whether a number is what flows back into a loss, or made of that and of numbers."""
     if isinstance(tensor, Compute):
