@@ -92,9 +92,7 @@ class Flow:
         texts = [self._entry(a, self._array_text(a)) for a in reads]
         info = isl.UnionAccessInfo.from_sink(self._union(texts))
         info = info.set_must_source(self._union([self._entry(a, self._array_text(a)) for a in writes]))
-        if additions:
-            info = info.set_may_source(self._union([self._entry(a, self._array_text(a)) for a in additions]))
-        times = [self._entry(a, self._time_text(a)) for a in self._every]
+        times = [self._entry(a, self._time_text(a)) for a in (*reads, *writes)]
         schedule = self._union(times)
         answered, flow = within(context(), FLOW, lambda: info.set_schedule_map(schedule).compute_flow())
         if not answered:
@@ -105,20 +103,25 @@ class Flow:
         for found in found_maps:
             source, sink = (str(found.get_tuple_name(d)) for d in (isl.dim_type.in_, isl.dim_type.out))
             self._maps[sink][source] = _unnamed(found.reverse().coalesce())
+        for read in reads:
+            for addition in (a for a in additions if a.array == read.array):
+                earlier = self._after(read, addition)
+                if not earlier.is_empty():
+                    self._maps[read.label][addition.label] = earlier.coalesce()
         for own in self._maps.values():
             self._keep_latest(own)
 
     def _keep_latest(self, sources: dict[str, isl.Map]) -> None:
-        """Leaves out of the ``sources`` of a read what a write that it sees replaced.
+        """Leaves out of the ``sources`` of a read the additions that the write that it sees replaced.
 
-        isl keeps an addition that it may see along one loop, though a later write of the same loop, which does not always happen, replaced it.
+        isl is asked for writes alone: of additions, which it takes for writes that may not happen, it leaves some out that follow the read in the text of a loop.
         """
         if len(sources) < 2:
             return
         seen = [(self._by_label[label], own) for label, own in sources.items() if label not in self._added]
         for label in list(sources):
             source = self._by_label[label]
-            for write, relation in seen:
+            for write, relation in seen if label in self._added else ():
                 replaced = self._after(write, source)
                 if not replaced.is_empty():
                     sources[label] = sources[label].subtract(relation.apply_range(replaced))

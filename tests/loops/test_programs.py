@@ -271,3 +271,19 @@ def test_a_local_number_has_no_axis_of_the_loops_that_read_it() -> None:
     built = te.loops(normed).builder(te.placeholder((5, 7), "float64", name="x"))
     shapes = {t.name: t.shape for t in topological_order([built])}
     assert shapes["total"] == (5,)
+
+
+def added_behind_the_read(x, A):
+    """What the next iteration reads was added to by a statement that follows the read in the text."""
+    for k in range(1, 3):
+        x[k] = A[k, k]
+        if k == 2:
+            A[k, 0] = x[3 - k]
+        else:
+            x[k] += A[0, k]
+    return x, A
+
+
+def test_additions_of_a_statement_behind_the_read() -> None:
+    rng = np.random.default_rng(0)
+    assert_nodes_agree(added_behind_the_read, [rng.normal(size=4), rng.normal(size=(4, 4))])
