@@ -28,7 +28,7 @@ from jaxte.lower.cost.paces import Paces
 # Times by which a program has to be faster by estimate. Of 142 functions whose programs were measured, the estimate of the ratio is off by
 # a factor of 1.8 in the mean; where 1.2 is asked of both prices, none of those taken is slower.
 _MARGIN = 1.2
-_LEAST = 2e-4  # seconds, below which starting a program is most of it
+_LEAST = 5e-4  # seconds, below which what is saved of a call takes thousands of calls to make up for deriving the other program
 _MOST_STEPS = 60  # whose derivatives are derived to find out
 _MOST_KEPT = 0.4  # of the time in large products and convolutions, which stay what they are
 _KEPT = ("product", "convolution", "fft", "sort")
