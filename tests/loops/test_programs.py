@@ -284,6 +284,18 @@ def added_behind_the_read(x, A):
     return x, A
 
 
-def test_additions_of_a_statement_behind_the_read() -> None:
-    rng = np.random.default_rng(0)
-    assert_nodes_agree(added_behind_the_read, [rng.normal(size=4), rng.normal(size=(4, 4))])
+def first_of_all(x, A):
+    """A statement in a loop that hands on its variables reads the first iteration, and nothing of its own."""
+    for k in range(1, 3):
+        A[0, k - 1] = max(A[0, k - 1], 0.7 * x[k])
+        for i in range(1, 4, 2):
+            A[0, k] = A[i - 1, 3 - k]
+            A[2, k + 1] = A[0, 0]
+    return x, A
+
+
+@pytest.mark.parametrize("fn", [added_behind_the_read, first_of_all])
+def test_what_a_later_iteration_reads_of_earlier_ones(fn) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        assert_nodes_agree(fn, [rng.normal(size=4), rng.normal(size=(4, 4))])

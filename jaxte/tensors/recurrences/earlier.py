@@ -71,7 +71,9 @@ def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[Stat
     if not suspects:
         return body
     places: dict[Read, list[tuple[IntegerSet, Expr]]] = {r: [] for r in suspects}
-    for read, axes, conditions in contexts((*free_axes(body),), body, suspects):
+    # the clock is among the axes of a body that does not mention it, as one that is a read of h[0] is
+    axes_of_body = tuple(dict.fromkeys((clock, *free_axes(body))))
+    for read, axes, conditions in contexts(axes_of_body, body, suspects):
         points = IntegerSet(axes, conditions)
         if not points.is_empty():
             index = read.indices[group.place_of(read.tensor)]
