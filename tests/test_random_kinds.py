@@ -53,7 +53,7 @@ def test_a_rotated_axis_that_nothing_depends_on() -> None:
     check_nodes(p)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 48, 66, 95])
+@pytest.mark.parametrize("seed", [0, 3, 48, 66, 1079, 1096])
 def test_choices_within_choices(seed: int) -> None:
-    """Steep functions within choices; of the last three, an extremum stands between a steep function and the choice."""
+    """Steep functions within choices; of the last four, an extremum stands between a steep function and the choice."""
     check_choices(RandomChoices(seed))

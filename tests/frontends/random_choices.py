@@ -78,7 +78,7 @@ def _element(own: np.random.Generator, x: Array, conditions: list[Array], depth:
 
 
 def check_choices(f: RandomChoices) -> dict[str, Any]:
-    """Compares the gradient with differences of values, at elements whose values and neighbours are finite.
+    """Compares the value with JAX's, and the gradient with differences of values, at elements whose values and neighbours are finite.
 
     Raises:
         AssertionError: they differ.
@@ -94,7 +94,10 @@ def check_choices(f: RandomChoices) -> dict[str, Any]:
     if not (np.isfinite(slopes) & smooth).all():
         return {"infinite value": True}
     plain = lambda x: f(x)  # noqa: E731
+    x = jnp.asarray(x)
+    value, found = te.value_and_grad(plain)(x)
+    np.testing.assert_allclose(value, plain(x), rtol=1e-12, err_msg=str(f))
     np.testing.assert_allclose(
-        te.grad(plain)(x), slopes, rtol=1e-5, atol=1e-5 * (1 + np.abs(slopes).max()), err_msg=str(f)
+        found, slopes, rtol=1e-5, atol=1e-5 * (1 + np.abs(slopes).max()), err_msg=str(f)
     )
     return {"nan of jax": bool(np.isnan(jax.grad(plain)(x)).any())}

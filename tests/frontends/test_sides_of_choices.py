@@ -57,6 +57,9 @@ NESTED = {
     ),
     "mask of numbers": lambda x: where((x > 0).astype(x.dtype) > 0, jnp.sqrt(where(x > 0, 3.0, x)), 0.0),
     "two that vary": lambda x: where(x > 0, jnp.sqrt(where(x > 0, x, x * 2)), 0.0),
+    "before an extremum": lambda x: where(
+        x > 0, jnp.maximum(jnp.log(0.5 * (1.5 + x + where(x > 0, jnp.log(x), 0.0))), -0.9), 0.0
+    ),
     "select_n": lambda x: jax.lax.select_n((x > 0).astype("int32"), x * 0, jnp.sqrt(where(x > 0, 1.0, x))),
 }  # fmt: skip
 

@@ -78,6 +78,7 @@ class Needs:
         self._results = set(results)
         self._partial: set[Slot] = set(partly)
         self._multiplied: set[Slot] = set()
+        self._whole: set[Slot] = set()
         self._alone: set[Slot] = (
             set()
         )  # what is compared by an extremum, which asks nothing of what it is made of
@@ -99,20 +100,27 @@ class Needs:
         """Whether elements are left out by zeros that they are multiplied by, or by an extremum: their values are still read."""
         return slot in self._multiplied
 
+    def is_read_in_whole(self, slot: Slot) -> bool:
+        """Whether the values of all elements are read, those that are left out included."""
+        return slot in self._whole
+
     def says(self, slot: Slot) -> Says:
         """The arrays outside of what is differentiated that say which elements of ``slot`` are needed."""
         return self._says[slot]
 
-    def mask(self, slot: Slot, read: Callable[[Slot], Any], known: dict[Slot, Any]) -> Any:
+    def mask(
+        self, slot: Slot, read: Callable[[Slot], Any], known: dict[Slot, Any], values: bool = False
+    ) -> Any:
         """A boolean array: whether each element is needed.
 
         Args:
             read: the values of :meth:`says`.
             known: masks that were made before, and where new ones go.
+            values: whether the value of each element is read, needed or not.
         """
         for inside in ordered([slot], lambda own: () if own in known else self._made_of(own)):
             if inside not in known:
-                masks = [self._mask_of(use, inside, read, known) for use in self._uses(inside)]
+                masks = [self._mask_of(use, inside, read, known, values) for use in self._uses(inside)]
                 known[inside] = reduce(operator.or_, masks)
         return known[slot]
 
@@ -127,12 +135,16 @@ class Needs:
             if not all(_leaves_out(use) or self._is_passed(use) for use in uses):
                 self._alone.add(slot)
             self._says[slot] = self._said(uses)
-            multiplied = [
-                use.step.name != "select_n" if _chooses(use) else use.step.outputs[0] in self._multiplied
-                for use in uses
-            ]
-            if any(multiplied):
+            if any(_keeps_values(use) or use.step.outputs[0] in self._multiplied for use in uses):
                 self._multiplied.add(slot)
+            if any(self._reads_in_whole(use) for use in uses):
+                self._whole.add(slot)
+
+    def _reads_in_whole(self, use: Use) -> bool:
+        out = use.step.outputs[0]
+        if _chooses(use) and not _keeps_values(use):
+            return False
+        return out in self._whole if self.partial(out) else _keeps_values(use)
 
     def _is_passed(self, use: Use) -> bool:
         """Whether what is asked of the reader's result is asked of the operand."""
@@ -170,9 +182,13 @@ class Needs:
     def _made_of(self, slot: Slot) -> list[Slot]:
         return [use.step.outputs[0] for use in self._uses(slot) if self.partial(use.step.outputs[0])]
 
-    def _mask_of(self, use: Use, slot: Slot, read: Callable[[Slot], Any], known: Mapping[Slot, Any]) -> Any:
+    def _mask_of(
+        self, use: Use, slot: Slot, read: Callable[[Slot], Any], known: Mapping[Slot, Any], values: bool
+    ) -> Any:
         out = use.step.outputs[0]
         rest = known[out] if self.partial(out) else None
+        if values and _keeps_values(use):
+            return jnp.ones(slot.shape, bool) if rest is None else of_repeated(rest, slot.shape)
         if not _chooses(use):
             return _moved(use, slot, rest, read)
         own = _chosen(use, read)
@@ -183,6 +199,11 @@ class Needs:
 def _chooses(use: Use) -> bool:
     """Whether the reader leaves elements out: it chooses, multiplies by a mask, or is an extremum that may take the other operand."""
     return _is_compared_alone(use) if use.step.name in _EXTREMA else _leaves_out(use)
+
+
+def _keeps_values(use: Use) -> bool:
+    """Whether the reader reads the values of elements that it leaves out."""
+    return _chooses(use) and use.step.name != "select_n"
 
 
 def _leaves_out(use: Use) -> bool:

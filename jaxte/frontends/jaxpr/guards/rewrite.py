@@ -130,6 +130,7 @@ class _Values:
         self._given = given
         self._made: dict[tuple[Slot, bool], Any] = {}
         self._masks: dict[Slot, Any] = {}
+        self._read_masks: dict[Slot, Any] = {}
 
     def read(self, slot: Slot) -> Any:
         return self._value(slot, self._order.node(slot, True))
@@ -167,7 +168,10 @@ class _Values:
             value = jax.lax.stop_gradient(self._made[out, False])
             return in_place_of(step.eqn, _guarded_slope(guard), mask, value, *operands)
         if order.needs.is_multiplied(out):
+            whole = order.needs.is_read_in_whole(out)
+            read = None if whole else order.needs.mask(out, choice, self._read_masks, values=True)
             value = jax.lax.stop_gradient(as_it_stands(step.eqn, operands)[0])
+            value = value if read is None else jnp.where(read, value, jnp.ones((), value.dtype))
             return in_place_of(step.eqn, _guarded_slope(guard, in_whole=True), mask, value, *operands)
 
         def compute(mask: Any, *operands: Any) -> Any:
