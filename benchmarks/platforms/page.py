@@ -38,7 +38,7 @@ _REASONS = """## What is missed, and what was tried
 
 No TPU was there: everything about it is XLA's compiler and the model above. One kernel more, of 2.5 us, is 0.8 in a program of five.
 
-An H100 was, for a quarter of an hour. [On a GPU by the clock](results/clock-gpu.md) has what suite and corpus take there: 1.16 and 1.19 of plain JAX's speed forward,
+An H100 was, for a quarter of an hour. [On a GPU by the clock](results/clock-gpu.md) has what 30 functions of the suite and the corpus take there: 1.16 and 1.19 of plain JAX's speed forward,
 1.57 and 1.28 with gradients. The model above ranks 212 passes of these functions with a correlation of 0.33, and says in 172 of them who is ahead: it knows nothing of
 what a convolution of cuDNN takes to start, and nothing of the fusions that make an emitted copy cost nothing. `python benchmarks/platforms/forms.py` timed 206 reductions in each
 of their forms. The row `gpu` has from it that a convolution takes ten kernels to start, that a long kernel in groups takes its positions one after the other, and what
