@@ -196,6 +196,7 @@ LAYERS = (
     "lower.program.*",
     "lower.forms",
     "lower",
+    "bridge.jaxprs",
     "bridge.price.*",  # of programs of JAX, which frontends compare
     "bridge.primitive.*",
     "bridge.calls.*",

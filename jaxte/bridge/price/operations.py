@@ -8,8 +8,9 @@ from math import prod
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr
 
+from jaxte.bridge.jaxprs import walked
 from jaxte.bridge.price.kinds import APART, CALLS, SAME
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
@@ -104,15 +105,8 @@ class _Entered:
         self._numbers: dict[object, Array] = {}
 
     def run(self, jaxpr: Any, given: Sequence[Array]) -> list[Array]:
-        env: dict[Any, Array] = dict(zip(jaxpr.invars, given, strict=True))
-        env |= {v: _array(v.aval) for v in jaxpr.constvars}
-
-        def read(atom: Any) -> Array:
-            return self._number(atom) if isinstance(atom, Literal) else env[atom]
-
-        for eqn in jaxpr.eqns:
-            env |= dict(zip(eqn.outvars, self._made(eqn, [read(a) for a in eqn.invars]), strict=True))
-        return [read(a) for a in jaxpr.outvars]
+        constants = [_array(v.aval) for v in jaxpr.constvars]
+        return walked(jaxpr, [*constants, *given], self._made, self._number)
 
     def _number(self, literal: Any) -> Array:
         key = (str(literal.val), str(literal.aval))

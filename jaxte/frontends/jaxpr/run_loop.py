@@ -10,7 +10,8 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.plan.loops import Loop, Site, bound
+from jaxte.bridge.jaxprs import bound
+from jaxte.frontends.jaxpr.plan.loops import Loop, Site
 from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
 

@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr
 
+from jaxte.bridge.jaxprs import literal_array, walked
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import known_array
@@ -66,22 +67,14 @@ _PREFIXES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 def propagated(closed: Any, given: Sequence[State]) -> list[State]:
     """What the results of ``closed`` depend on."""
-    jaxpr, columns = closed.jaxpr, given[0][0].columns
-    env: dict[Any, State] = {
-        v: (nothing(v.aval.shape, columns), known_array(c))
-        for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
-    }
-    env |= dict(zip(jaxpr.invars, given, strict=True))
+    columns = given[0][0].columns
+    constants = [(nothing(np.shape(c), columns), known_array(c)) for c in closed.consts]
 
-    def state(atom: Any) -> State:
-        if isinstance(atom, Literal):
-            value = np.asarray(atom.val, getattr(atom.aval, "dtype", None))
-            return nothing(value.shape, columns), value
-        return env[atom]
+    def number(literal: Any) -> State:
+        value = literal_array(literal)
+        return nothing(value.shape, columns), value
 
-    for eqn in jaxpr.eqns:
-        env |= dict(zip(eqn.outvars, _passed_on(eqn, [state(a) for a in eqn.invars]), strict=True))
-    return [state(a) for a in jaxpr.outvars]
+    return walked(closed.jaxpr, [*constants, *given], _passed_on, number)
 
 
 def _passed_on(eqn: Any, operands: Sequence[State]) -> list[State]:

@@ -10,14 +10,47 @@ import jax
 from jax.extend import source_info_util
 from jax.extend.core import Literal
 
+from jaxte.bridge.jaxprs import bound, walked
+
+Instead = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
 _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr
 
 
 def as_it_stands(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The results of one equation by itself."""
     with _place(eqn):
-        made = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
-    return list(made) if eqn.primitive.multiple_results else [made]
+        return bound(eqn, operands)
+
+
+def computed(closed: Any, args: Sequence[Any], instead: Instead) -> list[Any]:
+    """The results of a jaxpr, of whose equations some are computed in another way.
+
+    Args:
+        closed: the jaxpr.
+        args: its arguments.
+        instead: the results of an equation on operands; None for one that stays as it stands.
+    """
+
+    def results(eqn: Any, operands: Sequence[Any]) -> Sequence[Any]:
+        made = instead(eqn, operands)
+        return as_it_stands(eqn, operands) if made is None else made
+
+    return walked(closed.jaxpr, [*closed.consts, *args], results, lambda literal: literal.val)
+
+
+def traced(closed: Any, instead: Instead) -> Any:
+    """The jaxpr of what :func:`computed` computes."""
+    return jax.make_jaxpr(lambda *args: computed(closed, args, instead))(*closed.in_avals)
+
+
+def opened(closed: Any, opens: Callable[[Any], Any | None]) -> Any:
+    """A jaxpr with the equations of calls in place of the calls; ``opens`` gives the jaxpr of a call, and None for what stays."""
+
+    def inside(eqn: Any, operands: Sequence[Any]) -> Sequence[Any] | None:
+        inner = opens(eqn)
+        return None if inner is None else computed(inner, operands, inside)
+
+    return closed if all(opens(eqn) is None for eqn in closed.jaxpr.eqns) else traced(closed, inside)
 
 
 def as_they_stand(eqns: Sequence[Any], read: Callable[[Any], Any], wanted: Container[Any]) -> dict[Any, Any]:

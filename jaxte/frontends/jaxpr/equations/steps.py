@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from jaxte.bridge.jaxprs import literal_array
 from jaxte.frontends.jaxpr.equations.known import folded, is_symbolic
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 
@@ -132,17 +133,15 @@ def has_symbols(eqn: Any) -> bool:
 
 def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
     if isinstance(atom, Literal):
-        return Slot(atom.aval, np.asarray(atom.val, dtype=getattr(atom.aval, "dtype", None)))
+        return Slot(atom.aval, literal_array(atom))
     return slots[atom]
 
 
 def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step]:
     inputs = tuple(slot_of(a, slots) for a in eqn.invars)
     name = eqn.primitive.name
-    inner = None
-    if name in GROUPS and may_open(eqn):
-        inner = eqn.params[GROUPS[name]]
-    elif name == "cond" and (inner := _everywhere(eqn)) is not None:
+    inner = grouped(eqn)
+    if inner is None and name == "cond" and (inner := _everywhere(eqn)) is not None:
         inputs = inputs[1:]
     if inner is not None:
         own = {
@@ -169,22 +168,26 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
 
 def returns_operand(eqn: Any) -> bool:
     """Whether a call has one of its operands among its results, as ``jnp.where`` of arrays without elements has."""
-    if eqn.primitive.name not in GROUPS or not may_open(eqn):
+    inner = grouped(eqn)
+    if inner is None:
         return False
-    inner = eqn.params[GROUPS[eqn.primitive.name]].jaxpr
-    given = {*inner.invars}
-    for own in inner.eqns:
+    given = {*inner.jaxpr.invars}
+    for own in inner.jaxpr.eqns:
         if returns_operand(own) and not given.isdisjoint(v for v in own.invars if not isinstance(v, Literal)):
             given.update(own.outvars)
-    return any(v in given for v in inner.outvars if not isinstance(v, Literal))
+    return any(v in given for v in inner.jaxpr.outvars if not isinstance(v, Literal))
 
 
-def may_open(eqn: Any) -> bool:
-    """Whether a call says nothing but what its equations say."""
-    if "mesh" in eqn.params and not _is_plain_jit(eqn.params):
-        return False
-    inner = eqn.params[GROUPS[eqn.primitive.name]]
-    return hasattr(inner, "consts") and not eqn.effects
+def grouped(eqn: Any) -> Any | None:
+    """The jaxpr of a call that says nothing but what its equations say; None of all else."""
+    inner = eqn.params.get(GROUPS.get(eqn.primitive.name, ""))
+    if (
+        not hasattr(inner, "consts")
+        or eqn.effects
+        or ("mesh" in eqn.params and not _is_plain_jit(eqn.params))
+    ):
+        return None
+    return inner
 
 
 def _everywhere(eqn: Any) -> Any:

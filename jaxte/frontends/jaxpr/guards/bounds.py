@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
@@ -181,15 +182,12 @@ def _ends(step: Step, argument: Slot) -> bool:
     return True
 
 
-def _finite_slope(bound: Bound) -> Callable[..., Any]:
-    step, at = bound.step, bound.operand
-
-    def bind(operands: Sequence[Any]) -> Any:
-        return step.eqn.primitive.bind(*operands, **step.eqn.primitive.get_bind_params(step.eqn.params))
+def _finite_slope(known: Bound) -> Callable[..., Any]:
+    step, at = known.step, known.operand
 
     @jax.custom_jvp
     def kept(*operands: Any) -> Any:
-        return bind(operands)
+        return bound(step.eqn, operands)[0]
 
     @kept.defjvp
     def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -200,6 +198,6 @@ def _finite_slope(bound: Bound) -> Callable[..., Any]:
             return own, jnp.where(holds, jnp.where(holds, own, zero) * tangents[0], zero)
         filled = [*primals]
         filled[at] = jnp.where(operand >= 1, operand, jnp.ones((), operand.dtype))
-        return own, jax.jvp(lambda *x: bind(x), filled, [*tangents])[1]
+        return own, jax.jvp(lambda *x: bound(step.eqn, x)[0], filled, [*tangents])[1]
 
     return kept

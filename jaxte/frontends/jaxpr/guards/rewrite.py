@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
@@ -175,7 +176,7 @@ class _Values:
             return in_place_of(step.eqn, _guarded_slope(guard, in_whole=True), mask, value, *operands)
 
         def compute(mask: Any, *operands: Any) -> Any:
-            return _bound(step.eqn, _filled(guard, mask, operands))
+            return bound(step.eqn, _filled(guard, mask, operands))[0]
 
         return in_place_of(step.eqn, compute, mask, *operands)
 
@@ -214,14 +215,8 @@ def _guarded_slope(guard: Guard, in_whole: bool = False) -> Callable[..., Any]:
             every = list(filled)
             for n, x in zip(moves, moving, strict=True):
                 every[n] = x
-            return _bound(guard.step.eqn, every)
+            return bound(guard.step.eqn, every)[0]
 
         return own, jax.jvp(of_moving, [filled[n] for n in moves], [moved[n] for n in moves])[1]
 
     return kept
-
-
-def _bound(eqn: Any, operands: Sequence[Any]) -> Any:
-    """The one result of an equation on other operands, which may differ where it reads one array twice."""
-    found = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
-    return found[0] if eqn.primitive.multiple_results else found

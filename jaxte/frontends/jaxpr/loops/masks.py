@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from jaxte.bridge.jaxprs import bound, literal_array, walked
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.loops.counters import Counters
 
@@ -66,26 +67,17 @@ def _for_all(eqn: Any, operands: Sequence[Table]) -> Table | None:
     given = [g.astype(a.aval.dtype) for g, a in zip(given, eqn.invars, strict=True)]
 
     def one(*xs: Any) -> Any:
-        made = eqn.primitive.bind(*xs, **eqn.primitive.get_bind_params(eqn.params))
-        return made[0] if eqn.primitive.multiple_results else made
+        return bound(eqn, xs)[0]
 
     batched = one if steps == 1 else jax.vmap(one, axes)
     shapes = [jax.ShapeDtypeStruct(g.shape, g.dtype) for g in given]
     closed = jax.make_jaxpr(batched)(*shapes)
-    env: dict[Any, Any] = dict(zip(closed.jaxpr.invars, given, strict=True))
-    env |= {v: np.asarray(c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)}
-    for inner in closed.jaxpr.eqns:
-        values = [
-            np.asarray(a.val, getattr(a.aval, "dtype", None)) if isinstance(a, Literal) else env[a]
-            for a in inner.invars
-        ]
-        made = folded(inner, values, _MOST)
-        if any(m is None for m in made):
-            return None
-        env |= dict(zip(inner.outvars, made, strict=True))
-    (out,) = closed.jaxpr.outvars
-    found = out.val if isinstance(out, Literal) else env[out]
-    return np.asarray(found)[None] if steps == 1 else np.asarray(found)
+
+    def results(inner: Any, values: Sequence[Any]) -> list[Any]:
+        return [None] * len(inner.outvars) if any(v is None for v in values) else folded(inner, values, _MOST)
+
+    (found,) = walked(closed.jaxpr, [*map(np.asarray, closed.consts), *given], results, literal_array)
+    return None if found is None else np.asarray(found)[None if steps == 1 else ...]
 
 
 class Masks:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
-from jaxte.frontends.jaxpr.equations.stands import as_it_stands
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, Slot, known_array, may_open, slot_of
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands, opened, traced
+from jaxte.frontends.jaxpr.equations.steps import Slot, grouped, known_array, slot_of
 from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
@@ -60,26 +59,13 @@ class _Level:
         self.is_changed = False
 
     def traced(self) -> Any:
-        closed = self.closed
-
-        def run(*args: Any) -> list[Any]:
-            env: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-            env |= dict(zip(closed.jaxpr.invars, args, strict=True))
-            for eqn in closed.jaxpr.eqns:
-                operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-                made = self._loop(eqn, operands) if _is_loop(eqn) else None
-                env |= dict(
-                    zip(eqn.outvars, as_it_stands(eqn, operands) if made is None else made, strict=True)
-                )
-            return [a.val if isinstance(a, Literal) else env[a] for a in closed.jaxpr.outvars]
-
-        return jax.make_jaxpr(run)(*closed.in_avals)
+        return traced(self.closed, lambda eqn, operands: self._loop(eqn, operands) if _is_loop(eqn) else None)
 
     def _loop(self, eqn: Any, operands: Sequence[Any]) -> list[Any] | None:
         """The results of a ``scan`` written anew; None where it stays."""
         p = eqn.params
         (consts, carried), steps = scan_counts(p), p["length"]
-        closed = opened(p["jaxpr"])
+        closed = opened(p["jaxpr"], grouped)
         numbers, outer = self._numbers(eqn, operands, steps)
         inner = self._inside(eqn, closed, numbers)
         changed = inner is not closed
@@ -135,7 +121,7 @@ class _Level:
         arrays = _arrays_of(closed, [self.known.array(a) for a in eqn.invars[:consts]])
         level = _Level(closed, _Known(counters.of, lambda a: _array_at(a, arrays)), self.told)
         made = level.traced()
-        return opened(made) if level.is_changed else closed
+        return opened(made, grouped) if level.is_changed else closed
 
 
 def _relative(
@@ -182,26 +168,6 @@ def _is_loop(eqn: Any) -> bool:
 
 def _has_symbols(closed: Any) -> bool:
     return any(is_symbolic(v.aval) for eqn in closed.jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))
-
-
-def opened(closed: Any) -> Any:
-    """A body with calls that only group equations opened, as one list of equations."""
-    if not any(eqn.primitive.name in GROUPS for eqn in closed.jaxpr.eqns):
-        return closed
-
-    def run(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
-        for eqn in jaxpr.eqns:
-            operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            inner = eqn.params.get(GROUPS.get(eqn.primitive.name, ""))
-            if inner is not None and may_open(eqn):
-                results = run(inner.jaxpr, inner.consts, operands)
-            else:
-                results = as_it_stands(eqn, operands)
-            env |= dict(zip(eqn.outvars, results, strict=True))
-        return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
-
-    return jax.make_jaxpr(lambda *args: run(closed.jaxpr, closed.consts, args))(*closed.in_avals)
 
 
 def _said(body: Body, together: bool) -> str:

@@ -14,11 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
-from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
-from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.jaxpr.equations.stands import traced
 from jaxte.frontends.scan_counts import scan_counts
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
@@ -77,21 +76,15 @@ def segmented(closed: Any, budget: int) -> Instead | None:
         return None
     told = []
 
-    def run(*args: Any) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        env |= dict(zip(jaxpr.invars, args, strict=True))
-        for eqn in jaxpr.eqns:
-            operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            slots = found.get(id(eqn))
-            made = as_it_stands(eqn, operands) if slots is None else _loop(eqn, operands, slots)
-            env |= dict(zip(eqn.outvars, made, strict=True))
-        return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
+    def instead(eqn: Any, operands: Sequence[Any]) -> Sequence[Any] | None:
+        slots = found.get(id(eqn))
+        return None if slots is None else _loop(eqn, operands, slots)
 
     for eqn in jaxpr.eqns:
         slots = found.get(id(eqn))
         if slots is not None:
             told.append((eqn, _said(schedule(eqn.params["length"], slots), _state(eqn))))
-    return Instead(jax.make_jaxpr(run)(*closed.in_avals), loops=tuple(told))
+    return Instead(traced(closed, instead), loops=tuple(told))
 
 
 def _is_long(eqn: Any) -> bool:

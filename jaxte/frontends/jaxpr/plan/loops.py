@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-import jax
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, may_open
+from jaxte.frontends.jaxpr.equations.stands import opened
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, grouped
 from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_float
 from jaxte.lower.cost.platforms import Rates
@@ -79,7 +79,7 @@ def loop_of(eqn: Any, rates: Rates) -> Loop | None:
         return None
     if not any(s.primitive.name == _PRODUCT for s in _all(p["jaxpr"].jaxpr.eqns)):
         return None
-    return _Split(_flat(p["jaxpr"]), *scan_counts(p), p["length"], rates).loop()
+    return _Split(opened(p["jaxpr"], _with_product), *scan_counts(p), p["length"], rates).loop()
 
 
 class _Split:
@@ -259,25 +259,6 @@ def _all(eqns: Iterable[Any]) -> Iterable[Any]:
             yield from _all(eqn.params[GROUPS[eqn.primitive.name]].jaxpr.eqns)
 
 
-def _flat(closed: Any) -> Any:
-    """A body with calls that hold products opened, as one list of equations."""
-
-    def run(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
-        for eqn in jaxpr.eqns:
-            operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            inner = eqn.params.get(GROUPS.get(eqn.primitive.name, ""))
-            if inner is not None and may_open(eqn) and any(s.primitive.name == _PRODUCT for s in _all([eqn])):
-                results = run(inner.jaxpr, inner.consts, operands)
-            else:
-                results = bound(eqn, operands)
-            env |= dict(zip(eqn.outvars, results, strict=True))
-        return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
-
-    return jax.make_jaxpr(lambda *args: run(closed.jaxpr, closed.consts, args))(*closed.in_avals)
-
-
-def bound(eqn: Any, operands: Sequence[Any]) -> list[Any]:
-    """The results of one equation."""
-    made = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
-    return list(made) if eqn.primitive.multiple_results else [made]
+def _with_product(eqn: Any) -> Any | None:
+    """The jaxpr of a call that holds products and says nothing but what its equations say."""
+    return grouped(eqn) if any(s.primitive.name == _PRODUCT for s in _all([eqn])) else None

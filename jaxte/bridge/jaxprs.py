@@ -1,0 +1,46 @@
+"""Jaxprs walked equation by equation: with arrays, some equations in another way than they stand, or with what else is known of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from jax.extend.core import Literal
+
+State = TypeVar("State")
+
+
+def walked(
+    jaxpr: Any,
+    given: Sequence[State],
+    results: Callable[[Any, list[State]], Sequence[State]],
+    number: Callable[[Any], State],
+) -> list[State]:
+    """What ``jaxpr`` returns.
+
+    Args:
+        jaxpr: without effects that its equations do not have themselves.
+        given: what its constants are, and its arguments behind them.
+        results: what an equation makes of its operands.
+        number: what a literal is.
+    """
+    env: dict[Any, State] = dict(zip((*jaxpr.constvars, *jaxpr.invars), given, strict=True))
+
+    def read(atom: Any) -> State:
+        return number(atom) if isinstance(atom, Literal) else env[atom]
+
+    for eqn in jaxpr.eqns:
+        env |= dict(zip(eqn.outvars, results(eqn, [read(a) for a in eqn.invars]), strict=True))
+    return [read(a) for a in jaxpr.outvars]
+
+
+def bound(eqn: Any, operands: Sequence[Any]) -> list[Any]:
+    """The results of one equation on ``operands``, which may differ where it reads one array twice."""
+    made = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
+    return list(made) if eqn.primitive.multiple_results else [made]
+
+
+def literal_array(literal: Any) -> np.ndarray:
+    """What a literal of a jaxpr is, in its own dtype."""
+    return np.asarray(literal.val, getattr(literal.aval, "dtype", None))
