@@ -229,7 +229,7 @@ def _is_worth(tensor: Compute, body: Expr, exist: Iterable[Tensor]) -> bool:
 
 def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce], at: Definition) -> Expr:
     """``body``, of the elements of ``tensor``, with ``sums`` planned."""
-    guards = {} if isinstance(body, Reduce) else guards_of(tensor.axes, body, set(sums))
+    guards = {} if isinstance(body, Reduce) else guards_of(body, set(sums))
     table: dict[Expr, Expr] = {}
     for node in sums:
         own = tuple(guards.get(node, ()))

@@ -133,13 +133,11 @@ def _holds_in_box(condition: Expr, axes: Sequence[Expr], ranges: Mapping[Expr, R
     for form in forms:
         known = interval(form, bounds)
         if known is None or known[0] < 0:
-            return _symbolic_holds(forms, axes, ranges)
+            return _symbolic_holds(forms, ranges)
     return True
 
 
-def _symbolic_holds(
-    forms: Sequence[Linear], axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]
-) -> bool:
+def _symbolic_holds(forms: Sequence[Linear], ranges: Mapping[Expr, Range | None]) -> bool:
     for form in forms:
         least = Linear({}, form.constant)
         for atom, coefficient in form.terms.items():

@@ -322,7 +322,7 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
     nested = [node for node in postorder(*roots) if isinstance(node, Reduce)]
     if not nested:
         return body
-    guards = guards_of(axes, body, set(nested))
+    guards = guards_of(body, set(nested))
     table: dict[Expr, Expr] = {}
     for number, node in enumerate(nested):
         current = substitute(node, dict(table.items()))
@@ -359,7 +359,7 @@ def _positions(name: str, axes: Sequence[Axis], index: Expr) -> Expr:
     return Read(Compute(name, own, substitute(index, shifted)), [axis - axis.lo for axis in axes])
 
 
-def guards_of(axes: tuple[Axis, ...], body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
+def guards_of(body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
     """The conditions common to every place where each of ``nodes`` stands.
 
     Each node is visited once, after all that it stands in: there are many more paths to it than nodes.

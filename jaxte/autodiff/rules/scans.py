@@ -48,7 +48,7 @@ def scan_contributions(
     prefix = [a for a in free_axes(seed) if not among(a, tensor.axes)]
     outer = [a for a in tensor.axes if a is not scan.moving]
     states = states_of(tensor, scan, outer)
-    head = _head_of_state(tensor, scan, states[scan.node.position], seed, prefix, outer)
+    head = _head_of_state(tensor, scan, states[scan.node.position], seed, prefix)
     values = values_of(tensor, scan, states)
     flows = _flows(scan, before(scan, values), wanted)
     needed = {q for slopes in flows.values() for q, slope in enumerate(slopes) if not is_zero(slope)}
@@ -108,13 +108,13 @@ def values_of(tensor: Compute, scan: Scan, states: Sequence[Compute]) -> list[Va
         return lambda m: Read(state, along(tensor, scan, m))
 
     values = [read(state) for state in states]
-    place = place_in(tensor, scan)
+    place = place_in(scan)
     if place is not None:
         values[scan.node.position] = lambda m: Read(tensor, along(tensor, scan, normal(place(m))))
     return values
 
 
-def place_in(tensor: Compute, scan: Scan) -> Value | None:
+def place_in(scan: Scan) -> Value | None:
     """Where along ``moving`` the tensor holds ``F[m]``, if it holds all of them: ``at`` solved for ``moving``."""
     form = linear(scan.at)
     sign, offset = form.coefficient(scan.moving), from_linear(form.without(scan.moving))
@@ -128,7 +128,7 @@ def place_in(tensor: Compute, scan: Scan) -> Value | None:
 
 
 def _head_of_state(
-    tensor: Compute, scan: Scan, state: Compute, seed: Expr, prefix: Sequence[Axis], outer: Sequence[Axis]
+    tensor: Compute, scan: Scan, state: Compute, seed: Expr, prefix: Sequence[Axis]
 ) -> Compute:
     """The adjoint of ``F`` from that of ``tensor``, which reads it at ``at(j)`` or at its end."""
     last = call(MINIMUM, scan.at, scan.step.hi - 1)

@@ -22,7 +22,7 @@ from jaxte.lower.views.scope import Scope
 
 def recognised(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr] = ()) -> Search:
     """The value of a reduction (zero where ``guards`` do not hold) by a form of its own; None where it has none."""
-    wanted = _wanted(body, node, scope, guards)
+    wanted = _wanted(node, scope, guards)
     if wanted is None:
         return None
     found = offered(body, wanted)
@@ -35,7 +35,7 @@ def recognised(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr] = ()
     return None
 
 
-def _wanted(body: Body, node: Expr, scope: Scope, guards: Sequence[Expr]) -> Wanted | None:
+def _wanted(node: Expr, scope: Scope, guards: Sequence[Expr]) -> Wanted | None:
     current = substitute(node, dict(scope.table))
     if not isinstance(current, Reduce):
         return None

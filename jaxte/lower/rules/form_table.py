@@ -86,17 +86,17 @@ def _is_apart(body: Body, wanted: Wanted) -> bool:
     return 1 < points(wanted.node.axes)
 
 
-def _slides(body: Body, wanted: Wanted) -> bool:
+def _slides(wanted: Wanted) -> bool:
     """Digits of one number are a view, and what is left of a product of them is one of matrices."""
     return wanted.mixes and not (wanted.is_product and wanted.is_of_digits)
 
 
 def _is_convolved(body: Body, wanted: Wanted) -> bool:
-    return _slides(body, wanted) and (wanted.is_product or bool(wanted.guards))
+    return _slides(wanted) and (wanted.is_product or bool(wanted.guards))
 
 
 def _is_windowed(body: Body, wanted: Wanted) -> bool:
-    return _slides(body, wanted) and not wanted.guards
+    return _slides(wanted) and not wanted.guards
 
 
 FAMILIES = (

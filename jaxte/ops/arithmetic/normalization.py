@@ -65,20 +65,17 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return pointwise("log_softmax", lambda e, s: e - f.log(s), shifted, total)
 
 
-def _normalized(x: Tensor, axis: Axes, eps: float, name: str) -> Tensor:
-    """``x`` with mean 0 and variance 1 along ``axis``."""
-    axis = normal_axes(axis, x.ndim, name)
-    centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mean(x, axis, keepdims=True))
-    square = pointwise("square", f.square, centred)
-    variance = mean(square, axis, keepdims=True)
-    return pointwise(name, lambda e, v: e * f.rsqrt(v + eps), centred, variance)
-
-
 def _affine(x: Tensor, gamma: Any, beta: Any, name: str) -> Tensor:
     """``x * gamma + beta``, as far as they are given."""
     if gamma is not None:
         x = pointwise(name, f.multiply, x, gamma)
     return x if beta is None else pointwise(name, f.add, x, beta)
+
+
+def _scaled(value: Expr, gamma: Tensor | None, beta: Tensor | None, channel: Expr) -> Expr:
+    """``value`` at ``channel``, times ``gamma`` plus ``beta`` there, as far as they are given."""
+    value = value if gamma is None else value * gamma[channel]
+    return value if beta is None else value + beta[channel]
 
 
 @operator
@@ -98,7 +95,11 @@ def layer_norm(
         >>> te.ops.layer_norm(np.float32([1, 3]), eps=0.0).tolist()
         [-1.0, 1.0]
     """
-    return _affine(_normalized(x, axis, eps, "layer_norm"), gamma, beta, "layer_norm")
+    axis = normal_axes(axis, x.ndim, "layer_norm")
+    centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mean(x, axis, keepdims=True))
+    variance = mean(pointwise("square", f.square, centred), axis, keepdims=True)
+    normalized = pointwise("layer_norm", lambda e, v: e * f.rsqrt(v + eps), centred, variance)
+    return _affine(normalized, gamma, beta, "layer_norm")
 
 
 @operator
@@ -187,9 +188,7 @@ def group_norm(
 
     def body(*i: Expr) -> Expr:
         c = i[channel]
-        value = centred[i] * f.rsqrt(v[i[0], c // max(size, 1)] + eps)
-        value = value if gamma is None else value * gamma[c]
-        return value if beta is None else value + beta[c]
+        return _scaled(centred[i] * f.rsqrt(v[i[0], c // max(size, 1)] + eps), gamma, beta, c)
 
     return compute(x.shape, body, "group_norm")
 
@@ -298,9 +297,7 @@ def batch_norm(
 
     def body(*i: Expr) -> Expr:
         c = i[channel]
-        value = (x[i] - m[c]) * f.rsqrt(v[c] + eps)
-        value = value if gamma is None else value * gamma[c]
-        return value if beta is None else value + beta[c]
+        return _scaled((x[i] - m[c]) * f.rsqrt(v[c] + eps), gamma, beta, c)
 
     y = compute(x.shape, body, "batch_norm")
     return (y, m, v) if training else y

@@ -146,7 +146,7 @@ def multibox_transform_loc(
         >>> te.ops.multibox_transform_loc(np.float32([[[0.2], [0.8]]]), np.zeros((1, 4), "float32"), anchor)[0, 0, 2:].tolist()
         [0.25, 0.25, 0.75, 0.75]
     """
-    _check_boxes(cls_prob, loc_pred, anchor, variances, "multibox_transform_loc")
+    _check_boxes(cls_prob, loc_pred, anchor, variances)
     batch, classes, count = cls_prob.shape
     k, j = r.reduce_axis((1, classes), "k"), r.reduce_axis((1, classes), "j")
     score = compute((batch, count), lambda n, a: r.max(cls_prob[n, k, a], axis=k), "score")
@@ -174,24 +174,26 @@ def multibox_transform_loc(
     return concatenate([compute((batch, count, 1), label, "label"), expand_dims(score, 2), first, last], 2)
 
 
-def _check_boxes(
-    cls_prob: Tensor, loc_pred: Tensor, anchor: Tensor, variances: Sequence[float], name: str
-) -> None:
+def _check_boxes(cls_prob: Tensor, loc_pred: Tensor, anchor: Tensor, variances: Sequence[float]) -> None:
     shapes = ", ".join(f"{t.name} {shape_text(t.shape)}" for t in (cls_prob, loc_pred, anchor))
     if cls_prob.ndim != 3 or loc_pred.ndim != 2 or anchor.ndim != 3:
-        raise ShapeError(f"te.ops.{name}: {shapes}; give (N, classes, A), (N, A * 4) and (1, A, 4)")
+        raise ShapeError(
+            f"te.ops.multibox_transform_loc: {shapes}; give (N, classes, A), (N, A * 4) and (1, A, 4)"
+        )
     if not same_extent(anchor.shape[2], 4) or not same_extent(anchor.shape[0], 1) or len(variances) != 4:
         raise ShapeError(
-            f"te.ops.{name}: {shapes}, variances={variances!r}; a box has four numbers, and so have the variances"
+            f"te.ops.multibox_transform_loc: {shapes}, variances={variances!r}; a box has four numbers, and so have the variances"
         )
     if as_expr(cls_prob.shape[2] * 4) is not as_expr(loc_pred.shape[1]) or not same_extent(
         cls_prob.shape[2], anchor.shape[1]
     ):
         raise ShapeError(
-            f"te.ops.{name}: {shapes} have different numbers of anchors; the second has four times as many"
+            f"te.ops.multibox_transform_loc: {shapes} have different numbers of anchors; the second has four times as many"
         )
     if isinstance(cls_prob.shape[1], int) and cls_prob.shape[1] < 2:
-        raise ShapeError(f"te.ops.{name}: {shapes}; give the background and at least one class")
+        raise ShapeError(
+            f"te.ops.multibox_transform_loc: {shapes}; give the background and at least one class"
+        )
 
 
 @operator

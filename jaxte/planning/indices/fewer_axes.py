@@ -39,7 +39,7 @@ def with_fewer_axes(tensor: Compute) -> Expr:
     if type(tensor) is not Compute or tensor.override is not None:
         return tensor.body
     found = _candidates(tensor)
-    guards = guards_of(tensor.axes, tensor.body, set(found)) if found else {}
+    guards = guards_of(tensor.body, set(found)) if found else {}
     most = max(_ALWAYS, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
     table: dict[Expr, Expr] = {}
     for node, scope in found.items():

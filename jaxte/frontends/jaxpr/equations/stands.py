@@ -12,7 +12,7 @@ from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import bound, walked
 
-Instead = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
+Replacement = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
 _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr
 
 
@@ -22,7 +22,7 @@ def as_it_stands(eqn: Any, operands: Sequence[Any]) -> list[Any]:
         return bound(eqn, operands)
 
 
-def computed(closed: Any, args: Sequence[Any], instead: Instead) -> list[Any]:
+def computed(closed: Any, args: Sequence[Any], instead: Replacement) -> list[Any]:
     """The results of a jaxpr, of whose equations some are computed in another way.
 
     Args:
@@ -38,7 +38,7 @@ def computed(closed: Any, args: Sequence[Any], instead: Instead) -> list[Any]:
     return walked(closed.jaxpr, [*closed.consts, *args], results, lambda literal: literal.val)
 
 
-def traced(closed: Any, instead: Instead) -> Any:
+def traced(closed: Any, instead: Replacement) -> Any:
     """The jaxpr of what :func:`computed` computes."""
     return jax.make_jaxpr(lambda *args: computed(closed, args, instead))(*closed.in_avals)
 
