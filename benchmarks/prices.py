@@ -23,8 +23,7 @@ from scipy.optimize import least_squares
 from scipy.stats import spearmanr
 
 from jaxte.bridge.price.amounts import Amounts, seconds
-from jaxte.bridge.price.programs import amounts_of
-from jaxte.bridge.price.pulled import with_gradient
+from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -27,8 +27,15 @@ from jaxte.lang.checks import counted, described, for_users, misfit
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.compute import compute
-from jaxte.tensors.shapes import broadcast_shapes, same_extent, shape_text
+from jaxte.tensors.shapes import Extent, broadcast_shapes, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
+
+PerAxis: TypeAlias = int | Sequence[int]  # one number for all axes of a window, or one for each
+Padding: TypeAlias = int | str | Sequence[int | Sequence[int]]
+Widths: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]]
+PairedAxes: TypeAlias = int | Sequence[int | Sequence[int]]
+ShapeLike: TypeAlias = Extent | Sequence[Extent]
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,8 +1,9 @@
-"""Indices that follow one affine form of several axes, but not straight: ``(2 * i + k) % n``, ``minimum(maximum(i + k, 0), n - 1)``.
+"""Indices that follow one axis at a distance, and those that follow a form of several axes, but not straight.
 
-Such an index is a function of ``t == 2 * i + k`` alone. Over the values that ``t`` takes the function is a few straight pieces: the
-parts of a period, the two held ends and what is between them, what is reflected and what is not. So it is tabulated: a piece is where
-it starts and by how much it grows, whatever the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
+``i + 2`` and ``(i + 2) % n`` are neighbours of ``i``. ``(2 * i + k) % n`` and ``minimum(maximum(i + k, 0), n - 1)`` are functions of one form,
+``t == 2 * i + k`` in the first. Over the values that ``t`` takes such a function is a few straight pieces: the parts of a period, the two held ends
+and what is between them, what is reflected and what is not. So it is tabulated: a piece is where it starts and by how much it grows, whatever
+the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
 """
 
 from __future__ import annotations
@@ -13,11 +14,55 @@ from functools import lru_cache
 
 import numpy as np
 
-from jaxte.lang.expr import Call, Expr
+from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.expr import Axis, Call, Expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import is_index, term_of
+from jaxte.sets.index_forms import is_index, linear_or_none, term_of
 from jaxte.sets.intervals import reach
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The position at a distance from ``axis``.
+
+    Attributes:
+        period: after how many positions it begins again, where it does.
+    """
+
+    axis: Axis
+    distance: int
+    period: int | None = None
+
+    @property
+    def opposite(self) -> Neighbour:
+        """The one at the same distance on the other side."""
+        distance = -self.distance if self.period is None else -self.distance % self.period
+        return Neighbour(self.axis, distance, self.period if distance else None)
+
+
+def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
+    """``index`` into an axis of ``extent`` elements as a neighbour of an axis; None if it is something else.
+
+    >>> i = te.reduce_axis((0, 8), "i")
+    >>> found = neighbour((i - 2) % 8, 8)
+    >>> found.distance, found.opposite.distance
+    (6, 2)
+    """
+    period = None
+    match division(index):
+        case Remainder(inside, int() as value):
+            if not isinstance(extent, int) or value != extent:
+                return None
+            index, period = inside, value
+    form = linear_or_none(index)
+    if form is None or len(form.terms) != 1:
+        return None
+    ((axis, factor),) = form.terms.items()
+    if not isinstance(axis, Axis) or factor != 1:
+        return None
+    return Neighbour(axis, form.constant % period if period else form.constant, period)
+
 
 _BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
 _MOST_VALUES = 2**22

@@ -1,19 +1,21 @@
-"""Affine conditions: as forms that are not negative, written tidily, and without those that others imply."""
+"""Affine conditions: as forms that are not negative, taken apart, written tidily, and without those that others imply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
 from jaxte.lang.operators import (
+    ABS,
     COMPARISONS,
     EQUAL,
     GREATER,
     GREATER_EQUAL,
     LESS,
     LESS_EQUAL,
+    MAXIMUM,
     NOT,
     NOT_EQUAL,
 )
@@ -152,3 +154,14 @@ def _symbolic_holds(forms: Sequence[Linear], ranges: Mapping[Expr, Range | None]
         if least.constant + sum(c * a.least for a, c in sizes.items() if isinstance(a, Var)) < 0:
             return False
     return True
+
+
+def halves(condition: Expr) -> Iterator[Expr]:
+    """Conditions that hold together where ``condition`` does: itself, if it is no comparison of a maximum."""
+    match condition:
+        case Call(op, (Call(inner, args), bound)) if op in (LESS, LESS_EQUAL) and is_index(args[0]):
+            if inner is MAXIMUM or inner is ABS:
+                for side in args if inner is MAXIMUM else (args[0], -args[0]):
+                    yield call(op, side, bound)
+                return
+    yield condition

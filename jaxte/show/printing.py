@@ -25,8 +25,7 @@ from jaxte.show.notation import (
     reduction_axes,
     writer_for,
 )
-from jaxte.show.tex import Latex
-from jaxte.show.wide import broken
+from jaxte.show.tex import Latex, broken
 from jaxte.tensors.bodies.open_axes import OpenAxis
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent, State, definition_of

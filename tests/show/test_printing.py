@@ -14,7 +14,7 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.show.highlight import Code, highlighted
 from jaxte.show.printing import definitions, formula, html, latex
-from jaxte.show.wide import broken, width
+from jaxte.show.tex import broken, width
 from jaxte.tensors.bodies.open_axes import axis
 from jaxte.tensors.compute import compute
 from jaxte.tensors.custom_reducers import comm_reducer

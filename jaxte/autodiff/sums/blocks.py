@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.head_sums import contributions_of_reduction
-from jaxte.autodiff.rules.seeds import Adjoint, Origin, free_of_guards, seed_of
+from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, free_of_guards, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.beside import same_elements

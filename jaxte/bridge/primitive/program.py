@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import jax
 
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.bridge.price.transposes import Beside, beside_transpose
+from jaxte.bridge.price.programs import Beside, beside_transpose
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
-from jaxte.bridge.price.transposes import Beside
+from jaxte.bridge.price.programs import Beside
 from jaxte.lang.errors import LoweringError, PerformanceWarning
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.remedies import IN_TILES, in_tiles_of

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,43 @@ from typing import Any
 import jax
 
 from jaxte.bridge.calls.measured import remember
-from jaxte.bridge.tuning.file_lock import only_writer
 from jaxte.lang.errors import LoweringError
+
+if sys.platform != "win32":
+    import fcntl
+
+
+@contextmanager
+def only_writer(file: Path) -> Iterator[None]:
+    """Holds a lock beside ``file``; who asks for it meanwhile waits.
+
+    The lock is on a file of its own, since ``file`` is replaced by what is written, and ends with the process that holds it. There
+    are no such locks on Windows, where two processes have to be started one after the other.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    path = file.with_name(f".{file.name}.lock")
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """An open and locked file at ``path``."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)  # its holder has removed it while this process waited
+
 
 FORMAT = 1  # of the file, and of the signatures in it
 

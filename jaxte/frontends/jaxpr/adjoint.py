@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from jaxte.frontends.jaxpr.first_call import FIRST_CALL
 from jaxte.frontends.jaxpr.raised import Raised
+from jaxte.frontends.jaxpr.tune import FIRST_CALL
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 from jaxte.lower.cost.platforms import platform_of

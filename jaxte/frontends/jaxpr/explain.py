@@ -15,8 +15,7 @@ from jaxte.frontends.jaxpr.gains.gains import SHIFTS
 from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Region
 from jaxte.frontends.jaxpr.plan.loops import Loop
-from jaxte.frontends.jaxpr.plan.measured import Measured
-from jaxte.frontends.jaxpr.plan.priced import Priced
+from jaxte.frontends.jaxpr.plan.measured import Measured, Priced
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 from jaxte.lang.checks import counted
 

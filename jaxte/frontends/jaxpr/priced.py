@@ -10,15 +10,14 @@ import jax
 
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.price.amounts import Amounts, seconds
-from jaxte.bridge.price.programs import amounts_of
-from jaxte.bridge.price.pulled import with_gradient
+from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Step
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import reads_small_table
 from jaxte.frontends.jaxpr.plan.items import Plan
+from jaxte.frontends.jaxpr.plan.measured import Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.plan.plan import BODIES, Planner, bodies_of, steps_of
-from jaxte.frontends.jaxpr.plan.priced import Priced
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is

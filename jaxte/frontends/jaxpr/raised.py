@@ -13,7 +13,6 @@ from jax.tree_util import tree_leaves
 from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.first_call import measured_or_kept
 from jaxte.frontends.jaxpr.kept_plans import Fingerprint, KeptPlans, fingerprint
 from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
@@ -23,6 +22,7 @@ from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Traced, call_as_jaxpr
+from jaxte.frontends.jaxpr.tune import measured_or_kept
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 

@@ -1,16 +1,23 @@
-"""Which regions are raised, measured: the whole function with regions taken and left, in place of estimates."""
+"""Which regions are raised, measured: the whole function with regions taken and left, in place of estimates.
+
+``tune="first call"`` measures what is raised by itself, once for arguments of each shape, and keeps it in a file where one is named.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import numpy as np
 
-from jaxte.bridge.price.pulled import with_gradient
-from jaxte.bridge.tuning.tuning_file import Choices
+from jaxte.bridge.price.programs import with_gradient
+from jaxte.bridge.tuning.tuning_file import Choices, kept_choices, save_choices
+from jaxte.frontends.jaxpr.kept_plans import Fingerprint
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
 from jaxte.frontends.jaxpr.plan.plan import Planner
@@ -138,3 +145,37 @@ def _seconds(call: Callable[[], Any], times: int) -> float:
     for _ in range(times):
         call()
     return (time.perf_counter() - start) / times
+
+
+FIRST_CALL = "first call"
+
+
+def measured_or_kept(
+    closed: Any, arrays: Sequence[Any], own: Fingerprint, safe: bool, file: Any = None
+) -> Plan:
+    """The plan that ``file`` has for this program on this machine; else the fastest one, which is added to the file."""
+    key = _key(own, safe)
+    kept: Choices | None = None if file is None else kept_choices(file).get(key)
+    if kept is not None:
+        return chosen_again(closed, kept, safe)
+    with jax.ensure_compile_time_eval():
+        plan, planner = tuned(closed, [_stand_in(a) for a in arrays], safe)
+    if file is not None and plan.measured is not None:
+        save_choices(file, {key: choices_of(planner, plan.measured)})
+    return plan
+
+
+def _key(own: Fingerprint, safe: bool) -> str:
+    """Equal for equal programs in all processes: without the addresses of functions that a jaxpr prints."""
+    text = re.sub(r"0x[0-9a-f]+", "", f"{own.text} {own.rest} {own.x64} {safe}")
+    return hashlib.sha256(text.encode() + own.constants).hexdigest()
+
+
+def _stand_in(array: Any) -> Any:
+    """The array itself; for one that is being traced, numbers of its shape that logarithms, roots and quotients can take."""
+    if not isinstance(array, jax.core.Tracer):
+        return array
+    dtype = np.dtype(array.dtype)
+    if not jax.numpy.issubdtype(dtype, np.inexact):
+        return np.zeros(array.shape, dtype)
+    return np.random.default_rng(0).uniform(0.5, 1.5, array.shape).astype(dtype)

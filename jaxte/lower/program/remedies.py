@@ -17,7 +17,7 @@ from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEG
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data
-from jaxte.meaning.density import share
+from jaxte.meaning.points import share
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute

@@ -31,7 +31,7 @@ from jaxte.lower.tiles.costs import loop_of
 from jaxte.lower.tiles.sizes import overlaps
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.meaning.cost import told_by_data
-from jaxte.meaning.density import share_together
+from jaxte.meaning.points import share_together
 from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute, Tensor
 

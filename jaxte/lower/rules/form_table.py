@@ -18,7 +18,6 @@ from jaxte.lower.forms.band import candidates as band
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
-from jaxte.lower.forms.conv.lines import fourier_candidates as fourier
 from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import masked_products as masked
 from jaxte.lower.forms.data import scatter_candidates as scatter
@@ -151,7 +150,7 @@ FAMILIES = (
                 toeplitz.DIAGONALS,
                 toeplitz.BLOCKS,
                 toeplitz.SLICES,
-                fourier.FORM,
+                toeplitz.FOURIER,
             ),
         ),
     ),

@@ -7,8 +7,7 @@ from typing import Any
 from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.ops._arguments import PairedAxes
-from jaxte.ops._operator import element, normal_axis, operator
+from jaxte.ops._operator import PairedAxes, element, normal_axis, operator
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, broadcast_shapes, shape_text

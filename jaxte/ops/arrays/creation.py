@@ -12,8 +12,7 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.functions import cast, const
 from jaxte.lang.functions.numbers import Number
-from jaxte.ops._arguments import ShapeLike
-from jaxte.ops._operator import operator
+from jaxte.ops._operator import ShapeLike, operator
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor
 

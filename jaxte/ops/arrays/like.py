@@ -11,8 +11,7 @@ from jaxte.bridge.given.extern import extern
 from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.ops._arguments import ShapeLike
-from jaxte.ops._operator import normal_axes, operator
+from jaxte.ops._operator import ShapeLike, normal_axes, operator
 from jaxte.ops.arrays.reshape import reshape
 from jaxte.ops.arrays.shape import broadcast_to
 from jaxte.tensors import reductions as r

@@ -11,8 +11,7 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.functions import const, select
 from jaxte.lang.functions.numbers import Number
-from jaxte.ops._arguments import Widths
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import Widths, operator, static_int
 from jaxte.ops.arrays.joining import put
 from jaxte.tensors.compute import compute
 from jaxte.tensors.tensor import Tensor

@@ -9,8 +9,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._arguments import ShapeLike
-from jaxte.ops._operator import normal_axis, operator
+from jaxte.ops._operator import ShapeLike, normal_axis, operator
 from jaxte.sets.affine import linear, normal
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, Shape, check_shape, same_extent, shape_text

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.ops._arguments import ShapeLike
-from jaxte.ops._operator import element, normal_axes, normal_axis, operator
+from jaxte.ops._operator import ShapeLike, element, normal_axes, normal_axis, operator
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Tensor

@@ -7,8 +7,7 @@ from typing import Any
 from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._arguments import Padding, PerAxis
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import Padding, PerAxis, operator, static_int
 from jaxte.ops.images.windows import channel_and_spatial, windows
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute

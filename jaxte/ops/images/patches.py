@@ -8,8 +8,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._arguments import Padding, PerAxis
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import Padding, PerAxis, operator, static_int
 from jaxte.ops.arrays.reshape import reshape
 from jaxte.ops.images.windows import Window, per_axis, windows
 from jaxte.tensors import reductions as r

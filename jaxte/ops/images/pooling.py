@@ -9,8 +9,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.ops._arguments import Padding, PerAxis
-from jaxte.ops._operator import operator
+from jaxte.ops._operator import Padding, PerAxis, operator
 from jaxte.ops.arithmetic.reductions import reduce
 from jaxte.ops.images.windows import Window, channel_and_spatial, per_axis, windows
 from jaxte.tensors import reductions as r

@@ -6,8 +6,7 @@ from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._arguments import Padding, PerAxis
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import Padding, PerAxis, operator, static_int
 from jaxte.ops.images.convolution import check_channels, kernel_axes
 from jaxte.ops.images.windows import Window, channel_and_spatial, paddings, per_axis
 from jaxte.tensors import reductions as r

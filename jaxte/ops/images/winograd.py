@@ -9,8 +9,7 @@ from typing import Any
 from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.ops._arguments import Padding
-from jaxte.ops._operator import operator, static_int
+from jaxte.ops._operator import Padding, operator, static_int
 from jaxte.ops.images.windows import paddings
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute

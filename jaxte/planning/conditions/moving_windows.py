@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from jaxte.lang.expr import Axis, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import GREATER_EQUAL, LESS
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.planning.conditions.halves import halves
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import nonnegative_forms, prune
+from jaxte.sets.conditions import halves, nonnegative_forms, prune
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 

@@ -20,7 +20,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunc
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.meaning.density import share
+from jaxte.meaning.points import share
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.choices import summed_inside, with_shared_branches
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds

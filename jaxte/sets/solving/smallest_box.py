@@ -28,8 +28,7 @@ from jaxte.sets.index_forms import difference
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.sets.solving.mixed_radix import digits_of
-from jaxte.sets.solving.pinned import pinned
-from jaxte.sets.solving.pinning import Pinning, forms_of
+from jaxte.sets.solving.pinning import Pinning, forms_of, pinned
 from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
 
 

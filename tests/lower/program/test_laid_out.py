@@ -126,7 +126,7 @@ def test_what_both_passes_reduce_is_counted_once_they_are_compiled_together(
 ) -> None:
     """Where JAX's transpose is faster by estimate; nothing is warned of where it is not."""
     assert both_passes("auto") == []
-    monkeypatch.setattr("jaxte.bridge.price.transposes.Beside.is_ahead", False)
+    monkeypatch.setattr("jaxte.bridge.price.programs.Beside.is_ahead", False)
     monkeypatch.setattr("jaxte.bridge.primitive.told._told", set())
     (told,) = both_passes("auto")
     assert f"{256**3 * 4:,} bytes held, out of proportion" in told

@@ -1,9 +1,10 @@
-"""Equations by themselves, or what stands in place of one, with their names and their places in the user's source."""
+"""Equations as they stand, and what is computed in place of some of them, with their names and their places in the user's source."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -88,3 +89,31 @@ def _place(eqn: Any) -> Iterator[None]:
     names = source_info_util.current_name_stack() + info.name_stack
     with source_info_util.user_context(info.traceback, name_stack=names), eqn.ctx.manager:
         yield
+
+
+@dataclass(frozen=True)
+class Instead:
+    """A jaxpr with the results of another one.
+
+    Attributes:
+        closed: the jaxpr.
+        parts: equations of the function as it was of which a part is computed, and what part.
+        guarded: equations of the function as it was whose slopes are kept finite, and how.
+        loops: loops of the function as it was that are written anew, or not, and why.
+    """
+
+    closed: Any
+    parts: tuple[tuple[Any, str], ...] = ()
+    guarded: tuple[tuple[Any, str], ...] = ()
+    loops: tuple[tuple[Any, str], ...] = ()
+
+    def after(self, earlier: Instead | None) -> Instead:
+        """This one, made of ``earlier``, with what is told of both."""
+        if earlier is None:
+            return self
+        return Instead(
+            self.closed,
+            earlier.parts + self.parts,
+            earlier.guarded + self.guarded,
+            earlier.loops + self.loops,
+        )

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from jaxte.frontends.jaxpr.equations.steps import Step
-from jaxte.frontends.jaxpr.gains.selections import kernel_selection
+from jaxte.frontends.jaxpr.gains.known_matrices import kernel_selection
 from jaxte.lang.dtypes import is_float, width
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work

@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.gains.banded import band_of
 from jaxte.frontends.jaxpr.gains.convolutions import slow_convolution
-from jaxte.frontends.jaxpr.gains.known_factors import known_factors
-from jaxte.frontends.jaxpr.gains.overlaps import overlaps
+from jaxte.frontends.jaxpr.gains.known_matrices import band_of, known_factors, selection_of
+from jaxte.frontends.jaxpr.gains.matrices import is_small_product
+from jaxte.frontends.jaxpr.gains.overlaps import overlaps, reduces_shifts
 from jaxte.frontends.jaxpr.gains.pairs import (
     SMALLEST,
     before_broadcast,
@@ -22,9 +22,6 @@ from jaxte.frontends.jaxpr.gains.pairs import (
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.repeats import is_counted
-from jaxte.frontends.jaxpr.gains.selections import selection_of
-from jaxte.frontends.jaxpr.gains.small_products import is_small_product
-from jaxte.frontends.jaxpr.gains.stacks import reduces_shifts
 from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it

@@ -3,6 +3,7 @@
 - ``x[b, t, k] @ w[k, n]``: JAX multiplies what flows back by ``x`` and transposes the result. XLA makes one product of it for which
   both are laid out again, and which the fast routine does not take; ``sum over b, t of x[b, t, k] * dy[b, t, n]`` it does.
 - ``x @ x.T``: JAX differentiates both factors, two products; in index notation it is one, with the sum of what flows back and its transpose.
+- Products of small matrices with many rows, or many with one another: XLA calls a routine for large ones, or one for each.
 """
 
 from __future__ import annotations
@@ -88,3 +89,36 @@ def _is_turned(step: Step, matrix: int) -> bool:
     if slot.origin is not None and slot.origin.name in TRANSPOSES:
         return False
     return len(step.inputs[1 - matrix].shape) - 1 > 1
+
+
+_MANY_ROWS = 1024  # for one matrix
+_ODD, _LONGEST_SIDE = (
+    3,
+    4,
+)  # of one matrix, for many rows; two or four numbers fill vectors also in a product of matrices
+_MANY_MATRICES = 512
+_LONGEST_OF_MANY = 8
+_LEAST_OF_MANY = 32  # multiplications for each; fewer XLA writes out itself
+
+
+def is_small_product(step: Step) -> bool:
+    """Whether ``step`` multiplies many rows by one small matrix, or many small matrices with one another."""
+    if step.name != "dot_general" or any(0 in s.shape or not is_float(s.dtype) for s in step.inputs):
+        return False
+    contracted, batched = step.eqn.params["dimension_numbers"]
+    x, y = step.inputs
+    k = prod(x.shape[d] for d in contracted[0])
+    batch = prod(x.shape[d] for d in batched[0])
+    m, n = (prod(s.shape) // (k * batch) for s in (x, y))
+    if batch > 1:
+        sides = m, k, n
+        return (
+            batch >= _MANY_MATRICES
+            and 2 <= min(sides)
+            and max(sides) <= _LONGEST_OF_MANY
+            and m * k * n >= _LEAST_OF_MANY
+        )
+    rows, side = max(m, n), min(m, n)
+    many = contracted[0] if m >= n else contracted[1]
+    is_small = 2 <= min(side, k) and max(side, k) <= _LONGEST_SIDE and _ODD in (side, k)
+    return is_small and rows >= _MANY_ROWS and 0 not in many

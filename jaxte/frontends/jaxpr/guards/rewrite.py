@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxte.bridge.jaxprs import bound
-from jaxte.frontends.jaxpr.equations.instead import Instead
-from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
+from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.instead import Instead
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
-from jaxte.frontends.jaxpr.equations.stands import as_it_stands, opened, traced
+from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, opened, traced
 from jaxte.frontends.jaxpr.equations.steps import Slot, grouped, known_array, slot_of
 from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted

@@ -1,12 +1,16 @@
-"""What is read of each array between the results of a function and its arguments."""
+"""What is read of each array between the results of a function and its arguments, and the computation of just that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, shape_of, united, whole
+from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, shape_of, taken, united, whole
 from jaxte.frontends.jaxpr.narrow.rows import ROWS, work
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
@@ -97,3 +101,36 @@ def pays(steps: Sequence[Step], demand: Demand) -> bool:
             own = work(step, shapes, shape_of(found.box, out.shape))
         left += own
     return total - left >= max(_LEAST_SAVED * total, _WORTH)
+
+
+def computed(
+    steps: Sequence[Step], demand: Demand, given: Mapping[Slot, Any], results: Sequence[Slot]
+) -> list[Any]:
+    """What is held of ``results``, from what is held of arrays that come from outside."""
+    env = dict(given)
+
+    def read(slot: Slot) -> Any:
+        return env.get(slot, slot.known)
+
+    for step in steps:
+        if step in demand.unread:
+            continue
+        found = demand.steps.get(step)
+        if found is None:
+            made = as_it_stands(step.eqn, [read(s) for s in step.inputs])
+        else:
+            operands = [
+                _part(step, read(s), demand.box(s), box)
+                for s, box in zip(step.inputs, found.needs, strict=True)
+            ]
+            made = [ROWS[step.name].make(step, found.box, operands)]
+        env |= dict(zip(step.outputs, made, strict=True))
+    return [read(slot) for slot in results]
+
+
+def _part(step: Step, value: Any, held: Box, wanted: Box) -> Any:
+    if same(held, wanted):
+        return value
+    if isinstance(value, np.ndarray):
+        return taken(value, held, wanted)
+    return in_place_of(step.eqn, lambda x: taken(x, held, wanted), value)

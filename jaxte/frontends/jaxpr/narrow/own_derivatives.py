@@ -10,8 +10,7 @@ import jax
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, known_array, slot_of
 from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, whole
-from jaxte.frontends.jaxpr.narrow.compute import computed
-from jaxte.frontends.jaxpr.narrow.demand import Demand, demand_of
+from jaxte.frontends.jaxpr.narrow.demand import Demand, computed, demand_of
 from jaxte.frontends.jaxpr.narrow.rows import narrows
 from jaxte.frontends.jaxpr.plan.overrides import calls_itself, tangent_jaxpr
 

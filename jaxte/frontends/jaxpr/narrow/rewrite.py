@@ -7,12 +7,11 @@ from typing import Any
 
 import jax
 
-from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, slot_of
 from jaxte.frontends.jaxpr.narrow import own_derivatives
 from jaxte.frontends.jaxpr.narrow.boxes import is_whole, whole
-from jaxte.frontends.jaxpr.narrow.compute import computed
-from jaxte.frontends.jaxpr.narrow.demand import TAKES, Demand, demand_of, pays
+from jaxte.frontends.jaxpr.narrow.demand import TAKES, Demand, computed, demand_of, pays
 
 _ = own_derivatives  # its row stands in the table
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.bridge.compiled.compiled import Compiled
-from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.plan.loops import Loop
-from jaxte.frontends.jaxpr.plan.measured import Measured, Place
-from jaxte.frontends.jaxpr.plan.priced import Priced
+from jaxte.frontends.jaxpr.plan.measured import Measured, Place, Priced
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
 from jaxte.frontends.jaxpr.taken import Raising
 

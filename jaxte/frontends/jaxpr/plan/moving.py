@@ -1,6 +1,7 @@
-"""What a derivative moves: the arrays of a jaxpr that depend on the arguments that are differentiated.
+"""What a derivative moves: the arrays of a jaxpr that depend on the arguments that are differentiated, and those of a region that change a result.
 
-A plan derives and lowers its regions for these, which is what JAX's rules will ask of them; for others it would be done in vain.
+A plan derives and lowers its regions for these, which is what JAX's rules will ask of them; for others it would be done in vain. What makes
+the arrays that nothing flows back to may have no reverse derivative at all, as a ``while_loop``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,21 @@ from jax.core import Tracer
 from jax.extend.core import Literal
 from jax.interpreters.partial_eval import DynamicJaxprTracer
 
-from jaxte.frontends.jaxpr.plan.still import FLAT
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
+
+FLAT = frozenset(["stop_gradient", "floor", "ceil", "round", "sign"])
+
+
+def still(steps: Sequence[Step], results: Sequence[Slot], read: Sequence[Slot]) -> frozenset[int]:
+    """Numbers of the inexact arrays of ``read`` through which no change reaches ``results``."""
+    moving = {slot for slot in results if is_inexact(slot.dtype)}
+    for step in reversed(steps):
+        if step.name not in FLAT and not moving.isdisjoint(step.outputs):
+            moving.update(slot for slot in step.inputs if is_inexact(slot.dtype))
+    return frozenset(n for n, slot in enumerate(read) if is_inexact(slot.dtype) and slot not in moving)
+
 
 Wanted = frozenset[int] | None
 """Numbers of the arguments that are differentiated; None where all may be."""

@@ -13,7 +13,7 @@ from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
-from jaxte.frontends.jaxpr.equations.instead import Instead
+from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
@@ -24,10 +24,9 @@ from jaxte.frontends.jaxpr.plan.build import Builder
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.loops import loop_of
 from jaxte.frontends.jaxpr.plan.measured import Place
-from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, wanted_of_bodies
+from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, still, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
-from jaxte.frontends.jaxpr.plan.still import still
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
 from jaxte.tensors.graph import topological_order

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from jaxte.frontends.jaxpr.rules import (
     contraction,
-    cumulative,
     elementwise,
     indexing,
     reduction,
     shape,
-    window,
 )
 
-__all__ = ["contraction", "cumulative", "elementwise", "indexing", "reduction", "shape", "window"]
+__all__ = ["contraction", "elementwise", "indexing", "reduction", "shape"]

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.gains.banded import Band, band_of
-from jaxte.frontends.jaxpr.gains.known_factors import along_rows
-from jaxte.frontends.jaxpr.gains.selections import Selection, kernel_selection, selection_of
-from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed
-from jaxte.frontends.jaxpr.rules.window import tap_position
+from jaxte.frontends.jaxpr.gains.known_matrices import (
+    Band,
+    Selection,
+    along_rows,
+    band_of,
+    kernel_selection,
+    selection_of,
+)
+from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed, tap_position
 from jaxte.frontends.jaxpr.values.constants import positions_in
 from jaxte.frontends.jaxpr.values.positions import quotient
 from jaxte.frontends.jaxpr.values.value import Value, typed

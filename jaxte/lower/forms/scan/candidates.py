@@ -26,13 +26,15 @@ from jaxte.lower.body.write_form import way
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.scan.blocks import has_blocks, in_blocks, prefix_function
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.scan.write import (
     Run,
     associative,
     cumulative,
+    has_blocks,
     has_cumulative,
+    in_blocks,
+    prefix_function,
     scan_source,
     sequential,
     step_function,

@@ -8,6 +8,7 @@ from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.combiners import OPS, filled, identity_of, node_of
+from jaxte.lower.arrays.data import Call
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Full, Name, Typed
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
@@ -15,10 +16,37 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Cumulative, Prefixes
 from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
 from jaxte.lower.code.broadcasting import apply_steps, finished
-from jaxte.lower.code.vocabulary import Function, Statement
+from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.printing.combiner import needed_values
 from jaxte.sets.affine import normal
+
+
+def has_blocks(spec: ScanSpec) -> bool:
+    """Whether the steps hand on one value, the one that is asked for."""
+    return all(len(carried_values(spec, scan)) == 1 for scan in spec.scans)
+
+
+def prefix_function(
+    spec: ScanSpec, scan: Scan, values: Sequence[Node], scope: str, name: str
+) -> PrefixFunction:
+    """The function ``name`` of ``x``, an array or one for each value of the reducer."""
+    arity = spec.reducer.arity
+    blocks = [(v.shape, v.kind) for v in values]  # an element of a block is as wide as the blocks are many
+    part = Name("part", *blocks[0]) if arity == 1 else Name("part")
+    step = step_node(spec, scan, Name("total", *blocks[spec.position]), part, blocks)
+    identities = tuple(identity_of(spec.reducer, n) for n in range(arity))
+    ndim = len(values[0].shape)
+    return PrefixFunction(
+        scope, name, spec.reducer, spec.position, ndim, scan.axis, scan.reverse, step, identities
+    )
+
+
+def in_blocks(spec: ScanSpec, values: Sequence[Node], name: str) -> Node:
+    """The call of the function of :func:`prefix_function`."""
+    own = values[spec.position]
+    return Call(name, (values[0] if len(values) == 1 else Tuple(tuple(values)),), own.shape, own.kind)
+
 
 Run = Callable[[ScanSpec, Scan, Sequence[Node]], Node]
 CUMULATIVE = ("sum", "prod", "max", "min")  # that JAX has a cumulative function for

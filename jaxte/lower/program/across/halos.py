@@ -1,7 +1,8 @@
-"""Periodic reads of one array at many positions, as slices of one copy with its ends continued.
+"""Reads at bent indices, ``x[(2 * i + k) % n]``, as reads of copies with continued ends; see :mod:`jaxte.tensors.copies`.
 
-``x[(i + s) % n, (j + t) % m]`` for one ``s`` and ``t`` is a roll: two slices side by side, or the interior and the edges of a loop. A body with many of
-them, a bilateral filter or a table of neighbours, would be written out once for the interior and once for each edge, where each read is two
+A copy is made once for all that reads the same of it, before the first of its readers. Periodic reads along single axes share one copy where they
+are many: ``x[(i + s) % n, (j + t) % m]`` for one ``s`` and ``t`` is a roll: two slices side by side, or the interior and the edges of a loop. A body
+with many of them, a bilateral filter or a table of neighbours, would be written out once for the interior and once for each edge, where each read is two
 pieces again. With a halo around the array each read is a slice, and the body stands there once. Few reads are left: a stencil of five
 points has edges of a few operations, and no copy of its array.
 """
@@ -16,10 +17,9 @@ from math import prod
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.sets.bent import Bend, Piece
+from jaxte.sets.bent import Bend, Neighbour, Piece, neighbour
 from jaxte.sets.intervals import known
-from jaxte.sets.neighbours import Neighbour, neighbour
-from jaxte.tensors.copies import extended
+from jaxte.tensors.copies import Extended, extended, with_copies
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MANY = 8  # periodic reads of one array in one body, from which on its edges are more to compile than a copy of the array is to make
@@ -133,3 +133,19 @@ def _copies(tensor: Tensor, halo: Halo) -> list[Tensor]:
 def _within(read: Read, shifts: Shifts, halo: Halo, copy: Tensor) -> Read:
     places = [neighbour(i, e) for i, e in zip(read.indices, read.tensor.shape, strict=True)]
     return Read(copy, [p.axis + (s + b) for p, s, b in zip(places, shifts, halo.before, strict=True) if p])
+
+
+def with_straight_reads(planned: Tiling) -> Tiling:
+    """``planned`` with the copies that its tensors read in place of what they are copies of."""
+    known: dict[object, Extended] = {}
+    made: set[Tensor] = set()
+
+    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
+        found = with_copies(tensor.body, lambda read: True, known)
+        if found is None:
+            return (), tensor.body
+        before = [copy for copy in found.copies if copy not in made]
+        made.update(before)
+        return before, found.body
+
+    return planned.with_bodies(rule)

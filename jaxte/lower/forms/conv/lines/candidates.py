@@ -1,25 +1,27 @@
-"""The forms of a convolution by a matrix that is constant along its diagonals, or by blocks of one, with what each costs."""
+"""The forms of a convolution by a matrix that is constant along its diagonals, by blocks of one, or by Fourier transforms, with what each costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import prod
+from math import log2, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among, identical
 from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
-from jaxte.lower.body.write_form import way
+from jaxte.lower.body.write_form import operands_of, way
 from jaxte.lower.code.dry import Dry, on_names
 from jaxte.lower.code.spec import Array, Refusal
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.lines.blocks import Blocks, blocks_of, blocks_source, blocks_work
+from jaxte.lower.forms.conv.lines.fourier import fourier_source, fourier_spec, fourier_windows, points_of
 from jaxte.lower.forms.conv.lines.roles import axes_in
 from jaxte.lower.forms.conv.lines.slices import (
     LineSlices,
@@ -30,6 +32,7 @@ from jaxte.lower.forms.conv.lines.slices import (
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, ToeplitzSpec, order_of_reads, recognise_toeplitz
 from jaxte.lower.forms.conv.lines.write_toeplitz import row_length, toeplitz_source
 from jaxte.lower.forms.conv.recognise import Matched
+from jaxte.lower.forms.conv.spec import Window
 from jaxte.sets.intervals import extent_of
 
 MATRIX = "Toeplitz matrix"
@@ -113,3 +116,43 @@ def _named(spec: ToeplitzSpec) -> tuple[set[str | Axis], set[str | Axis], set[st
     own[{OUT: 0, LHS: 1}.get(spec.kind, 2)] |= here
     out, lhs, rhs = ({r for r in roles if isinstance(r, Axis) or r in here} for roles in own)
     return out, lhs, rhs
+
+
+FOURIER = "Fourier transform"
+_CAUTION = "rounds relative to the largest result, and an inf or nan anywhere is nan everywhere"
+
+
+def fourier_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
+    """The product of transforms, where operands and result are long."""
+    axes, node = wanted.axes, wanted.node
+    windows = fourier_windows(found.match, node.dtype)
+    if isinstance(windows, Refusal):
+        return
+
+    def write(windows: list[Window] = windows) -> Search:
+        spec = fourier_spec(found.match, windows, axes, node.dtype, found.outer, found.guards)
+        operands = yield from operands_of(body, spec.operands, wanted.scope)
+        body.report.note(FOURIER)
+        return Value(fourier_source(spec, operands, body.step), axes, (node.dtype, False))
+
+    yield Candidate(FOURIER, _fourier_work(found, windows), write, _CAUTION)
+
+
+def _fourier_work(found: Matched, windows: list[Window]) -> Work:
+    """Three transforms of every sequence that there is, and the product of complex numbers.
+
+    Stated: the nodes are made where the form is written, since it is taken only by name or as measured. A transform does eight times the
+    time of a matrix product with as many operations (measured).
+    """
+    match, spatial = found.match, frozenset(a for w in windows for a in (w.spatial.t, w.spatial.z))
+    others = [a for own in match.outputs for a in own if a not in spatial]
+    reduced = [a for a in match.reduced if a not in spatial]
+    count = points_of(windows)
+    sequences = (
+        points(a for a in (*others, *reduced) if a in match.lhs.axes)
+        + points(a for a in (*others, *reduced) if a in match.rhs.axes)
+        + points(others)
+    )
+    transforms = 2.5 * count * log2(count) * sequences
+    product = 4.0 * count * points((*others, *reduced))
+    return Work(dot=8 * transforms + product, stream=16.0 * count * sequences, kernel=6)
