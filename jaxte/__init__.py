@@ -56,7 +56,7 @@ from jaxte.lang.errors import (
     TooLargeError,
     TruthValueError,
 )
-from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.expr import Axis, Expr, ScalarLike
 from jaxte.lang.functions import (
     abs,
     acos,
@@ -195,7 +195,7 @@ __version__ = "0.2.0"
 __all__ = [
     # the language
     "placeholder", "constant", "assume", "var", "compute", "recurrence", "reduce_axis", "axis", "indices", "einsum", "define", "Formulas", "loops", "sum", "max", "min", "prod", "any", "all", "argmax", "argmin",
-    "mean", "variance", "std", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr",
+    "mean", "variance", "std", "logsumexp", "norm", "softmax", "stack", "concatenate", "comm_reducer", "extern", "Tensor", "Placeholder", "Compute", "Extern", "Axis", "Expr", "ScalarLike",
     # scalar functions
     "const", "cast", "select", "where", "if_then_else", "choose", "clip", "relu6", "leaky_relu", "elu", "heaviside",
     "logical_and", "logical_or", "logical_not", "logical_xor", "equal", "not_equal", "less", "less_equal",

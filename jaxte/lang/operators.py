@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from jaxte.lang.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
@@ -258,6 +258,20 @@ class Operand(Generic[Other, Result_co]):
 
     def __rrshift__(self, other: Other) -> Result_co:
         return self._apply(RIGHT_SHIFT, (other, self))
+
+
+class ArrayElement(Protocol):
+    """What type checkers take ``x[i]`` for where a builder annotates its parameter ``x`` as ``jax.Array``, or with jaxtyping: an array.
+
+    The builder is given a Tensor, whose elements are expressions; so whatever takes an expression takes this, too.
+    """
+
+    @property
+    def weak_type(self) -> bool: ...
+    @property
+    def at(self) -> Any: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 def is_operand(value: object) -> bool:

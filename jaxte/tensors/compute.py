@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, overload
+from typing import Any, Protocol, TypeAlias, overload
 
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, IndexExpressionError, RangeError
@@ -49,20 +49,52 @@ _OPEN_CHOICE = (
 
 Sizes = int | Expr | Iterable[int | Expr]
 Several = tuple[ScalarLike, ...] | list[ScalarLike]
+Computes: TypeAlias = tuple[Compute, ...]
 
 
+class SeveralOfAny(Protocol):
+    """A body of several tensors over any number of axes, ``lambda *i: ...``."""
+
+    def __call__(self, *axes: Axis) -> Several: ...
+
+
+# Bodies of several tensors stand with their axes: a lambda then has typed parameters, and mypy sees that its result is no single scalar.
+# fmt: off
 @overload
 def compute(shape: Sizes, fn: Callable[..., ScalarLike], name: str | None = None) -> Compute: ...
 @overload
-def compute(shape: Sizes, fn: Callable[..., Several], name: str | None = None) -> tuple[Compute, ...]: ...
-@overload
 def compute(shape: Callable[..., ScalarLike], fn: str | None = None, name: str | None = None) -> Compute: ...
 @overload
-def compute(
-    shape: Callable[..., Several], fn: str | None = None, name: str | None = None
-) -> tuple[Compute, ...]: ...
+def compute(shape: Sizes, fn: SeveralOfAny, name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[Axis], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[Axis, Axis], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[Axis, Axis, Axis], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[Axis, Axis, Axis, Axis], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Sizes, fn: Callable[[Axis, Axis, Axis, Axis, Axis], Several], name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Callable[[], Several], fn: str | None = None, name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Callable[[Axis], Several], fn: str | None = None, name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Callable[[Axis, Axis], Several], fn: str | None = None, name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Callable[[Axis, Axis, Axis], Several], fn: str | None = None, name: str | None = None) -> Computes: ...
+@overload
+def compute(shape: Callable[[Axis, Axis, Axis, Axis], Several], fn: str | None = None, name: str | None = None) -> Computes: ...
+# fmt: on
 @wants_arguments
-def compute(shape: Any, fn: Any = None, name: str | None = None) -> Any:
+def compute(
+    shape: Sizes | Callable[..., ScalarLike | Several],
+    fn: Callable[..., ScalarLike | Several] | str | None = None,
+    name: str | None = None,
+) -> Compute | Computes:
     """A tensor given by what one element is.
 
     Args:
@@ -95,11 +127,13 @@ def compute(shape: Any, fn: Any = None, name: str | None = None) -> Any:
         raise ArgumentError(
             f"te.compute is given {described(shape)} as a shape; its order is te.compute(shape, fn, name)"
         )
+    extents: Any = shape
+    body: Any = fn
     if callable(shape) and (fn is None or isinstance(fn, str)):
-        shape, fn, name = None, shape, fn if name is None else name
+        extents, body, name = None, shape, fn if name is None else name
     label = "T" if name is None else str(name)
-    axes = _axes_of(shape, fn, label)
-    result = evaluated(fn, *axes)
+    axes = _axes_of(extents, body, label)
+    result = evaluated(body, *axes)
     if not isinstance(result, (tuple, list)):
         return defined([label], axes, [result])[0]
     if not result:

@@ -182,8 +182,8 @@ def test_results_have_types() -> None:
         return 0.5 * y[t - 1]
 
     line = te.recurrence((5,), half, init=1.0)
-    assert_type(line, te.Compute)
-    assert_type(te.recurrence((5,), lambda p, q, t: (q[t - 1], p[t]), init=1.0), tuple[te.Compute, ...])
+    assert_type(line, te.Tensor)
+    assert_type(te.recurrence((5,), lambda p, q, t: (q[t - 1], p[t]), init=1.0), tuple[te.Tensor, ...])
     assert_type(te.jacobian(Y, X), te.Tensor)
     assert_type(te.jacobian(Y, [X, X]), list[te.Tensor])
     assert_type(te.jacobian(Y, X, sparse=True), te.SparseJacobian)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 import jax
 from jax.tree_util import tree_flatten, tree_leaves
@@ -21,7 +21,7 @@ from jaxte.bridge.calls.arguments import (
     split,
 )
 from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
-from jaxte.bridge.calls.lifted import Lifted
+from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
@@ -31,17 +31,15 @@ from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError, JaxteError
 from jaxte.lang.tracebacks import shorten
 from jaxte.tensors.bodies.functions import evaluated
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
-# Calls with these come first, so that builders without annotations give arrays for arrays.
-Given: TypeAlias = ArrayLike | str | Sequence[ArrayLike] | Mapping[str, ArrayLike] | None
 
 
-class BuilderFunction(Function, Generic[P, R_co]):
+class BuilderFunction(OfArrays[P, R_co], Function):
     """A function given by a builder of Tensors: of Tensors it returns what the builder does, of arrays the same with arrays for Tensors."""
 
     def __init__(
@@ -64,35 +62,7 @@ class BuilderFunction(Function, Generic[P, R_co]):
         ] = {}  # with the order of the arrays
         self._kept: dict[Hashable, Compiled] = {}
 
-    @overload
-    def __call__(self: BuilderFunction[P, Tensor], *args: Given, **kwargs: Given) -> Array: ...
-    @overload
-    def __call__(
-        self: BuilderFunction[P, tuple[Tensor, Tensor]], *args: Given, **kwargs: Given
-    ) -> tuple[Array, Array]: ...
-    @overload
-    def __call__(
-        self: BuilderFunction[P, tuple[Tensor, Tensor, Tensor]], *args: Given, **kwargs: Given
-    ) -> tuple[Array, Array, Array]: ...
-    @overload
-    def __call__(
-        self: BuilderFunction[P, tuple[Tensor, ...]], *args: Given, **kwargs: Given
-    ) -> tuple[Array, ...]: ...
-    @overload
-    def __call__(
-        self: BuilderFunction[P, list[Tensor] | list[Compute]], *args: Given, **kwargs: Given
-    ) -> list[Array]: ...
-    @overload
-    def __call__(
-        self: BuilderFunction[P, Mapping[str, Tensor]], *args: Given, **kwargs: Given
-    ) -> dict[str, Array]: ...
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-    @overload
-    def __call__(self: BuilderFunction[P, Tensor], *args: object, **kwargs: object) -> Array: ...
-    @overload
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
         try:
             leaves, treedef = tree_flatten((args, kwargs))
             if not self.static_argnames:
@@ -114,6 +84,9 @@ class BuilderFunction(Function, Generic[P, R_co]):
             shorten(error)
             raise
 
+    if not TYPE_CHECKING:  # whose types are those of OfArrays
+        __call__ = _called
+
     @property
     def __globals__(self) -> dict[str, Any]:
         """Those of the builder, in which decorators around this function (``jaxtyping.jaxtyped``) look up its annotations."""
@@ -124,7 +97,7 @@ class BuilderFunction(Function, Generic[P, R_co]):
     @overload
     def __get__(
         self: BuilderFunction[Concatenate[Any, Q], R_co], instance: object, owner: Any = None
-    ) -> Lifted[Q, R_co]: ...
+    ) -> OfArrays[Q, R_co]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the builder takes the instance first: a pytree of arrays, or named in ``static_argnames``."""
         return self if instance is None else MethodType(self, instance)

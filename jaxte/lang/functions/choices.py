@@ -10,7 +10,7 @@ import numpy as np
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, apply, as_expr
-from jaxte.lang.functions.numbers import Number, Result
+from jaxte.lang.functions.numbers import ArrayT, Number, Result
 from jaxte.lang.operators import NOT_EQUAL, Operand
 from jaxte.lang.scalars.rows import Function
 from jaxte.lang.scalars.table import TABLE
@@ -27,6 +27,14 @@ __all__ = [
 ]
 
 
+@overload
+def select(  # type: ignore[overload-overlap]
+    cond: ArrayT, a: ArrayT | Number, b: ArrayT | Number
+) -> ArrayT: ...
+@overload
+def select(cond: bool, a: ArrayT, b: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
+def select(cond: bool, a: Number, b: ArrayT) -> ArrayT: ...  # type: ignore[overload-overlap]
 @overload
 def select(cond: ScalarLike, a: ScalarLike, b: ScalarLike) -> Expr: ...
 @overload
@@ -94,6 +102,8 @@ def choose(index: Expr | int, choices: Sequence[ScalarLike]) -> Expr:
 
 
 @overload
+def logical_and(a: ArrayT, b: ArrayT | Number, *more: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
 def logical_and(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
 @overload
 def logical_and(
@@ -106,6 +116,8 @@ def logical_and(a: Any, b: Any, *more: Any) -> Any:
 
 
 @overload
+def logical_or(a: ArrayT, b: ArrayT | Number, *more: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
 def logical_or(a: ScalarLike, b: ScalarLike, *more: ScalarLike) -> Expr: ...
 @overload
 def logical_or(
@@ -117,12 +129,20 @@ def logical_or(a: Any, b: Any, *more: Any) -> Any:
     return _join(TABLE["logical_or"], a, b, *more)
 
 
+@overload
+def logical_not(x: Operand[Number, Result]) -> Result: ...
+@overload
+def logical_not(x: ArrayT) -> ArrayT: ...
+@overload
+def logical_not(x: Number) -> Expr: ...
 @wants_arguments
-def logical_not(x: Operand[Number, Result]) -> Result:
+def logical_not(x: Any) -> Any:
     """Whether ``x`` does not hold; a number counts as ``!= 0``. The same as ``~x`` on conditions."""
     return apply(TABLE["logical_not"].op, _predicate(x))
 
 
+@overload
+def logical_xor(a: ArrayT, b: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
 @overload
 def logical_xor(a: ScalarLike, b: ScalarLike) -> Expr: ...
 @overload

@@ -8,7 +8,7 @@ from jaxte.lang.checks import wants_arguments
 from jaxte.lang.expr import Expr, ScalarLike
 from jaxte.lang.functions.choices import select
 from jaxte.lang.functions.elementwise import expm1, maximum, minimum
-from jaxte.lang.functions.numbers import Number, Result
+from jaxte.lang.functions.numbers import ArrayT, Number, Result
 from jaxte.lang.operators import Operand
 
 __all__ = ["clip", "leaky_relu", "elu", "heaviside"]
@@ -22,6 +22,8 @@ def clip(  # type: ignore[overload-overlap]
     x: Operand[Number, Result], lo: Parameter[Result], hi: Parameter[Result]
 ) -> Result: ...
 @overload
+def clip(x: ArrayT, lo: ArrayT | Number, hi: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
 def clip(x: ScalarLike, lo: ScalarLike, hi: ScalarLike) -> Expr: ...
 @wants_arguments
 def clip(x: Any, lo: Any, hi: Any) -> Any:
@@ -33,6 +35,8 @@ def clip(x: Any, lo: Any, hi: Any) -> Any:
 def leaky_relu(  # type: ignore[overload-overlap]
     x: Operand[Number, Result], negative_slope: Parameter[Result] = 0.01
 ) -> Result: ...
+@overload
+def leaky_relu(x: ArrayT, negative_slope: ArrayT | Number = 0.01) -> ArrayT: ...  # type: ignore[overload-overlap]
 @overload
 def leaky_relu(x: ScalarLike, negative_slope: ScalarLike = 0.01) -> Expr: ...
 @wants_arguments
@@ -46,6 +50,8 @@ def elu(  # type: ignore[overload-overlap]
     x: Operand[Number, Result], alpha: Parameter[Result] = 1.0
 ) -> Result: ...
 @overload
+def elu(x: ArrayT, alpha: ArrayT | Number = 1.0) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
 def elu(x: ScalarLike, alpha: ScalarLike = 1.0) -> Expr: ...
 @wants_arguments
 def elu(x: Any, alpha: Any = 1.0) -> Any:
@@ -57,6 +63,8 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 def heaviside(  # type: ignore[overload-overlap]
     x: Operand[Number, Result], h: Parameter[Result]
 ) -> Result: ...
+@overload
+def heaviside(x: ArrayT, h: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
 @overload
 def heaviside(x: ScalarLike, h: ScalarLike) -> Expr: ...
 @wants_arguments

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, overload
 
-import numpy as np
-
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.dtypes import is_complex, is_integer
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Expr, ScalarLike, apply, as_expr
-from jaxte.lang.functions.numbers import Number, Result
+from jaxte.lang.functions.numbers import ArrayT, Number, Result
 from jaxte.lang.operators import Operand
 from jaxte.lang.scalars.table import TABLE
 
@@ -51,12 +49,18 @@ class Unary(Protocol):
     @overload
     def __call__(self, x: Operand[Any, Result], /) -> Result: ...
     @overload
-    def __call__(self, x: bool | int | float | complex | np.generic, /) -> Expr: ...
+    def __call__(self, x: ArrayT, /) -> ArrayT: ...
+    @overload
+    def __call__(self, x: Number, /) -> Expr: ...
 
 
 class Binary(Protocol):
     """A function of two scalars, or of the elements of Tensors."""
 
+    @overload
+    def __call__(self, a: ArrayT, b: ArrayT | Number, /) -> ArrayT: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, a: Number, b: ArrayT, /) -> ArrayT: ...  # type: ignore[overload-overlap]
     @overload
     def __call__(self, a: ScalarLike, b: ScalarLike, /) -> Expr: ...
     @overload
@@ -183,6 +187,8 @@ conj = conjugate = _unary("conj")
 def polygamma(  # type: ignore[overload-overlap]
     n: Operand[Number, Result] | Number, x: Operand[Number, Result], /
 ) -> Result: ...
+@overload
+def polygamma(n: Number, x: ArrayT, /) -> ArrayT: ...  # type: ignore[overload-overlap]
 @overload
 def polygamma(n: ScalarLike, x: ScalarLike, /) -> Expr: ...
 @wants_arguments

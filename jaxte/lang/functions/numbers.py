@@ -13,11 +13,12 @@ from jaxte.lang.dtypes import DtypeLike, dtype_name, is_complex, is_inexact, is_
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.numbers import number_of, plain_number
-from jaxte.lang.operators import Operand
+from jaxte.lang.operators import ArrayElement, Operand
 
 __all__ = ["const", "cast"]
 
 Result = TypeVar("Result")
+ArrayT = TypeVar("ArrayT", bound=ArrayElement)
 
 
 class Numeric(Protocol):
@@ -68,6 +69,8 @@ def _whole(value: float, dtype: str) -> int:
 
 @overload
 def cast(x: Operand[Number, Result], dtype: DtypeLike) -> Result: ...
+@overload
+def cast(x: ArrayT, dtype: DtypeLike) -> ArrayT: ...
 @overload
 def cast(x: Number, dtype: DtypeLike) -> Expr: ...
 @wants_arguments

@@ -25,13 +25,12 @@ from jaxte.lang.operators import (
     NOT,
     OR,
     SELECT,
+    ArrayElement,
     Op,
     Operand,
     has_no_value,
     result_kind,
 )
-
-ScalarLike: TypeAlias = "Expr | bool | int | float | complex | np.generic"
 
 
 class Expr(Operand["ScalarLike", "Expr"]):
@@ -100,6 +99,9 @@ class Expr(Operand["ScalarLike", "Expr"]):
     def __deepcopy__(self, memo: object) -> Expr:
         return self
 
+
+ScalarLike: TypeAlias = Expr | bool | int | float | complex | np.generic | ArrayElement
+"""What a body returns and the functions of a body take: expressions and numbers, and, for type checkers, elements of parameters annotated as arrays."""
 
 _METHODS = {
     "astype": 'write te.cast(x, "float32")',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, wants_arguments
@@ -28,39 +28,46 @@ _GUESS = "float32"
 
 
 Body = Callable[..., ScalarLike]
+
+if TYPE_CHECKING:
+
+    class TensorOrIndex(Axis, Tensor):  # type: ignore[misc]
+        """A parameter of a body of several tensors: the first are the tensors, the others indices."""
+
+else:
+    TensorOrIndex = Tensor | Axis
+
 Init: TypeAlias = "ScalarLike | Tensor | Callable[..., ScalarLike]"  # what stands before the first position
+Inits: TypeAlias = "Init | Sequence[Init] | None"
+Names: TypeAlias = "Sequence[str] | None"
+Dtypes: TypeAlias = "DtypeLike | Sequence[DtypeLike] | None"
+E: TypeAlias = TensorOrIndex
 
 
+# fmt: off
 @overload
-def recurrence(
-    shape: Sizes,
-    fn: Body,
-    init: Init | None = None,
-    axis: int = 0,
-    reverse: bool = False,
-    dtype: DtypeLike | None = None,
-    name: str | None = None,
-) -> Compute: ...
+def recurrence(shape: Sizes, fn: Body, init: Init | None = None, axis: int = 0, reverse: bool = False, dtype: DtypeLike | None = None, name: str | None = None) -> Tensor: ...
 @overload
-def recurrence(
-    shape: Sizes | Sequence[Sizes],
-    fn: Callable[..., Several] | Sequence[Body],
-    init: Init | Sequence[Init] | None = None,
-    axis: int = 0,
-    reverse: bool = False,
-    dtype: DtypeLike | Sequence[DtypeLike] | None = None,
-    name: Sequence[str] | None = None,
-) -> tuple[Compute, ...]: ...
+def recurrence(shape: Sizes, fn: Callable[[E, E, E], Several], init: Inits = None, axis: int = 0, reverse: bool = False, dtype: Dtypes = None, name: Names = None) -> tuple[Tensor, ...]: ...
+@overload
+def recurrence(shape: Sizes, fn: Callable[[E, E, E, E], Several], init: Inits = None, axis: int = 0, reverse: bool = False, dtype: Dtypes = None, name: Names = None) -> tuple[Tensor, ...]: ...
+@overload
+def recurrence(shape: Sizes, fn: Callable[[E, E, E, E, E], Several], init: Inits = None, axis: int = 0, reverse: bool = False, dtype: Dtypes = None, name: Names = None) -> tuple[Tensor, ...]: ...
+@overload
+def recurrence(shape: Sizes, fn: Callable[[E, E, E, E, E, E], Several], init: Inits = None, axis: int = 0, reverse: bool = False, dtype: Dtypes = None, name: Names = None) -> tuple[Tensor, ...]: ...
+@overload
+def recurrence(shape: Sequence[Sizes], fn: Sequence[Body], init: Inits = None, axis: int = 0, reverse: bool = False, dtype: Dtypes = None, name: Names = None) -> tuple[Tensor, ...]: ...
+# fmt: on
 @wants_arguments
 def recurrence(
-    shape: Any,
-    fn: Any,
-    init: Any = None,
+    shape: Sizes | Sequence[Sizes],
+    fn: Callable[..., ScalarLike | Several] | Sequence[Body],
+    init: Inits = None,
     axis: int = 0,
     reverse: bool = False,
-    dtype: Any = None,
-    name: Any = None,
-) -> Any:
+    dtype: Dtypes = None,
+    name: str | Names = None,
+) -> Tensor | tuple[Tensor, ...]:
     """A tensor whose elements are computed from its own earlier elements, or several tensors that read each other in this way.
 
     ``h[t, i]`` may read ``h[t - 1, ..]``, ``h[t - 2, ..]`` and so on, at any positions of the other axes, and anything else that is
