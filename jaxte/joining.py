@@ -24,7 +24,7 @@ def stack(parts: Sequence[Array | np.ndarray], axis: int = 0) -> Array: ...
 @overload
 def stack(parts: Sequence[ScalarLike], axis: Expr) -> Expr: ...
 @wants_arguments
-def stack(parts: Sequence[Any], axis: Any = 0) -> Any:
+def stack(parts: Any, axis: Any = 0) -> Any:
     """Joins Tensors or arrays along a new axis; inside of a body, chooses one of several expressions by an index.
 
     Args:
@@ -57,7 +57,7 @@ def concatenate(parts: Sequence[Array | np.ndarray], axis: int = 0) -> Array: ..
 @overload
 def concatenate(parts: Sequence[tuple[int | Expr, Callable[[Expr], ScalarLike]]], axis: Expr) -> Expr: ...
 @wants_arguments
-def concatenate(parts: Sequence[Any], axis: Any = 0) -> Any:
+def concatenate(parts: Any, axis: Any = 0) -> Any:
     """Joins Tensors or arrays along an axis that they have; inside of a body, joins expressions along an index.
 
     Args:

@@ -239,7 +239,7 @@ def compare(fn: Callable[..., object], reference: object, *args: object, order: 
 def compare(
     fn: Any,
     reference: Any,
-    *args: Any,
+    *args: object,
     rtol: float | None = None,
     raises: bool = True,
     seed: int = 0,

@@ -121,7 +121,7 @@ class Linearization:
 
     tangents: list[Placeholder]
     results: list[Tensor]
-    _push: Callable[[Sequence[Any]], list[Tensor]]
+    _push: Callable[[Sequence[Tensor | None]], list[Tensor]]
 
     def __call__(self, *tangents: Tensor | None) -> list[Tensor]:
         """The tangents of the outputs for other tangents of the inputs."""
@@ -142,7 +142,7 @@ def linearize(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tens
     sources = several(inputs, Tensor, "the inputs of te.linearize", "Tensors")
     tangents = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in sources]
 
-    def push(moves: Sequence[Any]) -> list[Tensor]:
+    def push(moves: Sequence[Tensor | None]) -> list[Tensor]:
         return jvp(wanted, sources, moves)
 
     return Linearization(tangents, push(tangents), push)

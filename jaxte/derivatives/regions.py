@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from jaxte.derivatives.linear_rules import at_several
 from jaxte.derivatives.overrides import (
@@ -110,7 +111,7 @@ class RegionGradient:
 
 
 @overload
-def gradient(output: Region, inputs: Any, head: Any) -> RegionGradient: ...
+def gradient(output: Region, inputs: npt.ArrayLike, head: npt.ArrayLike) -> RegionGradient: ...
 @overload
 def gradient(
     output: Tensor | Sequence[Tensor],

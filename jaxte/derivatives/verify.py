@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.sums.cancel import equal_by_normal_forms
@@ -84,7 +85,7 @@ class Verification:
 def verify_override(
     outputs: Tensor | Sequence[Tensor],
     override: Overrides | None = None,
-    feeds: Mapping[Tensor, Any] | None = None,
+    feeds: Mapping[Tensor, npt.ArrayLike] | None = None,
     points: int = 4,
     tolerance: float = 1e-6,
     seed: int = 0,
@@ -186,7 +187,7 @@ def _difference(
     source: Tensor,
     given: Tensor,
     derived: Tensor,
-    feeds: Mapping[Tensor, Any],
+    feeds: Mapping[Tensor, npt.ArrayLike],
     points: int,
     tolerance: float,
     seed: int,
@@ -222,7 +223,11 @@ def _value(tensor: Tensor, feeds: Mapping[Tensor, np.ndarray]) -> np.ndarray:
 
 
 def _numbers(
-    rng: np.random.Generator, tensor: Tensor, dtype: str, feeds: Mapping[Tensor, Any], positive: bool
+    rng: np.random.Generator,
+    tensor: Tensor,
+    dtype: str,
+    feeds: Mapping[Tensor, npt.ArrayLike],
+    positive: bool,
 ) -> np.ndarray:
     if tensor in feeds:
         return np.asarray(feeds[tensor], dtype)

@@ -106,7 +106,7 @@ def grad(
     *,
     safe: bool = True,
     platform: str | None = None,
-    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tune: tuple[object, ...] | Literal["first call"] | None = None,
     tuning_file: str | os.PathLike[str] | None = None,
 ) -> Any:
     """A function that computes the gradient of ``f``, as ``jax.grad`` does, with adjoints that jaxte derived.
@@ -203,7 +203,7 @@ def value_and_grad(
     *,
     safe: bool = True,
     platform: str | None = None,
-    tune: tuple[Any, ...] | Literal["first call"] | None = None,
+    tune: tuple[object, ...] | Literal["first call"] | None = None,
     tuning_file: str | os.PathLike[str] | None = None,
 ) -> Any:
     """A function that computes the value and the gradient of ``f``, as ``jax.value_and_grad``. See :func:`grad`."""

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_overloads
 
 from jaxte.lang.errors import ArgumentError, JaxteError
 from jaxte.lang.other_names import OF_VALUES, PARAMETERS
@@ -58,9 +58,34 @@ def no_attribute(module: str, name: str, known: Iterable[str], elsewhere: str = 
     return AttributeError(f"module '{module}' has no attribute {name!r}{hint}")
 
 
+def typed(fn: F, front: Callable[..., Any] | None = None) -> F:
+    """``fn`` with the types of the overloads of ``front``, by default its own, where it has none: what help() and inspect.signature show.
+
+    What the overloads name one by one, ``fn`` may take as ``*args``, which are objects then.
+    """
+    overloads = get_overloads(front or fn)
+    types = fn.__annotations__
+    for name in [name for name, kind in types.items() if overloads and kind in ("Any", Any)]:
+        kinds = (str(each.__annotations__.get(name, "")) for each in overloads)
+        members = dict.fromkeys(member for kind in kinds if kind for member in _members(kind))
+        types[name] = " | ".join(members) or "object"
+    return fn
+
+
+def _members(union: str) -> list[str]:
+    """The members of ``A | B[C | D]``, of which there are two."""
+    found: list[str] = []
+    for piece in union.split(" | "):
+        if found and found[-1].count("[") > found[-1].count("]"):
+            found[-1] += f" | {piece}"
+        else:
+            found.append(piece)
+    return found
+
+
 def wants_arguments(fn: F) -> F:
     """``fn``, whose missing and unknown arguments are an :class:`ArgumentError` that shows its parameters."""
-    signature = inspect.signature(fn)
+    signature = inspect.signature(typed(fn))
     bare = signature.replace(
         parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
         return_annotation=signature.empty,

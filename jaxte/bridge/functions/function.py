@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import jax
 
@@ -22,13 +22,15 @@ R = TypeVar("R")
 
 
 Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
+Override: TypeAlias = Overrides | Callable[..., Overrides]
+Save: TypeAlias = str | int | Sequence[str] | Sequence[Tensor] | Mapping[Tensor, bool] | Mapping[str, bool]
 
 
 class FunctionOptions(TypedDict, total=False):
     """The keywords of :func:`function`."""
 
     name: str | None
-    override: Overrides | Callable[..., Overrides] | None
+    override: Override | None
     fdiff: Fdiff | None
     static_argnames: str | Sequence[str]
     platform: str | None
@@ -36,7 +38,7 @@ class FunctionOptions(TypedDict, total=False):
     forms: Mapping[str, str] | None
     without: str | Sequence[str]
     debug: bool
-    save: str | int | Sequence[str] | Sequence[Tensor] | Mapping[Tensor, bool] | Mapping[str, bool]
+    save: Save
 
 
 class Decorator(Protocol):
@@ -68,14 +70,14 @@ def function(
     inputs: Inputs, outputs: dict[str, Tensor], **options: Unpack[FunctionOptions]
 ) -> GraphFunction[dict[str, jax.Array]]: ...
 @overload
-def function(inputs: Inputs, outputs: Any, **options: Unpack[FunctionOptions]) -> GraphFunction[Any]: ...
+def function(inputs: Inputs, outputs: object, **options: Unpack[FunctionOptions]) -> GraphFunction[Any]: ...
 @wants_arguments
 def function(
     inputs: Any = None,
     outputs: Any = None,
     *,
     name: str | None = None,
-    override: Any = None,
+    override: Override | None = None,
     fdiff: Fdiff | None = None,
     static_argnames: str | Sequence[str] = (),
     platform: str | None = None,
@@ -83,7 +85,7 @@ def function(
     forms: Mapping[str, str] | None = None,
     without: str | Sequence[str] = (),
     debug: bool = False,
-    save: Any = "auto",
+    save: Save = "auto",
 ) -> Any:
     """Makes a function of arrays, with derived gradients under every transformation of JAX.
 

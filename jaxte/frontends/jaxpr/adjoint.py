@@ -9,7 +9,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.tune import FIRST_CALL
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, typed
 from jaxte.lang.errors import ArgumentError
 from jaxte.lower.cost.platforms import platform_of
 
@@ -45,8 +45,9 @@ def adjoint(
     platform: str | None = None,
     save: int | None = None,
 ) -> Adjoint: ...
+@typed
 def adjoint(
-    f: Callable[..., Any] | None = None,
+    f: Any = None,
     *,
     everything: bool = False,
     tune: tuple[object, ...] | Literal["first call"] | None = None,

@@ -11,7 +11,7 @@ from jaxte.bridge.functions.function import FunctionOptions, function
 from jaxte.frontends.loops.source import Written, written
 from jaxte.frontends.loops.statements import program_of
 from jaxte.frontends.loops.tensors import tensors_of
-from jaxte.lang.checks import described
+from jaxte.lang.checks import described, typed
 from jaxte.lang.errors import ArgumentError
 
 P = ParamSpec("P")
@@ -51,6 +51,7 @@ class Decorator(Protocol):
 def loops(fn: Callable[P, R], **options: Unpack[FunctionOptions]) -> LoopsFunction[P, R]: ...
 @overload
 def loops(fn: None = None, **options: Unpack[FunctionOptions]) -> Decorator: ...
+@typed
 def loops(fn: Any = None, **options: Any) -> Any:
     """A Python function with loops, statements and overwritten variables, as a function of arrays with derived gradients.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, overload
 
-from jaxte.lang.checks import wants_arguments
+import numpy.typing as npt
+
+from jaxte.lang.checks import typed, wants_arguments
 from jaxte.lang.dtypes import is_complex, is_integer
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Expr, ScalarLike, apply, as_expr
-from jaxte.lang.functions.numbers import ArrayT, Number, Result
+from jaxte.lang.functions.numbers import ArrayT, Number, Operands, Result
 from jaxte.lang.operators import Operand
 from jaxte.lang.scalars.table import TABLE
 
@@ -47,11 +49,12 @@ class Unary(Protocol):
     """A function of a scalar, or of the elements of a Tensor."""
 
     @overload
-    def __call__(self, x: Operand[Any, Result], /) -> Result: ...
+    def __call__(self, x: Operands[Result], /) -> Result: ...
     @overload
     def __call__(self, x: ArrayT, /) -> ArrayT: ...
     @overload
     def __call__(self, x: Number, /) -> Expr: ...
+    def __call__(self, x: Any, /) -> Any: ...
 
 
 class Binary(Protocol):
@@ -64,11 +67,12 @@ class Binary(Protocol):
     @overload
     def __call__(self, a: ScalarLike, b: ScalarLike, /) -> Expr: ...
     @overload
-    def __call__(self, a: Operand[Any, Result], b: ScalarLike, /) -> Result: ...
+    def __call__(self, a: Operands[Result], b: ScalarLike, /) -> Result: ...
     @overload
-    def __call__(self, a: Any, b: Operand[Any, Result], /) -> Result: ...
+    def __call__(self, a: npt.ArrayLike | ScalarLike, b: Operands[Result], /) -> Result: ...
     @overload
-    def __call__(self, a: Operand[Any, Result], b: Any, /) -> Result: ...
+    def __call__(self, a: Operands[Result], b: npt.ArrayLike, /) -> Result: ...
+    def __call__(self, a: Any, b: Any, /) -> Any: ...
 
 
 def _unary(name: str) -> Unary:
@@ -94,7 +98,8 @@ def _front(name: str) -> Any:
     operands = ("x",) if row.op.arity == 1 else ("a", "b")
     example = f"Z = te.compute((8,), lambda i: te.{name}({'X[i]' if row.op.arity == 1 else 'X[i], Y[i]'}))"
     written = f"In code ``{row.jnp.format(*operands)}``, in LaTeX ``{row.latex.format(*operands)}``."
-    front = wants_arguments(front)
+    kind: Any = Unary if row.op.arity == 1 else Binary
+    front = wants_arguments(typed(front, kind.__call__))
     front.__doc__ = f"{row.doc}\n\n{written}\n\nExample:\n    >>> {example}\n"
     return front
 

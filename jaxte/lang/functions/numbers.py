@@ -29,6 +29,7 @@ class Numeric(Protocol):
 
 
 Number: TypeAlias = bool | int | float | complex | np.generic
+Operands: TypeAlias = Operand[Any, Result]  # expressions, or Tensors, which take arrays beside them
 
 
 @wants_arguments

@@ -269,7 +269,7 @@ def batch_norm(
     axis: int = 1,
     eps: float = 1e-5,
     training: bool = False,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """``(x - mean) / sqrt(var + eps) * gamma + beta`` for each channel on ``axis``.
 
     With ``training`` the mean and the variance are those of the batch, the result is ``(y, mean, var)``, and
