@@ -299,3 +299,99 @@ def test_what_a_later_iteration_reads_of_earlier_ones(fn) -> None:
     for seed in range(3):
         rng = np.random.default_rng(seed)
         assert_nodes_agree(fn, [rng.normal(size=4), rng.normal(size=(4, 4))])
+
+
+def floyd(D):
+    """Paths in place: some of the sums over the steps behind are written out, and read out of range where they do not count."""
+    for k in range(5):
+        for i in range(5):
+            for j in range(5):
+                D[i, j] = min(D[i, j], D[i, k] + D[k, j])
+    return D
+
+
+def permuted(x, k):
+    """Reads and writes of one array at positions that are data."""
+    for i in range(len(x)):
+        x[k[i]] = x[k[k[i]]] * 0.5 + x[i]
+        x[k[i]] *= 1.0 + x[0]
+    return x
+
+
+def two_buffers(u):
+    v = np.zeros(len(u))
+    for t in range(3):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i - 1] + 0.5 * u[i + 1] * u[i]
+        u, v = v, u
+        if t:
+            held = u
+            u = v
+            v = held
+    return u, v
+
+
+def handed_over(x):
+    u = np.zeros(len(x))
+    for t in range(3):
+        d = x + u
+        d[t] = 2.0
+        u = d
+        u[0] *= 3.0
+    return u
+
+
+def rows(A):
+    s = 0.0
+    for row in A:
+        row[0] = row[1] * row[2]
+        s = s * 0.5 + row[0] if s else 1.0
+    for i, a in enumerate(A[0]):
+        s += a * i
+    for k in (2, 0):
+        s = s * A[k, k]
+    for a, b in zip(A[0], A[1]):  # noqa: B905
+        s += a * b
+    return s, A
+
+
+def halves(x):
+    for s in range(3):
+        h = 1 << s
+        for i in range(0, 8, 2 * h):
+            for j in range(h):
+                a = x[i + j]
+                x[i + j] = a + x[i + j + h]
+                x[i + j + h] = a - x[i + j + h]
+    x[-1] = x[-2]
+    for i in range(1, 4):
+        x[-1 - i] += x[-i]
+    return x
+
+
+@pytest.mark.parametrize(
+    ("fn", "args"),
+    [
+        (floyd, [np.abs(np.random.default_rng(0).normal(size=(5, 5)))]),
+        (permuted, [*_numbers((6,)), np.array([1, 0, 3, 3, 2, 5])]),
+        (two_buffers, _numbers((6,))),
+        (handed_over, _numbers((5,))),
+        (rows, _numbers((4, 3))),
+        (halves, _numbers((8,))),
+    ],
+)
+def test_idioms_agree_with_numpy_and_with_differences(fn, args) -> None:
+    assert_nodes_agree(fn, args)
+
+
+def test_names_of_one_array_that_both_are_used_are_refused() -> None:
+    def both(x):
+        u = np.zeros(len(x))
+        for _t in range(3):
+            d = x * 1.0
+            u = d
+            d[0] = 7.0
+        return u
+
+    with pytest.raises(te.DefinitionError, match="u stands for another object"):
+        te.loops(both)(np.ones(4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.calls import Calls
@@ -41,6 +41,8 @@ class Assignments(Calls):
             raise self.fault(
                 target, f"{len(target.elts)} names are assigned, and the other side is not as many values"
             )
+        if self._exchanged(target.elts, value, value_node):
+            return
         kept = []
         for n, own in enumerate(value):
             if isinstance(own, Variable) and not own.shape:
@@ -61,6 +63,50 @@ class Assignments(Calls):
             kept.append(own)
         for own_target, own in zip(target.elts, kept, strict=True):
             self.put(own_target, own, value_node)
+
+    def _exchanged(self, targets: Sequence[ast.expr], values: Sequence[Any], node: ast.expr) -> bool:
+        """Whether names change arrays among them within a loop or an ``if``: then the arrays change contents, which is the same to all that is read later."""
+        names = [t.id for t in targets if isinstance(t, ast.Name)]
+        owned = [self.frame.names.get(name) for name in names]
+        arrays = [v for v in values if isinstance(v, Variable) and v.shape]
+        if len(arrays) < len(targets) or len(owned) < len(targets) or self.recorder.depth <= self.frame.base:
+            return False
+        if set(map(id, owned)) != set(map(id, arrays)) or len(set(map(id, arrays))) < len(arrays):
+            return False
+        others = [v for name, v in self.frame.names.items() if name not in names]
+        given = [v for v in arrays if v.initial is not None]
+        if (
+            any(v is other for v in arrays for other in others)
+            or len({(v.shape, v.dtype) for v in arrays}) > 1
+        ):
+            return False
+        if any(_has_views(others, v) for v in arrays):
+            return False
+        if given and not self.frame.text.has_result:
+            raise self.fault(
+                node,
+                f"{given[0].name} is an argument, and stands for another array from here on, so that the function does not write its result into it; return it",
+            )
+        held = []
+        for n, own in enumerate(arrays):
+            key = (self.frame.number, "exchanged", n, node.lineno, node.col_offset, self.recorder.loops)
+            held.append(self.block(self.stored(key, f"{own.name}_held", self.block(own, node), node), node))
+        for array, value in zip(owned, held, strict=True):
+            assert isinstance(array, Variable)
+            self.put_block(self.block(array, node), value, node)
+        return True
+
+    def hand_over(self, name: str, value: ast.Name, node: ast.Assign) -> None:
+        """``name`` takes the elements of an array that its own name does not mean any more."""
+        array = self.frame.names[value.id]
+        self._put_name(
+            ast.copy_location(ast.Name(name, ast.Store()), node.targets[0]),
+            self._elements(array, value),
+            value,
+        )
+
+    def _elements(self, array: Variable, node: ast.AST) -> Block:
+        return Block(self.block(array, node).shape, self.block(array, node).element)
 
     def put(self, target: ast.expr, value: Any, node: ast.expr) -> None:
         """One assignment."""
@@ -148,9 +194,12 @@ class Assignments(Calls):
             value = self.read(value, (), node)
         if isinstance(value, Block):
             if value.of is not None and isinstance(node, ast.Subscript):
+                if _is_at_counters(value):
+                    names[name] = value
+                    return
                 raise self.fault(
                     node,
-                    f"{name} would be a view of {value.of.name}; write .copy() behind it, or index {value.of.name} itself",
+                    f"{name} would be a view of {value.of.name} at a position that is data; write .copy() behind it, or index {value.of.name} itself",
                 )
             own = names.get(name)
             if isinstance(own, Variable) and self._is_own(own, value.shape):
@@ -160,7 +209,7 @@ class Assignments(Calls):
             return
         if is_number(value):
             single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
-            if single and is_static(value):
+            if single and (is_static(value) or not reads_of(value)):
                 names[name] = value
                 return
             own = names.get(name)
@@ -187,7 +236,10 @@ class Assignments(Calls):
         )
         extents = zip(variable.shape, shape, strict=True)
         alike = all(normal(as_expr(a) - b) is as_expr(0) for a, b in extents)
-        return made_here and alike and sum(v is variable for v in self.frame.names.values()) == 1
+        names = self.frame.names.values()
+        return (
+            made_here and alike and sum(v is variable for v in names) == 1 and not _has_views(names, variable)
+        )
 
     def made(self, key: object, name: str, value: Allocation, node: ast.AST) -> Variable:
         """A new array, which holds nothing yet, or the same number everywhere."""
@@ -222,6 +274,17 @@ class Assignments(Calls):
         own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
         self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
         return own
+
+
+def _is_at_counters(view: Block) -> bool:
+    """Whether a part of an array stands at positions that no statement changes."""
+    element = view.element([as_expr(0) for _ in view.shape])
+    return isinstance(element, Read) and not any(map(reads_of, element.indices))
+
+
+def _has_views(names: Iterable[Any], variable: Variable) -> bool:
+    """Whether a name stands for a part of ``variable``."""
+    return any(isinstance(own, Block) and own.of is variable for own in names)
 
 
 def _bound_of(extent: Expr, most: Expr) -> Any:

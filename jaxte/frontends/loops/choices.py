@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.additions import Additions
+from jaxte.frontends.loops.expressions import truth
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Block
 from jaxte.lang import functions
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import reads_of
@@ -33,7 +33,7 @@ class Choices(Additions):
             rest = (
                 parts[1] if len(parts) == 2 else ast.copy_location(ast.BoolOp(test.op, parts[1:]), parts[1])
             )
-            own = self.number(first)
+            own = truth(self.number(first))
             if isinstance(own, bool) or is_decidable(as_expr(own)):
                 nested = [_if(test, rest, body, orelse)]
                 if isinstance(test.op, ast.And):
@@ -46,11 +46,10 @@ class Choices(Additions):
     def branch_on(
         self, test: Any, node: ast.AST, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
     ) -> None:
-        if not isinstance(test, Expr):
+        test = truth(test)
+        if isinstance(test, bool):
             self.block_of(body if test else orelse)
             return
-        if test.dtype != "bool":
-            test = functions.not_equal(test, 0)
         before = dict(self.frame.names)
         if is_decidable(test) and not reads_of(test):
             with self.recorder.under(test):
@@ -95,7 +94,7 @@ class Choices(Additions):
                 if name in before:
                     self.frame.bind(name, before[name])
                 continue
-            if name in before or isinstance(value, Block):
+            if name in before:
                 raise self.fault(
                     self.frame.text.last_store(name),
                     f"{name} stands for another array within a loop or an if; write {name}[...] = instead",

@@ -12,7 +12,8 @@ from jaxte.frontends.loops.expressions import Expressions
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang.expr import Const, Expr, as_expr
-from jaxte.sets.affine import normal
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.intervals import reach
 
 
 class Elements(Expressions):
@@ -91,7 +92,7 @@ class Elements(Expressions):
         if isinstance(found, (float, np.floating)):
             raise self.fault(node, "an index is an integer")
         own = as_expr(found)
-        if isinstance(own, Const) and int(own.value) < 0:  # type: ignore[arg-type]
+        if is_static(own) and (ends := reach(linear(normal(own)))) is not None and ends[1] < 0:
             own = extent + own
         return normal(own) if is_static(own) else own
 

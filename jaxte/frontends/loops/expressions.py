@@ -59,6 +59,7 @@ class Frame:
         base: how many loops and choices are around its call.
         choices: how many of these are choices by data.
         homes: of names, how many choices by data hold all that the text says of them.
+        around: the loops around the statement that is read, the outermost first.
     """
 
     text: Written
@@ -68,6 +69,7 @@ class Frame:
     base: int = 0
     choices: int = 0
     homes: dict[str, int] = field(default_factory=dict)
+    around: list[ast.For | ast.While] = field(default_factory=list)
 
     def home(self, name: str, present: int) -> int:
         """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
@@ -92,6 +94,15 @@ class Frame:
         sizes = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
         named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in sizes)
         return not any(isinstance(self.names.get(n.id), (Variable, Block)) for n in named)
+
+
+def truth(value: Any) -> Any:
+    """What a number says as a condition: whether it is not 0."""
+    if not isinstance(value, Expr):
+        return bool(value)
+    if isinstance(value, Const):
+        return bool(value.value)
+    return value if value.dtype == "bool" else functions.not_equal(value, 0)
 
 
 def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> list[str]:
@@ -237,21 +248,21 @@ class Expressions(ABC):
         if isinstance(node.op, ast.UAdd):
             return own
         if isinstance(node.op, ast.Not):
-            return not own if isinstance(own, bool) else functions.logical_not(own)
+            return not own if not isinstance(own, Expr) else functions.logical_not(truth(own))
         return elementwise(operator.neg if isinstance(node.op, ast.USub) else operator.invert, [own])
 
     def joined(self, node: ast.BoolOp) -> Any:
         """``and`` and ``or``, of which the later parts are evaluated only where the earlier ones leave it open."""
         is_and = isinstance(node.op, ast.And)
-        found = self.number(node.values[0])
+        found = truth(self.number(node.values[0]))
         for part in node.values[1:]:
             if isinstance(found, bool):
                 if found is not is_and:
                     return found
-                found = self.number(part)
+                found = truth(self.number(part))
                 continue
             with self.recorder.inside(as_expr(found) if is_and else functions.logical_not(found)):
-                other = self.number(part)
+                other = truth(self.number(part))
             if reads_of(as_expr(other)) and is_decidable(as_expr(found)):
                 table = (found, other, False) if is_and else (found, True, other)
                 found = functions.select(*table)
@@ -281,10 +292,9 @@ class Expressions(ABC):
         return found
 
     def chosen(self, node: ast.IfExp) -> Any:
-        test = self.number(node.test)
-        if isinstance(test, (bool, int)):
+        test = truth(self.number(node.test))
+        if isinstance(test, bool):
             return self.value(node.body if test else node.orelse)
-        test = as_expr(test)
         with self.recorder.inside(test):
             taken = self.number(node.body)
         with self.recorder.inside(functions.logical_not(test)):

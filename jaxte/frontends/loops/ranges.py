@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.choices import Choices
+from jaxte.frontends.loops.idioms import over_positions
 from jaxte.frontends.loops.jumps import (
     Counted,
     assignment,
@@ -40,6 +41,12 @@ class Ranges(Choices):
     def loop(self, node: ast.For) -> None:
         if node.orelse:
             raise self.fault(node, "else of a loop is no part of te.loops")
+        if isinstance(node.iter, (ast.Name, ast.Tuple, ast.List)):
+            listed = self.value(node.iter)
+            if isinstance(listed, (tuple, list)):
+                self._over_list(node, listed)
+                return
+        node = over_positions(node) or node
         if not isinstance(node.target, ast.Name):
             raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
         name = node.target.id
@@ -49,6 +56,16 @@ class Ranges(Choices):
             )
         lo, hi, step, most = self._range(node)
         self._over_range(node, name, (lo, hi, step), node.body, most)
+
+    def _over_list(self, node: ast.For, values: Sequence[Any]) -> None:
+        """A loop over numbers that are listed, written out."""
+        if not isinstance(node.target, ast.Name) or jumps_in(node.body):
+            raise self.fault(node, "a loop over a list has one name and no break or continue; write an if")
+        before = dict(self.frame.names)
+        for value in values:
+            self.put(node.target, value, node.iter)
+            self.block_of(node.body)
+        self._leave(before, f"{node.target.id} is the counter of a loop that has ended", node.target.id)
 
     def counted(self, node: ast.While, own: Counted) -> None:
         """A ``while`` that counts, as a loop over a range that may end earlier."""
@@ -91,11 +108,13 @@ class Ranges(Choices):
                     self.recorder.may_be_written_out(counter.axis, key)
                 before = dict(self.frame.names)
                 self.frame.bind(name, counter.value)
+                self.frame.around.append(node)
                 if most is None:
                     self.block_of(own)
                 else:
                     test = functions.less(counter.value, self.read(most, (), node))
                     self.branch_on(test, node, own, [])
+                self.frame.around.pop()
                 self._leave(before, f"{name} is the counter of a loop that has ended", name)
         except Unbounded:
             raise self.fault(node, "the range of this loop is not bounded by counters and sizes") from None
@@ -136,7 +155,10 @@ class Ranges(Choices):
 
     def _range_of(self, call: ast.expr) -> tuple[Any, Any, int, Variable | None]:
         if not isinstance(call, ast.Call) or self.value(call.func) is not range or call.keywords:
-            raise self.fault(call, "a loop runs over range(...) or reversed(range(...))")
+            raise self.fault(
+                call,
+                "a loop runs over range(...), reversed(range(...)), an array, or enumerate or zip of arrays",
+            )
         args, most = [], None
         for n, own in enumerate(call.args):
             found = self.fixed(self.number(own), own)

@@ -212,11 +212,29 @@ class Recorder:
 
     def assign(self, variable: Variable, indices: Sequence[Expr], value: Any, span: Span) -> None:
         """``variable[indices] = value``."""
-        self._write(variable, indices, as_expr(value), None, span)
+        self._write(variable, *self._held(variable, indices, as_expr(value), span), None, span)
 
     def add(self, op: str, variable: Variable, indices: Sequence[Expr], part: Any, span: Span) -> None:
         """``variable[indices] = op(variable[indices], part)``."""
-        self._write(variable, indices, as_expr(part), op, span)
+        self._write(variable, *self._held(variable, indices, as_expr(part), span), op, span)
+
+    def _held(
+        self, variable: Variable, indices: Sequence[Expr], value: Expr, span: Span
+    ) -> tuple[list[Expr], Expr]:
+        """Indices that are data, and a value, which read ``variable`` itself, in numbers: each of its elements is written, and they are read before."""
+        if not any(map(reads_of, indices)):
+            return list(indices), value
+
+        def held(expr: Expr) -> Expr:
+            if not any(r.tensor is variable.cell for r in reads_of(expr)):
+                return expr
+            name = f"{variable.name}_new"
+            key = ("held", len(self.statements), self.loops)
+            own = self.variable(key, name, (), expr.dtype, home=len(self._choices))
+            self._write(own, (), expr, None, span)
+            return self.read(own, (), span)
+
+        return [held(index) for index in indices], held(value)
 
     def _write(
         self, variable: Variable, indices: Sequence[Expr], value: Expr, op: str | None, span: Span

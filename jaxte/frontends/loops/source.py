@@ -12,6 +12,7 @@ from functools import cached_property
 from types import CellType
 from typing import Any
 
+from jaxte.frontends.loops.idioms import counters_of
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
 
@@ -70,6 +71,11 @@ class Written:
         )
         return not any(isinstance(n, ast.Name) and n.id == name for n in (*changed, *handed))
 
+    @cached_property
+    def has_result(self) -> bool:
+        """Whether it returns something."""
+        return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(self.tree))
+
     def last_store(self, name: str) -> ast.AST:
         """Where ``name`` is given a value last in the text."""
         found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
@@ -80,7 +86,8 @@ class Written:
     def stores(self) -> dict[str, int]:
         """In how many places each name is given a value, the ranges of loops left out."""
         counts: dict[str, int] = {}
-        counters = {id(n) for f in ast.walk(self.tree) if isinstance(f, ast.For) for n in ast.walk(f.target)}
+        loops = [n for n in ast.walk(self.tree) if isinstance(n, ast.For)]
+        counters = {id(n) for own in loops for n in counters_of(own)}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in counters:
                 counts[node.id] = counts.get(node.id, 0) + 1

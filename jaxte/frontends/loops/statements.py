@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.expressions import Frame, Redo
+from jaxte.frontends.loops.idioms import exchanges, is_handed_over
 from jaxte.frontends.loops.jumps import counted
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.ranges import NO_BOUND
@@ -156,6 +157,7 @@ class Reader(Regions):
 
     def block_of(self, body: Sequence[ast.stmt]) -> None:
         in_pairs = False
+        body = list(exchanges(body, self.frame.text.tree))
         for n, node in enumerate(body):
             if in_pairs:  # the gradient of the region before
                 in_pairs = False
@@ -189,6 +191,10 @@ class Reader(Regions):
                 found = self.value(call)
                 if found is not None and not isinstance(found, (tuple, Variable, Block)):
                     return
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() as value) if self._is_handed_over(
+                value, node
+            ):
+                self.hand_over(name, value, node)
             case ast.Assign(targets=[target], value=value):
                 self.assigned(target, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
@@ -204,6 +210,12 @@ class Reader(Regions):
             case _:
                 remedy = _REMEDIES.get(type(node), f"{type(node).__name__} is no statement of te.loops")
                 raise self.fault(node, remedy)
+
+    def _is_handed_over(self, value: ast.Name, node: ast.stmt) -> bool:
+        """Whether a name takes the array of another one within a loop, which is given another one next."""
+        own = self.frame.names.get(value.id)
+        is_array = isinstance(own, Variable) and bool(own.shape)
+        return is_array and is_handed_over(value.id, self.frame.around, node, self.frame.text.tree)
 
     # --- calls of other such functions
 

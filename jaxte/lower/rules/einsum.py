@@ -70,6 +70,10 @@ def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
 
 
 def contraction(body: Body, job: Job, scope: Scope) -> Task:
+    if (
+        job.guards and not job.reduced
+    ):  # written out: what is out of range where they do not hold is multiplied by no zero
+        return (yield multiplied(job.factors, job.guards), scope)
     outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
     inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]

@@ -69,6 +69,7 @@ EMPTY = {
     "taps": over(2, lambda i, k: (X[i + k - 3] * W[k] / Y[i], i + k - 3 >= 0)),
     "convolution": convolution(),
     "own axis": factor_of_its_own_axis(),
+    "positions out of range": over(6, lambda i, k: (X[k] * X[I[i]], k + I[i] < 9)),
 }
 
 
