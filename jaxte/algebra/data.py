@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjunction, conjuncts, widened
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, widened
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms, prune
-from jaxte.sets.index_forms import difference, linear_or_none
-from jaxte.sets.intervals import at_most, axis_bounds, stays_in
+from jaxte.sets.conditions import prune
+from jaxte.sets.index_forms import difference
+from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
@@ -230,63 +230,7 @@ def _indices_solved(points: Points, equations: Sequence[tuple[Expr, Expr]]) -> P
 # --- reads at positions that are data
 
 
-def data_limits(read: Read) -> list[Expr]:
-    """The conditions that keep the positions of ``read`` which are data in range, as far as nothing else does.
-
-    The adjoint drops what is read out of range, and so a tangent has nothing there: the element that is read is NaN.
-    """
-    found: list[Expr] = []
-    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-        if reads_of(index) and not _is_inside(index, as_expr(extent)):
-            found += [index >= 0, index < as_expr(extent)]
-    return found
-
-
-def _is_inside(index: Expr, extent: Expr) -> bool:
-    """Whether facts, or bounds that are written into it, keep a position that is data in ``[0, extent)``."""
-    stop = values_in(index.tensor) if isinstance(index, Read) else None
-    if stop is not None:
-        return at_most(as_expr(stop), extent)
-    form = linear_or_none(index)
-    return form is not None and stays_in(form, extent)
-
-
 # --- what equations with data imply
-
-
-def without_implied(points: Points) -> Points:
-    """The points without the conditions, also of choices in the value, that equations ``I[...] == value`` imply.
-
-    Where ``I[e] == i`` holds for an ``i`` in ``[0, n)``, so does ``0 <= I[e] < n``.
-    """
-    known = {
-        read: value
-        for condition in points.conditions
-        for read, value in data_readings(condition)
-        if not reads_of(value)
-    }
-    if not known:
-        return points
-
-    def holds(condition: Expr) -> bool:
-        if not any(read in known for read in reads_of(condition)):
-            return False
-        replaced = substitute(condition, known)
-        return bool(nonnegative_forms(replaced)) and not prune([replaced], tuple(free_axes(replaced)))
-
-    equations = [c for c in points.conditions if any(True for _ in data_readings(c))]
-    left = [c for c in points.conditions if among(c, equations) or not holds(c)]
-
-    def rule(node: Expr) -> Expr:
-        if not (isinstance(node, Call) and node.op is SELECT):
-            return node
-        tests = conjuncts(node.args[0])
-        rest = [test for test in tests if not holds(test)]
-        if len(rest) == len(tests):
-            return node
-        return call(SELECT, conjunction(rest), *node.args[1:]) if rest else node.args[1]
-
-    return Points(points.axes, tuple(left), rewrite(points.value, rule))
 
 
 def _stop(read: Expr) -> Expr | int:

@@ -16,7 +16,8 @@ from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRA
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import from_linear
 from jaxte.sets.index_forms import linear_or_none
-from jaxte.sets.intervals import axis_bounds, resolved
+from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.resolved import resolved
 
 _ADDENDS_SEEN = 8
 Wrap = Callable[[Expr], Expr]

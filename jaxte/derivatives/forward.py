@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
-from jaxte.autodiff.terms.scalar import is_zero
+from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
 from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of

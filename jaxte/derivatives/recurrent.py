@@ -19,7 +19,7 @@ from typing import Any
 
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.sums.merge import merge
-from jaxte.autodiff.terms.scalar import is_zero
+from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact

@@ -19,7 +19,8 @@ import numpy as np
 
 from jaxte.algebra.simplify import simplify_index
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
-from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus
+from jaxte.autodiff.terms.guards import guard, is_zero, plus
+from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.support import nonzero
 from jaxte.autodiff.terms.zeros import lift_guards
 from jaxte.lang import dtypes

@@ -71,36 +71,22 @@ from jaxte.ops.arithmetic.elementwise import (
     where,
 )
 from jaxte.ops.arithmetic.linear import batch_matmul, dense, matmul, tensordot
-from jaxte.ops.arithmetic.normalization import (
-    batch_norm,
+from jaxte.ops.arithmetic.normalization import batch_norm, group_norm, l2_normalize, layer_norm, lrn, rms_norm
+from jaxte.ops.arithmetic.random import dropout
+from jaxte.ops.arithmetic.reductions import all, any, argmax, argmin, max, min, prod, sum
+from jaxte.ops.arithmetic.statistics import (
     cross_entropy,
     cross_entropy_with_logits,
-    group_norm,
-    l2_normalize,
-    layer_norm,
     log_softmax,
-    lrn,
-    rms_norm,
-    softmax,
-)
-from jaxte.ops.arithmetic.random import dropout
-from jaxte.ops.arithmetic.reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
     logsumexp,
-    max,
     mean,
-    min,
-    prod,
+    softmax,
     std,
-    sum,
     variance,
 )
 from jaxte.ops.arrays.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from jaxte.ops.arrays.indexing import embedding, gather_nd, one_hot, take, take_along_axis
-from jaxte.ops.arrays.joining import concatenate, flip, repeat, roll, split, stack, strided_slice, tile
+from jaxte.ops.arrays.joining import concatenate, repeat, stack, tile
 from jaxte.ops.arrays.layouts import depth_to_space, layout_transform, space_to_depth
 from jaxte.ops.arrays.like import (
     broadcast_to_like,
@@ -112,6 +98,7 @@ from jaxte.ops.arrays.like import (
 )
 from jaxte.ops.arrays.ordering import top_k
 from jaxte.ops.arrays.padding import pad
+from jaxte.ops.arrays.parts import flip, roll, split, strided_slice
 from jaxte.ops.arrays.reshape import batch_flatten, flatten, reshape, reshape_like
 from jaxte.ops.arrays.shape import broadcast_to, expand_dims, squeeze, transpose
 from jaxte.ops.images.convolution import conv1d, conv2d, conv3d, depthwise_conv2d

@@ -16,7 +16,8 @@ from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import linear_or_none
-from jaxte.sets.intervals import axis_bounds, known, resolved
+from jaxte.sets.intervals import axis_bounds, known
+from jaxte.sets.resolved import resolved
 
 _MANY = 3  # digits that are read of a number; two are solved for, and met by forms, as they stand
 

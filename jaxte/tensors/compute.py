@@ -34,7 +34,8 @@ from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.sets.tabulate import Open, evaluate_index, first_of
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated, parameter_names
-from jaxte.tensors.bodies.integer_indices import mixes_bits, with_chosen_powers, with_plain_indices
+from jaxte.tensors.bodies.index_tables import mixes_bits
+from jaxte.tensors.bodies.integer_indices import with_chosen_powers, with_plain_indices
 from jaxte.tensors.bodies.open_axes import OpenAxis, closed
 from jaxte.tensors.bodies.piecewise_indices import Cut, cut, has_choices
 from jaxte.tensors.bodies.symbolic_indices import without_divisions

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import counted, described, for_users
+from jaxte.lang.checks import counted, for_users
 from jaxte.lang.errors import (
     DefinitionError,
-    DtypeError,
     IndexExpressionError,
     ShapeError,
     TruthValueError,
 )
-from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call
-from jaxte.lang.functions import choose
+from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact
+from jaxte.tensors.numbers import DEFAULTS, chosen, of_dtype, values_of
 from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
 
 made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
@@ -40,7 +39,6 @@ _OPERATORS = {
     "ravel": "flatten",
     "var": "variance",
 }
-_DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
 class Tensor(Operand[Any, "Tensor"]):
@@ -335,12 +333,12 @@ def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
         return value
     if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
         return as_expr(value)
-    values = _values(value, "constant")
+    values = values_of(value, "constant")
     kind = dtypes.dtype_name(values.dtype)
     if isinstance(value, (list, tuple)):
-        own = (_DEFAULTS.get(kind, kind), kind in _DEFAULTS)
+        own = (DEFAULTS.get(kind, kind), kind in DEFAULTS)
         return of_array(values, "constant", dtypes.promote([(beside.dtype, False), own])[0])
-    return of_array(values, "constant", kind if beside.dtype in _DEFAULTS else None)
+    return of_array(values, "constant", kind if beside.dtype in DEFAULTS else None)
 
 
 # --- arrays of numbers
@@ -348,61 +346,15 @@ def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
 
 def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
     """See :func:`jaxte.tensors.constants.constant`."""
-    values = _values(array, name)
+    values = values_of(array, name)
     own = dtypes.dtype_name(values.dtype)
-    kind = _DEFAULTS.get(own, own) if dtype is None else dtypes.dtype_name(dtype)
-    values = _of_dtype(values, kind, name)
+    kind = DEFAULTS.get(own, own) if dtype is None else dtypes.dtype_name(dtype)
+    values = of_dtype(values, kind, name)
     if values.size > LONGEST_LITERAL:
         held = _Held(_Array(values))
         return Extern(name, values.shape, kind, held.fn, (), 0, held)
     axes = new_axes(values.shape, [f"i{n}" for n in range(values.ndim)])
-    return Compute(name, axes, _chosen(values, axes, kind))
-
-
-def _values(array: Any, name: str) -> np.ndarray:
-    try:
-        values = np.asarray(array)
-        dtypes.dtype_name(values.dtype)
-    except ValueError as error:
-        raise DefinitionError(f"te.constant {name}: {error}; give rows of equal lengths") from None
-    except DtypeError as error:
-        raise DtypeError(f"te.constant {name}: {error}; give an array of numbers") from None
-    except TypeError:  # what JAX raises for arrays that are traced, and NumPy for what it cannot take
-        raise DefinitionError(
-            f"te.constant {name}: {described(array)} has no values yet; make it an argument of the function"
-        ) from None
-    return values
-
-
-def _of_dtype(values: np.ndarray, kind: str, name: str) -> np.ndarray:
-    """``values`` as ``kind``, which has to hold them."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        own = values.astype(kind)
-    if (
-        kind == "float16" or values.dtype.kind not in "iuf"
-    ):  # overflow at 65504 is what float16 is chosen with
-        return own
-    if kind in dtypes.INTEGER_LIMITS:
-        lo, hi = dtypes.INTEGER_LIMITS[kind]
-        lost, wide = ~((values >= lo) & (values <= hi)), "int64"
-    else:
-        lost, wide = np.isinf(own) & np.isfinite(values), "float64"
-    if lost.any():
-        raise DtypeError(
-            f"te.constant {name}: the element {values[lost][0]} is beyond the numbers of {kind}; "
-            f'give te.constant(..., dtype="{wide}"), or smaller numbers'
-        )
-    return own
-
-
-def _chosen(values: np.ndarray, at: Sequence[Expr], dtype: str) -> Expr:
-    """The element at positions, by one choice among rows after the other."""
-    if not values.size:
-        return Const(0, dtype)
-    if not at:
-        number = values.item()
-        return Const(float(str(values[()])) if dtypes.is_float(dtype) else number, dtype)
-    return as_expr(choose(at[0], [_chosen(row, at[1:], dtype) for row in values]))
+    return Compute(name, axes, chosen(values, axes, kind))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.rewrites import hoist
 from jaxte.lower.rules import einsum_letters, form_table, reduce, sum_of_products
 from jaxte.lower.tiles import carried_sums, planner
-from jaxte.lower.tiles.blocks import NoBlock
+from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
 from jaxte.tensors.tensor import Tensor
 from tests.lower import mechanism_functions as of

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.held import Held, may_be_held, may_exist
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
-from jaxte.autodiff.terms.scalar import guard
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among

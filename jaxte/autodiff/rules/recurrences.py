@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jaxte.autodiff.terms.scalar import guard, is_one, is_zero, plus, times
+from jaxte.autodiff.terms.guards import guard, is_one, is_zero, plus, times
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.graphs import reached
 from jaxte.lang.walk import substitute

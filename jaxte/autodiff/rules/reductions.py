@@ -20,8 +20,9 @@ from jaxte.autodiff.rules.extrema import extremum_adjoint
 from jaxte.autodiff.rules.prefixes import Scan, as_scan
 from jaxte.autodiff.rules.scans import scan_contributions
 from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.guards import guard, plus, through_guards, times
 from jaxte.autodiff.terms.places import deskewed, fresh, points_of
-from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, plus, through_guards, times
+from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, Reduce, Symbol, call, cast

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from jaxte.algebra.data import Points
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.beside import same_elements
+from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.repeated import own_axes
-from jaxte.autodiff.terms.scalar import Contribution, guard
+from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import support
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jaxte.algebra.data import data_limits
+from jaxte.algebra.data_limits import data_limits
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.prefixes import Scan
 from jaxte.autodiff.rules.recurrences import Recurrence, solve
@@ -30,7 +30,8 @@ from jaxte.autodiff.rules.scans import (
     values_of,
 )
 from jaxte.autodiff.rules.seeds import free_of_guards, moved_into
-from jaxte.autodiff.terms.scalar import Contribution, contributions, guard, is_zero, plus, times
+from jaxte.autodiff.terms.guards import guard, is_zero, plus, times
+from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.zeros import sum_over
 from jaxte.lang import dtypes
 from jaxte.lang.expr import (

@@ -9,7 +9,8 @@ from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reducti
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.beside import same_elements
-from jaxte.autodiff.terms.scalar import Contribution, contributions, guard
+from jaxte.autodiff.terms.guards import guard
+from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.shared import with_shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang import dtypes

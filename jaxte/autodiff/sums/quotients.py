@@ -20,7 +20,7 @@ from jaxte.algebra.simplify import collect
 from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes, typed
-from jaxte.autodiff.terms.scalar import negate, plus
+from jaxte.autodiff.terms.guards import negate, plus
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.algebra.simplify import simplify_reads
-from jaxte.autodiff.terms.scalar import guard
+from jaxte.autodiff.terms.guards import guard
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among

@@ -15,17 +15,12 @@ from functools import reduce
 from math import prod
 
 from jaxte.algebra.common_factors import with_common_factor, with_shared_factor
-from jaxte.algebra.data import Points, solve_data, without_implied
+from jaxte.algebra.data import Points, solve_data
+from jaxte.algebra.data_limits import without_implied
 from jaxte.algebra.simplify import factors_outside, simplify_reads
+from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
 from jaxte.autodiff.terms.lattice import guarded
-from jaxte.autodiff.terms.scalar import (
-    Contribution,
-    guard,
-    is_zero,
-    multiple_of_guard,
-    plus,
-    times,
-)
+from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT

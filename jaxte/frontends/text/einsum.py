@@ -12,12 +12,14 @@ from jaxte.bridge.functions.function import function
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.operands import Resolved, resolved
 from jaxte.frontends.text.padding import MODES
-from jaxte.frontends.text.patterns import Composed, Pattern, pattern
+from jaxte.frontends.text.patterns import pattern
 from jaxte.frontends.text.tree import (
+    Composed,
     Name,
     Node,
     Number,
     Operation,
+    Pattern,
     Reduced,
     Reduction,
     Source,

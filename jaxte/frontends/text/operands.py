@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from jaxte.frontends.text.patterns import Composed, Dots, Pattern
 from jaxte.frontends.text.tree import (
+    Composed,
+    Dots,
     Element,
     Name,
     Node,
     Number,
     Operation,
+    Pattern,
     Reduction,
     Span,
     nearest,

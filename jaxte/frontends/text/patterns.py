@@ -14,11 +14,14 @@ from dataclasses import dataclass, replace
 
 from jaxte.frontends.text.convert import Converter, parsed
 from jaxte.frontends.text.tree import (
+    Composed,
+    Dots,
     Element,
     Name,
     Node,
     Number,
     Operation,
+    Pattern,
     Reduced,
     Reduction,
     Source,
@@ -32,38 +35,6 @@ _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.
 _ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}
 _BETWEEN = {",": "multiply", "*": "multiply", "/": "divide"}  # what stands between factors
 _ENDS = {"", *_BETWEEN, "+", "-", "**", "->", ")"}  # what may stand behind an operand
-
-
-@dataclass(frozen=True, eq=False)
-class Dots(Node):
-    """``...``: axes without names."""
-
-
-@dataclass(frozen=True, eq=False)
-class Composed(Node):
-    """``(h w)``: several axes that are one axis of the array, the last one fastest."""
-
-    factors: tuple[Node, ...]
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.factors
-
-
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """A pattern as it is written.
-
-    Attributes:
-        operands: the elements in ``body``, in order, called "0", "1", ...
-        result: None where there is no ``->``.
-    """
-
-    source: Source
-    body: Node
-    operands: tuple[Element, ...]
-    result: tuple[Node, ...] | None
-    arrow: Span
 
 
 @dataclass(frozen=True)

@@ -129,3 +129,35 @@ def nearest(name: str, known: Any) -> str:
     """What a misspelled ``name`` may have meant, as the end of a message."""
     found = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Dots(Node):
+    """``...``: axes without names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composed(Node):
+    """``(h w)``: several axes that are one axis of the array, the last one fastest."""
+
+    factors: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.factors
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """A pattern as it is written.
+
+    Attributes:
+        operands: the elements in ``body``, in order, called "0", "1", ...
+        result: None where there is no ``->``.
+    """
+
+    source: Source
+    body: Node
+    operands: tuple[Element, ...]
+    result: tuple[Node, ...] | None
+    arrow: Span

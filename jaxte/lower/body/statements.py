@@ -22,7 +22,8 @@ from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.scope import Scope
 from jaxte.lower.views.view import reorder
-from jaxte.sets.intervals import known, simplify
+from jaxte.sets.intervals import known
+from jaxte.sets.resolved import simplify
 
 _LONGEST_LINE, _SHORT = 92, 24
 _WIDE = {"float32": "float64", "complex64": "complex128"}

@@ -15,7 +15,6 @@ are zeros anyway, are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from jaxte.algebra.product import product_of
@@ -26,6 +25,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array
 from jaxte.lower.limits import FEW
+from jaxte.lower.tiles.slices import NoBlock, Place, Slice, Window
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import is_index
@@ -33,44 +33,6 @@ from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _Item = TypeVar("_Item")
-
-
-class NoBlock(Exception):
-    """Why a tensor has no blocks along an axis."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """The positions ``step * start + offset``, and on, ``length`` of them, of dimension ``dim``."""
-
-    dim: int
-    step: int
-    offset: int
-    length: int
-
-
-@dataclass(frozen=True)
-class Slice:
-    """What a tile is handed: ``part`` is the placeholder for the positions ``windows`` of ``source``."""
-
-    part: Placeholder
-    source: Tensor | Array
-    windows: tuple[Window, ...]
-
-
-@dataclass(frozen=True)
-class Place:
-    """What an axis is in a tile.
-
-    Attributes:
-        axis: of a body.
-        meaning: the axis in terms of ``Blocks.origin`` and axes of the tile.
-        at: the position within the block, in axes of the tile.
-    """
-
-    axis: Axis
-    meaning: Expr
-    at: Expr
 
 
 class Blocks:

@@ -22,7 +22,8 @@ from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.match.wide import in_wide
-from jaxte.lower.tiles.blocks import Blocks, NoBlock, Place, Window
+from jaxte.lower.tiles.blocks import Blocks
+from jaxte.lower.tiles.slices import NoBlock, Place, Window
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index

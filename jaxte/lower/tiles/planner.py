@@ -28,7 +28,6 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
-from jaxte.lower.tiles.blocks import NoBlock
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
 from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized
@@ -41,6 +40,7 @@ from jaxte.lower.tiles.sizes import (
     overlaps,
     wanted,
 )
+from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.tiles.split_products import split_products
 from jaxte.lower.tiles.tiling import Tiles, Tiling, inputs_of, ordered
 from jaxte.tensors.tensor import Compute, Tensor

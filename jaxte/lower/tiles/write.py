@@ -19,8 +19,8 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
-from jaxte.lower.tiles.blocks import Slice, Window
 from jaxte.lower.tiles.carried_sums import Update, carried
+from jaxte.lower.tiles.slices import Slice, Window
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Compute, Tensor

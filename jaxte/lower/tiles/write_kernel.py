@@ -10,7 +10,7 @@ from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.kernels import Kernel, Loaded
 from jaxte.lower.arrays.leaves import Name, Number
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
-from jaxte.lower.tiles.blocks import Slice
+from jaxte.lower.tiles.slices import Slice
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.lower.tiles.write import Text, Writer, Written, begin, choices_of, returning, tensor_name
 from jaxte.tensors.tensor import Tensor

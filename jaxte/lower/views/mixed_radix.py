@@ -20,7 +20,8 @@ from jaxte.lower.views.affine import lift
 from jaxte.lower.views.one_axis import join_digits
 from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import from_linear, linear
-from jaxte.sets.intervals import dims_of, known, plus, simplify
+from jaxte.sets.intervals import dims_of, known, plus
+from jaxte.sets.resolved import simplify
 
 
 @dataclass(frozen=True, slots=True)

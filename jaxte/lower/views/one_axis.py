@@ -28,7 +28,8 @@ from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
 from jaxte.lower.views.turned_digits import turned_view
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, simplify, times
+from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, times
+from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import evaluate_index
 
 _DEEPEST = 6  # digits of digits

@@ -16,7 +16,8 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.intervals import dims_of, known, simplify
+from jaxte.sets.intervals import dims_of, known
+from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import evaluate_index
 
 _MOST_POSITIONS = 8192  # of which each is tried

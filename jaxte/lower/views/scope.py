@@ -19,7 +19,8 @@ from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_r
 from jaxte.lower.views.view import view
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import known, plus, simplify, stays_in
+from jaxte.sets.intervals import known, plus, stays_in
+from jaxte.sets.resolved import simplify
 
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
 _MOST_DIGITS = 8  # dimensions of one read that are taken apart

@@ -32,15 +32,8 @@ from jaxte.lower.views.affine import fetch, lift
 from jaxte.lower.views.coupled import elements_made, flat_views, is_worth_making, shares_axes
 from jaxte.lower.views.one_axis import axis_view
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
-from jaxte.sets.intervals import (
-    constant,
-    dims_of,
-    known,
-    same,
-    simplify,
-    stays_in,
-    times,
-)
+from jaxte.sets.intervals import constant, dims_of, known, same, stays_in, times
+from jaxte.sets.resolved import simplify
 
 
 def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:

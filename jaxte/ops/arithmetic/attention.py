@@ -10,7 +10,7 @@ from jaxte.lang import functions as f
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import element, operator, static_int
-from jaxte.ops.arithmetic.normalization import softmax
+from jaxte.ops.arithmetic.statistics import softmax
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, Shape, broadcast_shapes, same_extent, shape_text

@@ -1,4 +1,4 @@
-"""Softmax and normalisations, and losses made of them."""
+"""Normalisations: mean 0 and variance 1 along axes, in groups of channels, or among neighbouring channels."""
 
 from __future__ import annotations
 
@@ -13,56 +13,12 @@ from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.ops._operator import check_channels_of, normal_axes, normal_axis, operator, pointwise, static_int
-from jaxte.ops.arithmetic.reductions import Axes, inexact, mean, reduce
+from jaxte.ops.arithmetic.reductions import Axes, reduce
+from jaxte.ops.arithmetic.statistics import inexact, mean
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Tensor
-
-
-@operator
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along ``axis``, without overflow.
-
-    Formula: ``y[i] = exp(x[i] - m) / sum over k of exp(x[k] - m)``
-
-    Raises:
-        ShapeError: an axis out of range.
-
-    Source: ``jax.nn.softmax``.
-
-    Example:
-        >>> te.ops.softmax(np.float32([3, 3])).tolist()
-        [0.5, 0.5]
-    """
-    axis = normal_axis(axis, x.ndim, "softmax")
-    largest = reduce(r.max, x, axis, True, "largest")
-    # its adjoint vanishes, so that it may be a constant: second derivatives then do not ask where it is reached
-    scaled = pointwise("scaled", lambda e, m: f.exp(e - f.stop_gradient(m)), x, largest)
-    total = reduce(r.sum, scaled, axis, True, "total")
-    return pointwise("softmax", f.divide, scaled, total)
-
-
-@operator
-def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """``x - log(sum(exp(x)))`` along ``axis``, without overflow.
-
-    Formula: ``y[i] = x[i] - m - log(sum over k of exp(x[k] - m))``
-
-    Raises:
-        ShapeError: an axis out of range.
-
-    Source: ``jax.nn.log_softmax``.
-
-    Example:
-        >>> te.ops.log_softmax(np.float32([[3.0]])).tolist()
-        [[0.0]]
-    """
-    axis = normal_axis(axis, x.ndim, "log_softmax")
-    largest = reduce(r.max, x, axis, True, "largest")
-    shifted = pointwise("shifted", lambda e, m: e - f.stop_gradient(m), x, largest)
-    total = reduce(r.sum, shifted, axis, True, "total", of=f.exp)
-    return pointwise("log_softmax", lambda e, s: e - f.log(s), shifted, total)
 
 
 def _affine(x: Tensor, gamma: Any, beta: Any, name: str) -> Tensor:
@@ -339,46 +295,3 @@ def lrn(
 
     total = compute(x.shape, squares, "squares")
     return pointwise("lrn", lambda e, s: e / (bias + alpha / size * s) ** beta, x, total)
-
-
-@operator
-def cross_entropy(predictions: Tensor, targets: Tensor) -> Tensor:
-    """The mean over the first axis of ``-sum(targets * log(predictions))`` along the last.
-
-    Formula: ``y = -sum over n, k of targets[n, k] * log(predictions[n, k]) / N``
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Source: relay ``cross_entropy``.
-
-    Example:
-        >>> te.ops.cross_entropy(np.float32([[1, 1]]), np.float32([[0, 1]])).tolist()
-        -0.0
-    """
-    terms = pointwise("terms", lambda p, t: t * f.log(p), predictions, targets)
-    return _negative_mean(terms)
-
-
-@operator
-def cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean over the first axis of ``-sum(targets * log_softmax(logits))`` along the last.
-
-    Formula: ``y = -sum over n, k of targets[n, k] * log_softmax(logits)[n, k] / N``
-
-    Raises:
-        ShapeError: shapes that do not broadcast.
-
-    Source: relay ``cross_entropy_with_logits``; ``optax.softmax_cross_entropy``.
-
-    Example:
-        >>> round(float(te.ops.cross_entropy_with_logits(np.float32([[0, 0]]), np.float32([[0, 1]]))), 4)
-        0.6931
-    """
-    terms = pointwise("terms", f.multiply, log_softmax(logits), targets)
-    return _negative_mean(terms)
-
-
-def _negative_mean(terms: Tensor) -> Tensor:
-    total = reduce(r.sum, terms, None, False, "total")
-    return pointwise("cross_entropy", lambda s: -s / f.cast(terms.shape[0], s.dtype), total)

@@ -1,11 +1,10 @@
-"""Reductions along axes, and cumulative ones."""
+"""Reductions along axes, and the places of extrema."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from jaxte.lang import dtypes
 from jaxte.lang import functions as f
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr
@@ -219,94 +218,3 @@ def argmin(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool =
         1
     """
     return _position(r.argmin, x, axis, keepdims, exclude, "argmin")
-
-
-def inexact(e: Expr) -> Expr:
-    """``e`` as a float, if it is an integer."""
-    return e if dtypes.is_inexact(e.dtype) else f.cast(e, dtypes.to_inexact(e.kind)[0])
-
-
-@operator
-def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """The mean along ``axis``.
-
-    Formula: ``y[i] = sum over k of x[i, k] / K``
-
-    Raises:
-        ShapeError: an axis out of range or named twice.
-
-    Source: ``jnp.mean``.
-
-    Example:
-        >>> te.ops.mean(np.array([1, 2])).tolist()
-        1.5
-    """
-    axis = reduced_axes(axis, x.ndim, exclude, "mean")
-    total = reduce(r.sum, x, axis, keepdims, "total", of=inexact)
-    return pointwise("mean", lambda s: s / f.cast(count(x, axis, "mean"), s.dtype), total)
-
-
-@operator
-def variance(
-    x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False
-) -> Tensor:
-    """The variance along ``axis``, over the number of elements less ``ddof``.
-
-    Formula: ``y[i] = sum over k of (x[i, k] - m[i]) ** 2 / (K - ddof)``
-
-    Raises:
-        ShapeError: an axis out of range or named twice.
-
-    Source: ``jnp.var``.
-
-    Example:
-        >>> te.ops.variance(np.float32([1, 3])).tolist()
-        1.0
-    """
-    axis = reduced_axes(axis, x.ndim, exclude, "variance")
-    mu = mean(x, axis, keepdims=True)
-    centred = pointwise("centred", lambda e, m: inexact(e) - m, x, mu)
-    total = reduce(r.sum, centred, axis, keepdims, "total", of=lambda e: e * e)
-    return pointwise("variance", lambda s: s / f.cast(count(x, axis, "variance") - ddof, s.dtype), total)
-
-
-@operator
-def std(x: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, exclude: bool = False) -> Tensor:
-    """The standard deviation along ``axis``.
-
-    Formula: ``y[i] = sqrt(sum over k of (x[i, k] - m[i]) ** 2 / (K - ddof))``
-
-    Raises:
-        ShapeError: an axis out of range or named twice.
-
-    Source: ``jnp.std``.
-
-    Example:
-        >>> te.ops.std(np.float32([1, 5])).tolist()
-        2.0
-    """
-    return pointwise("std", f.sqrt, variance(x, axis, keepdims, ddof, exclude))
-
-
-@operator
-def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
-    """``log(sum(exp(x)))`` along ``axis``, without overflow.
-
-    Formula: ``y[i] = log(sum over k of exp(x[i, k] - m[i])) + m[i]``
-
-    Raises:
-        ShapeError: an axis out of range or named twice.
-
-    Source: ``jax.nn.logsumexp``.
-
-    Example:
-        >>> te.ops.logsumexp(np.float32([1000])).tolist()
-        1000.0
-    """
-    axis = reduced_axes(axis, x.ndim, exclude, "logsumexp")
-    largest = reduce(r.max, x, axis, True, "largest", of=inexact)
-    shift = pointwise("shift", lambda m: f.stop_gradient(f.select(f.isfinite(m), m, 0)), largest)
-    scaled = pointwise("scaled", lambda e, m: f.exp(e - m), x, shift)
-    total = reduce(r.sum, scaled, axis, True, "total")
-    result = pointwise("logsumexp", lambda s, m: f.log(s) + m, total, shift)
-    return result if keepdims else reduce(r.sum, result, axis, False, "logsumexp")

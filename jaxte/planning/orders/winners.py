@@ -15,19 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jaxte.algebra.product import is_zero
 from jaxte.algebra.simplify import simplify_reads
-from jaxte.lang import dtypes
 from jaxte.lang.expr import (
-    TRUE,
     ZERO,
     Axis,
-    Call,
-    Const,
     Expr,
     Read,
     Reduce,
-    as_expr,
     call,
     cast,
     conjunction,
@@ -35,42 +29,18 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.planning.orders.attained import attains
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
+from jaxte.planning.orders.hits import Hits, choice_around, hits_of
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, extent, interval, known
-from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.compute import reads_inside
 from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reductions import builtin_reducer
 
 _LONGEST = 32  # positions up to which a window is slices: one loop that holds nothing
-
-
-@dataclass(frozen=True)
-class _Hits:
-    """The terms of a sum that count where a window attains its extremum.
-
-    Attributes:
-        moving: what is compared, an element of the window.
-        still: what it is compared with.
-        value: what is added where both are equal.
-        name: ``min`` or ``max``, which of them the window attains.
-        spreads: whether a NaN among the elements makes the sum NaN, as where what is not behind counts.
-        passes: whether a NaN among the elements leaves the others as they are.
-        comparison: of ``moving`` and ``still``.
-    """
-
-    moving: Expr
-    still: Expr
-    value: Expr
-    name: str
-    spreads: bool
-    passes: bool
-    comparison: Call
 
 
 @dataclass(frozen=True)
@@ -131,8 +101,8 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
     """
     if node.reducer.name != "sum" or node.dtype not in EXACT or not _is_long(node):
         return node
-    outside, body = _outside(node)
-    hits = _hits(node, body, axes)
+    outside, body = choice_around(node)
+    hits = hits_of(node, body, axes)
     windows = None if hits is None else _windows(node, hits, axes)
     if hits is None or windows is None:
         return node
@@ -156,83 +126,7 @@ def _is_long(node: Reduce) -> bool:
     return None not in sizes and prod(s for s in sizes if s is not None) > _LONGEST
 
 
-def _outside(node: Reduce) -> tuple[tuple[Expr, Expr] | None, Expr]:
-    """A choice around the term that is the same for all of them: its condition and what else each term is; and what is left."""
-    match node.exprs[0]:
-        case Call(op, (test, term, other)) if op is SELECT and node.where is TRUE:
-            if not depends_on(test, node.axes) and not depends_on(other, node.axes):
-                return (test, other), term
-    return None, node.exprs[0]
-
-
-def _hits(node: Reduce, body: Expr, axes: Sequence[Axis]) -> _Hits | None:
-    """The comparison of ``node``, a sum of ``body``, that says which of its terms count."""
-    found = [n for n in postorder(body, node.where) if isinstance(n, Call) and _compares(n, node.axes)]
-    if len(found) != 1:
-        return None
-    (comparison,) = found
-    hit = comparison if comparison.op is EQUAL else call(NOT, comparison)
-    guards = [c for c in conjuncts(node.where) if c is not hit]
-    if any(n is comparison for c in guards for n in postorder(c)):
-        return None
-    value, otherwise = body, as_expr(0)
-    if len(guards) == len(conjuncts(node.where)):
-        value, otherwise = (
-            _decided(body, comparison, hit is comparison),
-            _decided(body, comparison, hit is not comparison),
-        )
-    for read, element in (comparison.args[::-1], comparison.args):
-        if comparison.op is not EQUAL and read is not comparison.args[1]:
-            continue
-        name = attains(read, element, (*axes, *node.axes), [c for c in guards if is_decidable(c)])
-        if name is None or comparison.op is (GREATER if name == "max" else LESS):
-            continue
-        moves = depends_on(read, node.axes)
-        moving, still = (read, element) if moves else (element, read)
-        carries = _is_nan_or_zero(otherwise, moving)
-        if depends_on(still, node.axes) or not (carries or is_zero(otherwise)):
-            continue
-        own = ("max" if name == "min" else "min") if moves else name
-        spreads = carries or comparison.op is not EQUAL
-        return _Hits(moving, still, value, own, spreads, moves and not spreads, comparison)
-    return None
-
-
-def _compares(node: Call, axes: Sequence[Axis]) -> bool:
-    """Whether ``node`` compares two different numbers, one of them over ``axes``."""
-    if node.op not in (EQUAL, LESS, GREATER):
-        return False
-    return node.args[0] is not node.args[1] and dtypes.is_float(node.args[0].dtype) and depends_on(node, axes)
-
-
-def _decided(body: Expr, comparison: Expr, truth: bool) -> Expr:
-    """``body`` where ``comparison`` is known."""
-    value = TRUE if truth else call(NOT, TRUE)
-
-    def rule(node: Expr) -> Expr:
-        match node:
-            case Call() if node is comparison:
-                return value
-            case Call(op, (test, a, b)) if op is SELECT and isinstance(test, Const):
-                return a if test.value else b
-            case Call(op, (test,)) if op is NOT and isinstance(test, Const):
-                return Const(not test.value)
-            case Call(op, (test,)) if op.name == "cast" and isinstance(test, Const) and test.dtype == "bool":
-                return Const(float(bool(test.value)), node.dtype)
-        return node
-
-    return rewrite(body, rule)
-
-
-def _is_nan_or_zero(expr: Expr, element: Expr) -> bool:
-    """Whether ``expr`` is zero, or ``element`` where that is NaN."""
-    match expr:
-        case Call(op, (Call(inner, (a, b)), zero, other)) if op is SELECT and inner is EQUAL:
-            return a is element and b is element and other is element and is_zero(zero)
-    return False
-
-
-def _windows(node: Reduce, hits: _Hits, axes: Sequence[Axis]) -> list[_Window] | None:
+def _windows(node: Reduce, hits: Hits, axes: Sequence[Axis]) -> list[_Window] | None:
     """A window for each axis of ``node``; None where one of them moves with no other axis, or with several."""
     found: list[_Window] = []
     for axis in node.axes:
@@ -250,7 +144,7 @@ def _windows(node: Reduce, hits: _Hits, axes: Sequence[Axis]) -> list[_Window] |
 
 
 def _base(
-    node: Reduce, hits: _Hits, windows: Sequence[_Window], order: Sequence[Axis], name: str
+    node: Reduce, hits: Hits, windows: Sequence[_Window], order: Sequence[Axis], name: str
 ) -> _Level | None:
     """Windows of one position: each element over the axes of its places; None where something depends on more than these."""
     table: dict[Expr, Expr] = {}
@@ -312,7 +206,7 @@ def _doubled(level: _Level, window: _Window, order: Sequence[Axis], kind: str, n
     return whole
 
 
-def _found(hits: _Hits, level: _Level) -> Expr:
+def _found(hits: Hits, level: _Level) -> Expr:
     """The sum: what the window comes to where its extremum is what the elements are compared with."""
     if hits.comparison.op is not EQUAL:
         behind = call(hits.comparison.op, hits.still, level.best)

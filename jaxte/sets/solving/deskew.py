@@ -16,7 +16,8 @@ from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import IntegerSet, Range
-from jaxte.sets.intervals import axis_bounds, resolved
+from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.resolved import resolved
 from jaxte.sets.solving.elimination import replace, replaced
 
 Bounds = Mapping[Expr, tuple[int, int]]

@@ -8,18 +8,13 @@ sums, ``//``, ``%``, minima and maxima.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from jaxte.lang.dtypes import is_integer
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import (
-    BIT_AND,
-    BIT_OR,
-    BIT_XOR,
     COMPARISONS,
     FLOOR_DIVIDE,
     GREATER,
@@ -35,26 +30,22 @@ from jaxte.lang.operators import (
     SELECT,
     Op,
 )
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known, reach
 from jaxte.sets.quasi_affine import index_of, indicator, quasi_affine
-from jaxte.sets.tabulate import tabulated
-from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.facts import permutation, within
-from jaxte.tensors.inputs import assume
-from jaxte.tensors.tensor import Compute, of_array
+from jaxte.tensors.bodies.index_tables import (
+    Guards,
+    at_tables,
+    chooses_often,
+    guards_of_tables,
+    values_over,
+)
 
-Guards = Mapping[
-    Expr, Sequence[tuple[Expr, ...]]
-]  # of each read, the conditions of the places where it stands
 NO_GUARDS: Guards = {}
 
-_MOST_POINTS = 2**20  # of a table, and of a choice, at which what it chooses is compared
 _LONGEST_SHIFT = 31
-_FEW_CHOICES = 8  # that are written within each other
-_BITS = (BIT_AND, BIT_OR, BIT_XOR)
 _BY = {
     LEFT_SHIFT: lambda e, by: e * 2**by,
     RIGHT_SHIFT: lambda e, by: call(FLOOR_DIVIDE, e, 2**by),
@@ -69,7 +60,7 @@ def with_chosen_powers(body: Expr) -> Expr:
 
 def with_plain_indices(axes: Sequence[Axis], body: Expr) -> Expr:
     """``body``, of ``axes``, with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
-    guards = _guards_of_tables(axes, body)
+    guards = guards_of_tables(axes, body)
     return _in_conditions(_in_indices(body, _plain, guards), _plain, _parts(body, (SELECT,)))
 
 
@@ -78,9 +69,9 @@ def _in_indices(body: Expr, rule: Callable[[Call], Expr], guards: Guards = NO_GU
         if not isinstance(node, Read):
             return node
         given = _going_around(node) if rule is _plain else node
-        indices = [i if reads_of(i) or _chooses_often(i) else _ruled(i, rule) for i in given.indices]
+        indices = [i if reads_of(i) or chooses_often(i) else _ruled(i, rule) for i in given.indices]
         read = Read(given.tensor, indices)
-        return _at_tables(read, guards.get(node, ())) if rule is _plain else read
+        return at_tables(read, guards.get(node, ())) if rule is _plain else read
 
     return rewrite(body, within_read)
 
@@ -92,7 +83,7 @@ def _in_conditions(body: Expr, rule: Callable[[Call], Expr], parts: dict[Expr, N
 
     def at(node: Expr) -> Expr:
         compares = isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node)
-        if not compares or _chooses_often(node) or not any(n in parts for n in postorder(node)):
+        if not compares or chooses_often(node) or not any(n in parts for n in postorder(node)):
             return node
         return node.rebuild([_ruled(arg, rule) for arg in node.children])
 
@@ -141,82 +132,6 @@ def _plain(node: Call) -> Expr:
 # --- bits
 
 
-def _guards_of_tables(axes: Sequence[Axis], body: Expr) -> Guards:
-    """The reads at elements of tables, each with the conditions of every place where it stands."""
-    targets = {read for read in reads_of(body) if any(map(_needs_table, read.indices))}
-    found: dict[Expr, list[tuple[Expr, ...]]] = {}
-    for read, _, conditions in contexts(axes, body, targets) if targets else ():
-        found.setdefault(read, []).append(tuple(part for c in conditions for part in conjuncts(c)))
-    return found
-
-
-def _at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
-    """``read`` with positions that are made of the bits of several others, or of many choices, as elements of tables."""
-    indices = list(read.indices)
-    for n, index in enumerate(indices):
-        if _needs_table(index):
-            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at", places)
-            indices[n] = index if found is None else found
-    return Read(read.tensor, indices)
-
-
-def _needs_table(index: Expr) -> bool:
-    return not reads_of(index) and (_chooses_often(index) or mixes_bits(index))
-
-
-def mixes_bits(index: Expr) -> bool:
-    """Whether ``index`` is made of the bits of several positions."""
-    operations = [n for n in postorder(index) if isinstance(n, Call) and n.op in _BITS]
-    return any(not isinstance(a, Const) and not isinstance(b, Const) for a, b in (n.args for n in operations))
-
-
-def _chooses_often(index: Expr) -> bool:
-    return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
-
-
-def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Read | None:
-    """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
-
-    Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
-    table has the inverse, and adjoints read at that.
-    """
-    axes, size = list(free_axes(index)), known(extent)
-    found = _tabulated(axes, index) if size is not None else None
-    if found is None or size is None:
-        return None
-    outside = (found < 0) | (found >= size)
-    if outside.any():
-        if not size or not places or any((outside & _held(axes, c, found.shape)).any() for c in places):
-            return None
-        found, index = found.clip(0, size - 1), call(MINIMUM, call(MAXIMUM, index, 0), size - 1)
-    place = next((n for n in range(len(axes)) if _permutes(found, n, size)), None)
-    if place is not None:
-        axes.append(axes.pop(place))
-        found = np.moveaxis(found, place, -1)
-    own = [Axis(a.name, 0, a.extent) for a in axes]
-    moved: dict[Expr, Expr] = {a: o + a.lo for a, o in zip(axes, own, strict=True)}
-    table = Compute(name, own, cast(substitute(index, moved), "int32"))
-    inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
-    assume(table, within(size) if inverse is None else permutation(inverse))
-    return Read(table, [a - a.lo for a in axes])
-
-
-def _held(axes: Sequence[Axis], conditions: Sequence[Expr], shape: tuple[int, ...]) -> np.ndarray:
-    """Where over ``axes`` those of ``conditions`` hold that are of these alone."""
-    held = np.ones(shape, bool)
-    for condition in conditions:
-        if all(among(a, axes) for a in free_axes(condition)):
-            found = _tabulated(axes, quasi_affine(condition))
-            held = held if found is None else held & found
-    return held
-
-
-def _permutes(table: np.ndarray, axis: int, size: int) -> bool:
-    """Whether each position below ``size`` occurs once along ``axis``."""
-    shape = [-1 if n == axis else 1 for n in range(table.ndim)]
-    return table.shape[axis] == size and bool((np.sort(table, axis) == np.arange(size).reshape(shape)).all())
-
-
 # --- choices
 
 
@@ -233,14 +148,14 @@ def _remainder(index: Expr, size: int | None) -> Expr:
     """``t % size`` for an ``index`` that is it at every point, where ``t`` is something that it chooses; else ``index``."""
     choices = [n for n in postorder(index) if isinstance(n, Call) and n.op is SELECT]
     axes = list(free_axes(index))
-    values = _tabulated(axes, index) if choices and size else None
+    values = values_over(axes, index) if choices and size else None
     if values is None or size is None:
         return index
     for arm in dict.fromkeys(arm for choice in choices for arm in choice.args[1:]):
         form = linear_or_none(arm)
         if form is not None and all(isinstance(atom, Axis) for atom in form.terms):
             turned = call(MOD, arm, size)
-            own = _tabulated(axes, turned)
+            own = values_over(axes, turned)
             if own is not None and (own == values).all():
                 return turned
     return index
@@ -263,27 +178,13 @@ def _extremum(test: Expr, taken: Expr, other: Expr) -> Expr | None:
     """The lesser or the greater of two indices, where that is what is chosen at every point."""
     axes = list(dict.fromkeys(a for e in (test, taken, other) for a in free_axes(e)))
     exprs = (quasi_affine(test), index_of(taken), index_of(other))
-    holds, first, second = (_tabulated(axes, e) for e in exprs)
+    holds, first, second = (values_over(axes, e) for e in exprs)
     if holds is None or first is None or second is None:
         return None
     by = np.where(holds, first - second, second - first)  # what is chosen less what is not
     if (by <= 0).all():
         return call(MINIMUM, taken, other)
     return call(MAXIMUM, taken, other) if (by >= 0).all() else None
-
-
-def _tabulated(axes: Sequence[Axis], expr: Expr) -> np.ndarray | None:
-    """The values of ``expr`` over the ranges of ``axes``, a dimension for each; None where these are not known, or large."""
-    ranges = [reach(linear(a)) for a in axes]
-    extents = [r[1] + 1 - r[0] for r in ranges if r is not None]
-    if len(extents) < len(axes) or not 0 < prod(extents) <= _MOST_POINTS:
-        return None
-    at: dict[Expr, np.ndarray] = {}
-    for n, axis in enumerate(axes):
-        values = np.arange(extents[n]) + (ranges[n] or (0,))[0]
-        at[axis] = values.reshape([-1 if m == n else 1 for m in range(len(axes))])
-    found = tabulated(expr, at)
-    return None if found is None else np.broadcast_to(found, extents)
 
 
 def _shifted(test: Expr, taken: Expr, other: Expr, holds: Expr) -> Expr | None:

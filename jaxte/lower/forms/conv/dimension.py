@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Const
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, spatial_letters
+from jaxte.lower.forms.conv.spec import ConvolutionSpec
+from jaxte.lower.forms.conv.write import spatial_letters
 
 
 @dataclass(frozen=True, slots=True)

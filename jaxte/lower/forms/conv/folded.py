@@ -25,12 +25,8 @@ from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.per_group import per_group_source
-from jaxte.lower.forms.conv.spec import (
-    ConvolutionSpec,
-    call_source,
-    finished_source,
-    rearranged,
-)
+from jaxte.lower.forms.conv.spec import ConvolutionSpec
+from jaxte.lower.forms.conv.write import call_source, finished_source, rearranged
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.sets.affine import normal
 

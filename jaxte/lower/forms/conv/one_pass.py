@@ -33,7 +33,8 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
-from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented, rearranged
+from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented
+from jaxte.lower.forms.conv.write import rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.wide import NARROW
 from jaxte.sets.affine import normal

@@ -15,7 +15,8 @@ from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Each, Joined, Parts
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, call_source, finished_source, rearranged
+from jaxte.lower.forms.conv.spec import ConvolutionSpec
+from jaxte.lower.forms.conv.write import call_source, finished_source, rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.affine import normal
 

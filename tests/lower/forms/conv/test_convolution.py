@@ -17,7 +17,8 @@ from jaxte.lang.expr import TRUE, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.spec import ConvolutionSpec, convolution_source
+from jaxte.lower.forms.conv.spec import ConvolutionSpec
+from jaxte.lower.forms.conv.write import convolution_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
 from jaxte.tensors.graph import topological_order

@@ -1,0 +1,227 @@
+"""Adjoints under guards: sums and products of them, with the guards left outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from jaxte.algebra.simplify import added
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Call, Const, Expr, call
+from jaxte.lang.graphs import ordered
+from jaxte.lang.operators import (
+    ADD,
+    DIVIDE,
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    MULTIPLY,
+    NEGATIVE,
+    OR,
+    SELECT,
+)
+from jaxte.lang.walk import postorder
+from jaxte.sets.isl_text import is_decidable
+
+_WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
+
+_DEEPEST_GUARD = 12  # guards nested deeper than this become one, to keep the work linear
+
+_MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes one, too: an adjoint that two branches share has twice those of each
+
+
+def through_guards(g: Expr, rule: Callable[[Expr], Expr | None]) -> Expr | None:
+    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside; to ``g`` as one where they are many."""
+    if _leaves(g) > _MOST_LEAVES:
+        return _choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)
+    return _through(g, rule, 0)
+
+
+def _leaves(g: Expr) -> int:
+    """How many paths lead to the leaves of the guards and sums of ``g``."""
+    counts: dict[Expr, int] = {}
+
+    def below(node: Expr) -> Sequence[Expr]:
+        if not isinstance(node, Call) or node.op not in (SELECT, ADD, NEGATIVE, MULTIPLY):
+            return ()
+        if node.op in (SELECT, ADD):
+            return node.args[1:] if node.op is SELECT else node.args
+        multiple = multiple_of_guard(node)
+        return () if multiple is None else multiple[1:]
+
+    for node in ordered([g], below):
+        counts[node] = 0 if is_zero(node) else sum(counts[a] for a in below(node)) or 1
+    return counts[g]
+
+
+def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr | None:
+    if is_zero(g):
+        return None
+    if depth < _DEEPEST_GUARD and isinstance(g, Call):
+        if g.op is SELECT and not is_decidable(g.args[0]):
+            if not _excludes(g):
+                return rule(g)
+            if (shared := _choice_under_guard(g)) is not None:
+                condition, either = shared
+                return _choice(condition, rule(either), None)
+        if g.op is SELECT:
+            taken, other = (_through(a, rule, depth + 1) for a in g.args[1:])
+            return _choice(g.args[0], taken, other)
+        if g.op is ADD and any(_has_guard(a) for a in g.args):
+            left, right = (_through(a, rule, depth + 1) for a in g.args)
+            return left if right is None else right if left is None else plus(left, right)
+        if (multiple := multiple_of_guard(g)) is not None:
+            factor, inner = multiple
+            return _through(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
+    elif _excludes(g):
+        return _choice(_where_there(g), rule(g), None)
+    return rule(g)
+
+
+def _where_there(g: Expr) -> Expr:
+    """The condition under which some leaf of nested guards and sums is taken: elsewhere ``g`` is nothing, and nothing is multiplied by a slope.
+
+    It is a comparison of ``g`` with 1 for each leaf, since the same in ANDs and ORs is lowered in time that doubles with each guard.
+    """
+    there: dict[Expr, Expr] = {}
+    for node in postorder(g):
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT and dtypes.is_inexact(node.dtype):
+                there[node] = call(SELECT, test, there[taken], there[other])
+            case Call(op, (left, right)) if op is ADD:
+                there[node] = plus(there[left], there[right])
+            case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(
+                is_zero(there[a]) or _is_select(there[a]) for a in args
+            ):
+                there[node] = reduce(times, (there[a] for a in args))
+            case _:
+                there[node] = Const(0.0 if is_zero(node) else 1.0)
+    return call(GREATER, there[g], Const(0.0))
+
+
+def _excludes(g: Expr) -> bool:
+    """Whether there is nothing of ``g`` where some condition excludes it; then slopes are multiplied inside of the condition."""
+    stack, seen = [g], {g}
+    while stack:
+        node = stack.pop()
+        if is_zero(node):
+            return True
+        if not isinstance(node, Call) or node.op not in (SELECT, ADD, MULTIPLY, NEGATIVE):
+            continue
+        if node.op is SELECT and is_decidable(node.args[0]):
+            return True
+        below = [a for a in (node.args[1:] if node.op is SELECT else node.args) if a not in seen]
+        seen.update(below)
+        stack += below
+    return False
+
+
+def _choice_under_guard(g: Call) -> tuple[Expr, Expr] | None:
+    """``select(a, x, select(b, y, 0))`` as the condition ``a or b`` and ``select(a, x, y)``, which a slope is multiplied by once, not each of both."""
+    first, taken, rest = g.args
+    if not (isinstance(rest, Call) and rest.op is SELECT and is_zero(rest.args[2])):
+        return None
+    second, other, _ = rest.args
+    if is_decidable(second) or _excludes(taken) or _excludes(other):
+        return None
+    return _either(first, second), call(SELECT, first, taken, other)
+
+
+def _either(first: Expr, second: Expr) -> Expr:
+    """``first or second``; ``a <= b`` of ``a < b`` and ``a == b``, as extrema share what flows into them."""
+    if (
+        isinstance(first, Call)
+        and isinstance(second, Call)
+        and second.op is EQUAL
+        and first.op in _WITH_EQUAL
+    ):
+        if {*first.args} == {*second.args}:
+            return call(_WITH_EQUAL[first.op], *first.args)
+    return call(OR, first, second)
+
+
+def multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
+    """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added."""
+    if g.op is NEGATIVE and _has_guard(g.args[0]):
+        return Const(-1.0), g.args[0]
+    if g.op is not MULTIPLY:
+        return None
+    number, inner = g.args if isinstance(g.args[0], Const) else reversed(g.args)
+    return (number, inner) if isinstance(number, Const) and _has_guard(inner) else None
+
+
+def _has_guard(g: Expr) -> bool:
+    """Whether ``g`` is a guard, or a short sum of multiples with one."""
+    for _ in range(_DEEPEST_GUARD):
+        if not isinstance(g, Call):
+            return False
+        if g.op is ADD:
+            if _is_select(_without_number(g.args[1])):
+                return True
+            g = g.args[0]
+        else:
+            g = _without_number(g)
+    return _is_select(g)
+
+
+def _without_number(g: Expr) -> Expr:
+    """``g`` without a number that it is a multiple of, and without its sign."""
+    if not isinstance(g, Call) or g.op not in (MULTIPLY, NEGATIVE):
+        return g
+    left = [a for a in g.args if not isinstance(a, Const)]
+    return left[0] if len(left) == 1 else g
+
+
+def _is_select(g: Expr) -> bool:
+    return isinstance(g, Call) and g.op is SELECT
+
+
+def guard(condition: Expr, value: Expr) -> Expr:
+    """``value`` where ``condition`` holds, else zero."""
+    return value if condition is TRUE else call(SELECT, condition, value, Const(0.0))
+
+
+def _choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
+    """``select(condition, taken, other)`` where None is zero."""
+    if taken is None and other is None:
+        return None
+    # A Python zero is weak: it takes the dtype of the other branch.
+    return call(SELECT, condition, *(Const(0.0) if branch is None else branch for branch in (taken, other)))
+
+
+def is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0 and expr.dtype != "bool"
+
+
+def is_one(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 1 and expr.dtype != "bool"
+
+
+def times(g: Expr, factor: Expr) -> Expr:
+    """``g * factor`` with the multiplications by 0, 1 and -1 left out."""
+    if is_zero(g) or is_zero(factor):
+        return Const(0.0)
+    for one, other in ((g, factor), (factor, g)):
+        if is_one(one):
+            return other
+        if isinstance(one, Const) and one.value == -1:
+            return negate(other)
+    if isinstance(factor, Call) and factor.op is NEGATIVE:
+        return negate(times(g, factor.args[0]))
+    if isinstance(factor, Call) and factor.op is DIVIDE and is_one(factor.args[0]):
+        return call(DIVIDE, g, factor.args[1])
+    return call(MULTIPLY, g, factor)
+
+
+def negate(expr: Expr) -> Expr:
+    if isinstance(expr, Call) and expr.op is NEGATIVE:
+        return expr.args[0]
+    return call(NEGATIVE, expr)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    if is_zero(a):
+        return b
+    return a if is_zero(b) else added(a, b)

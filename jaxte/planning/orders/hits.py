@@ -1,0 +1,123 @@
+"""The terms of a sum that count where a window attains its extremum: the comparison that says which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.algebra.product import is_zero
+from jaxte.lang import dtypes
+from jaxte.lang.expr import (
+    TRUE,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Reduce,
+    as_expr,
+    call,
+    conjuncts,
+)
+from jaxte.lang.operators import EQUAL, GREATER, LESS, NOT, SELECT
+from jaxte.lang.walk import depends_on, postorder, rewrite
+from jaxte.planning.orders.attained import attains
+from jaxte.sets.isl_text import is_decidable
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The terms of a sum that count where a window attains its extremum.
+
+    Attributes:
+        moving: what is compared, an element of the window.
+        still: what it is compared with.
+        value: what is added where both are equal.
+        name: ``min`` or ``max``, which of them the window attains.
+        spreads: whether a NaN among the elements makes the sum NaN, as where what is not behind counts.
+        passes: whether a NaN among the elements leaves the others as they are.
+        comparison: of ``moving`` and ``still``.
+    """
+
+    moving: Expr
+    still: Expr
+    value: Expr
+    name: str
+    spreads: bool
+    passes: bool
+    comparison: Call
+
+
+def choice_around(node: Reduce) -> tuple[tuple[Expr, Expr] | None, Expr]:
+    """A choice around the term that is the same for all of them: its condition and what else each term is; and what is left."""
+    match node.exprs[0]:
+        case Call(op, (test, term, other)) if op is SELECT and node.where is TRUE:
+            if not depends_on(test, node.axes) and not depends_on(other, node.axes):
+                return (test, other), term
+    return None, node.exprs[0]
+
+
+def hits_of(node: Reduce, body: Expr, axes: Sequence[Axis]) -> Hits | None:
+    """The comparison of ``node``, a sum of ``body``, that says which of its terms count."""
+    found = [n for n in postorder(body, node.where) if isinstance(n, Call) and _compares(n, node.axes)]
+    if len(found) != 1:
+        return None
+    (comparison,) = found
+    hit = comparison if comparison.op is EQUAL else call(NOT, comparison)
+    guards = [c for c in conjuncts(node.where) if c is not hit]
+    if any(n is comparison for c in guards for n in postorder(c)):
+        return None
+    value, otherwise = body, as_expr(0)
+    if len(guards) == len(conjuncts(node.where)):
+        value, otherwise = (
+            _decided(body, comparison, hit is comparison),
+            _decided(body, comparison, hit is not comparison),
+        )
+    for read, element in (comparison.args[::-1], comparison.args):
+        if comparison.op is not EQUAL and read is not comparison.args[1]:
+            continue
+        name = attains(read, element, (*axes, *node.axes), [c for c in guards if is_decidable(c)])
+        if name is None or comparison.op is (GREATER if name == "max" else LESS):
+            continue
+        moves = depends_on(read, node.axes)
+        moving, still = (read, element) if moves else (element, read)
+        carries = _is_nan_or_zero(otherwise, moving)
+        if depends_on(still, node.axes) or not (carries or is_zero(otherwise)):
+            continue
+        own = ("max" if name == "min" else "min") if moves else name
+        spreads = carries or comparison.op is not EQUAL
+        return Hits(moving, still, value, own, spreads, moves and not spreads, comparison)
+    return None
+
+
+def _compares(node: Call, axes: Sequence[Axis]) -> bool:
+    """Whether ``node`` compares two different numbers, one of them over ``axes``."""
+    if node.op not in (EQUAL, LESS, GREATER):
+        return False
+    return node.args[0] is not node.args[1] and dtypes.is_float(node.args[0].dtype) and depends_on(node, axes)
+
+
+def _decided(body: Expr, comparison: Expr, truth: bool) -> Expr:
+    """``body`` where ``comparison`` is known."""
+    value = TRUE if truth else call(NOT, TRUE)
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case Call() if node is comparison:
+                return value
+            case Call(op, (test, a, b)) if op is SELECT and isinstance(test, Const):
+                return a if test.value else b
+            case Call(op, (test,)) if op is NOT and isinstance(test, Const):
+                return Const(not test.value)
+            case Call(op, (test,)) if op.name == "cast" and isinstance(test, Const) and test.dtype == "bool":
+                return Const(float(bool(test.value)), node.dtype)
+        return node
+
+    return rewrite(body, rule)
+
+
+def _is_nan_or_zero(expr: Expr, element: Expr) -> bool:
+    """Whether ``expr`` is zero, or ``element`` where that is NaN."""
+    match expr:
+        case Call(op, (Call(inner, (a, b)), zero, other)) if op is SELECT and inner is EQUAL:
+            return a is element and b is element and other is element and is_zero(zero)
+    return False

@@ -1,0 +1,113 @@
+"""Index expressions without the divisions that the ranges of their axes decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxte.lang.divisions import Division, Quotient, division
+from jaxte.lang.expr import Axis, Call, Expr, Read, Var
+from jaxte.lang.walk import postorder, substitute
+from jaxte.sets.affine import Linear, combined, from_linear, linear, normal
+from jaxte.sets.intervals import (
+    Bounds,
+    dims_of,
+    highest,
+    interval,
+    known,
+    lowest,
+    nonnegative,
+    single_quotient,
+)
+from jaxte.sets.tabulate import values_at
+
+_FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
+
+
+def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
+    """``index`` with ``table`` put in, and divisions resolved that are the same over the whole box."""
+    current = normal(substitute(index, dict(table)))
+    while True:
+        found: dict[Expr, Expr] = {}
+        changed: set[Expr] = set()
+        for node in postorder(current):  # what stands around a node that changes is looked at the next time
+            if any(child in changed for child in node.children):
+                changed.add(node)
+            elif (replacement := _resolved(node)) is not None:
+                found[node] = replacement
+                changed.add(node)
+        if not found:
+            return current
+        current = normal(substitute(current, found))
+
+
+def _resolved(node: Expr) -> Expr | None:
+    match division(node):
+        case Division(numerator, int() as divisor) as divided:
+            if divisor <= 0:
+                return None
+            progression = _progression(node)
+            if progression is not None:
+                return progression
+            quotient = single_quotient(linear(numerator), divisor)
+            if quotient is None:
+                return None
+            if isinstance(divided, Quotient):
+                whole = from_linear(quotient)
+                return None if whole is node else whole
+            rest = from_linear(linear(numerator) - quotient * divisor)
+            return None if rest is node or _mentions(rest, node) else rest
+    match node:
+        case Call(op, (a, b)) if op.name in ("minimum", "maximum"):
+            low = lowest(linear(a) - linear(b))
+            high = highest(linear(a) - linear(b))
+            if low is not None and nonnegative(low):
+                return b if op.name == "minimum" else a
+            if high is not None and nonnegative(high * -1):
+                return a if op.name == "minimum" else b
+    return None
+
+
+def _progression(node: Expr) -> Expr | None:
+    """A division of one dimension of few points, where its values are evenly spaced."""
+    dims = dims_of(node)
+    if len(dims) != 1 or any(isinstance(n, (Var, Read)) for n in postorder(node)):
+        return None
+    count = known(dims[0].hi)
+    if count is None or not 2 <= count <= _FEW_POINTS:
+        return None
+    values = values_at(node, {dims[0]: np.arange(count)}).tolist()
+    step = values[1] - values[0]
+    if any(values[p + 1] - values[p] != step for p in range(count - 1)):
+        return None
+    return from_linear(Linear({dims[0]: step} if step else {}, values[0]))
+
+
+def _mentions(expr: Expr, part: Expr) -> bool:
+    return any(node is part for node in postorder(expr))
+
+
+def resolved(form: Linear, bounds: Bounds) -> Linear:
+    """``form`` with the ``//`` and ``%`` that the bounds of the axes decide resolved."""
+    return combined([(c, _resolved_atom(atom, bounds)) for atom, c in form.terms.items()], form.constant)
+
+
+def _resolved_atom(atom: Expr, bounds: Bounds) -> Linear:
+    divided = division(atom)
+    if divided is not None and (divisor := divided.base) is not None:
+        numerator = linear(divided.number)
+        whole, rest = _balanced(numerator, divisor)
+        for quotient, left in ((Linear({}), numerator), (whole, rest)):
+            known = interval(left, bounds)
+            if known is not None and known[0] // divisor == known[1] // divisor:
+                quotient = quotient + Linear({}, known[0] // divisor)
+                return quotient if isinstance(divided, Quotient) else numerator - quotient * divisor
+    known = interval(Linear({atom: 1}), bounds)
+    return Linear({}, known[0]) if known is not None and known[0] == known[1] else Linear({atom: 1})
+
+
+def _balanced(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    """``form == whole * divisor + rest`` with the coefficients of ``rest`` as near to 0 as can be."""
+    whole = Linear({a: (2 * c + divisor) // (2 * divisor) for a, c in form.terms.items() if 2 * c > divisor})
+    return whole, form - whole * divisor

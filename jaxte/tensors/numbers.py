@@ -1,0 +1,65 @@
+"""Arrays of numbers as what definitions hold: of a dtype that has them, and as choices by position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxte.lang import dtypes
+from jaxte.lang.checks import described
+from jaxte.lang.errors import (
+    DefinitionError,
+    DtypeError,
+)
+from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.functions import choose
+
+DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+
+
+def values_of(array: Any, name: str) -> np.ndarray:
+    try:
+        values = np.asarray(array)
+        dtypes.dtype_name(values.dtype)
+    except ValueError as error:
+        raise DefinitionError(f"te.constant {name}: {error}; give rows of equal lengths") from None
+    except DtypeError as error:
+        raise DtypeError(f"te.constant {name}: {error}; give an array of numbers") from None
+    except TypeError:  # what JAX raises for arrays that are traced, and NumPy for what it cannot take
+        raise DefinitionError(
+            f"te.constant {name}: {described(array)} has no values yet; make it an argument of the function"
+        ) from None
+    return values
+
+
+def of_dtype(values: np.ndarray, kind: str, name: str) -> np.ndarray:
+    """``values`` as ``kind``, which has to hold them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        own = values.astype(kind)
+    if (
+        kind == "float16" or values.dtype.kind not in "iuf"
+    ):  # overflow at 65504 is what float16 is chosen with
+        return own
+    if kind in dtypes.INTEGER_LIMITS:
+        lo, hi = dtypes.INTEGER_LIMITS[kind]
+        lost, wide = ~((values >= lo) & (values <= hi)), "int64"
+    else:
+        lost, wide = np.isinf(own) & np.isfinite(values), "float64"
+    if lost.any():
+        raise DtypeError(
+            f"te.constant {name}: the element {values[lost][0]} is beyond the numbers of {kind}; "
+            f'give te.constant(..., dtype="{wide}"), or smaller numbers'
+        )
+    return own
+
+
+def chosen(values: np.ndarray, at: Sequence[Expr], dtype: str) -> Expr:
+    """The element at positions, by one choice among rows after the other."""
+    if not values.size:
+        return Const(0, dtype)
+    if not at:
+        number = values.item()
+        return Const(float(str(values[()])) if dtypes.is_float(dtype) else number, dtype)
+    return as_expr(choose(at[0], [chosen(row, at[1:], dtype) for row in values]))
