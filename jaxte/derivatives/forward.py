@@ -15,12 +15,12 @@ from jaxte.derivatives.reverse import pull_back
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
-from jaxte.lang.expr import Axis, Expr, Read, Reduce
+from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
 
 _STEPS = 3  # from an extremum to where its shift is undone
 
@@ -104,9 +104,7 @@ def _of_override(
 
 def _sum(tensor: Tensor, given: Tensor, derived: Tensor) -> Compute:
     """Both parts of the tangent of a tensor that moves by itself and with what it is computed from."""
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(given.shape))
-    if isinstance(derived, Compute):
-        axes = tuple(Axis(a.name, 0, a.hi) for a in derived.axes)
+    axes = new_axes(given.shape, axis_names_of(derived))
     body: Expr = Read(derived, axes)
     if isinstance(derived, Compute) and not isinstance(derived.body, Reduce):
         body = substitute(derived.body, dict(zip(derived.axes, axes, strict=True)))

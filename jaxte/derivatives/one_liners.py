@@ -8,10 +8,10 @@ from typing import Any
 from jaxte.derivatives.overrides import Override, check_dependencies
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
-from jaxte.lang.expr import Axis, Read
+from jaxte.lang.expr import Read
 from jaxte.lang.functions import clip
 from jaxte.tensors.shapes import same_extent, shape_text
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
 
 
 @wants_arguments
@@ -72,9 +72,7 @@ def _passed(
     x: Tensor, name: str, dependencies: Sequence[Tensor], adjoints: Callable[..., Sequence[Tensor]]
 ) -> Compute:
     """A tensor that is ``x``, with another derivative."""
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(x.shape))
-    if isinstance(x, Compute):
-        axes = tuple(Axis(a.name, 0, a.hi) for a in x.axes)
+    axes = new_axes(x.shape, axis_names_of(x))
     out = Compute(name, axes, Read(x, axes))
     check_dependencies([out], dependencies)
     out.with_override(Override((out,), tuple(dependencies), adjoints))

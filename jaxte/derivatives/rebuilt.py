@@ -24,7 +24,7 @@ from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, copy_of
 
 Given = Mapping[Tensor, Override]
 
@@ -329,8 +329,7 @@ def _copied(name: str, tensor: Tensor, reads: bool) -> Compute:
     """A tensor of its own with the elements of ``tensor``, which it computes too, or ``reads``."""
     if isinstance(tensor, Compute) and not reads:
         return Compute(name, tensor.axes, tensor.body)
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(tensor.shape))
-    return Compute(name, axes, Read(tensor, axes))
+    return copy_of(tensor, name)
 
 
 def _inserted(items: Sequence[Any], position: int, item: Any) -> tuple[Any, ...]:

@@ -23,12 +23,11 @@ from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import Axis, Read
 from jaxte.lang.graphs import reached
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor, copy_of
 
 Accumulate = Callable[..., tuple[dict[Tensor, Tensor], Any]]
 """See :func:`jaxte.derivatives.accumulation.accumulate`."""
@@ -203,7 +202,4 @@ def _is_nothing(tensor: Tensor) -> bool:
 
 def _as_compute(tensor: Tensor, name: str) -> Compute:
     """``tensor`` as a definition, a copy where it has none of its own."""
-    if isinstance(tensor, Compute):
-        return tensor
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(tensor.shape))
-    return Compute(name, axes, Read(tensor, axes))
+    return tensor if isinstance(tensor, Compute) else copy_of(tensor, name)

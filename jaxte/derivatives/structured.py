@@ -49,7 +49,7 @@ from jaxte.sets.conditions import prune
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 _MOST_TERMS = 2000
 
@@ -172,7 +172,7 @@ def structured_jacobian(output: Tensor, input: Tensor) -> StructuredJacobian:
             )
     axes = tuple(Axis(a.name, 0, a.hi) for a in output.axes) if isinstance(output, Compute) else ()
     if output is input:
-        axes = tuple(Axis(f"i{n}", 0, e) for n, e in enumerate(output.shape))
+        axes = new_axes(output.shape)
     order = topological_order([output])
     leads = {t for t in order if t is input or among(input, topological_order([t]))}
     terms: dict[Tensor, list[Term]] = {output: [Term((), axes, (), Const(1.0))]}

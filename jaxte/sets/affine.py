@@ -48,6 +48,10 @@ class Linear:
     def __mul__(self, factor: int) -> Linear:
         return Linear({a: c * factor for a, c in self.terms.items() if factor}, self.constant * factor)
 
+    def __floordiv__(self, divisor: int) -> Linear:
+        """The quotient of a form whose coefficients are multiples of ``divisor``; its constant is rounded down."""
+        return Linear({a: c // divisor for a, c in self.terms.items()}, self.constant // divisor)
+
     def __sub__(self, other: Linear) -> Linear:
         return self.plus(other, -1)
 
@@ -169,7 +173,7 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
         return whole + Linear({}, rest.constant // divisor)
     common = gcd(divisor, *rest.terms.values())
     if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
-        return whole + floor_divide(_divided(rest, common), divisor // common)
+        return whole + floor_divide(rest // common, divisor // common)
     nested = [a for a, c in rest.terms.items() if c == 1 and isinstance(a, Call) and a.op is FLOOR_DIVIDE]
     if len(nested) == 1:  # (x + e // b) // c == (b * x + e) // (b * c)
         numerator, by = nested[0].args
@@ -189,7 +193,7 @@ def mod(form: Linear, divisor: int) -> Linear:
         return Linear({}, rest.constant % divisor)
     common = gcd(divisor, *rest.terms.values())
     if common > 1:  # (2 * e + r) % (2 * c) == 2 * ((e + r // 2) % c) + r % 2
-        return mod(_divided(rest, common), divisor // common) * common + Linear({}, rest.constant % common)
+        return mod(rest // common, divisor // common) * common + Linear({}, rest.constant % common)
     inner = _single_atom(rest)
     if inner is not None and inner.op is MOD and inner.args[1].value <= divisor:  # type: ignore[attr-defined]
         return rest
@@ -204,11 +208,6 @@ def _without_remainders(form: Linear, divisor: int) -> Linear:
                 rest = form.without(atom) + linear(atom.args[0]) * factor
                 return _without_remainders(rest, divisor)
     return form
-
-
-def _divided(form: Linear, factor: int) -> Linear:
-    """``form // factor``, whose coefficients are multiples of it."""
-    return Linear({a: c // factor for a, c in form.terms.items()}, form.constant // factor)
 
 
 def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:

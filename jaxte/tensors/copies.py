@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr, call
+from jaxte.lang.expr import Axis, Const, Expr, Read, call
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.bent import Bend, Piece, bend_of
 from jaxte.sets.intervals import axis_bounds
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
 
 _MOST_GROWTH = 1.25  # elements of a copy for each point at which it is read
 # And of all of it, slices that are not read included, for each element that is read or exists.
@@ -107,13 +107,8 @@ def _points(read: Read) -> int:
 
 def extended(tensor: Tensor, axis: int, bend: Bend) -> Extended:
     """``tensor`` with its elements along ``axis`` at the positions of ``bend``."""
-    names = (
-        [a.name for a in tensor.axes]
-        if isinstance(tensor, Compute)
-        else [f"i{n}" for n in range(tensor.ndim)]
-    )
     shape = (*tensor.shape[:axis], bend.extent, *tensor.shape[axis + 1 :])
-    axes = tuple(Axis(name, 0, as_expr(extent)) for name, extent in zip(names, shape, strict=True))
+    axes = new_axes(shape, axis_names_of(tensor))
     *before, last = (_element(tensor, axis, piece, axes) for piece in bend.pieces)
     body = last
     for piece, value in reversed(list(zip(bend.pieces, before, strict=False))):

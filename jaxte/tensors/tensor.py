@@ -297,9 +297,25 @@ def _index_text(index: Any) -> str:
     return "..." if index is Ellipsis else str(text(index) if isinstance(index, Expr) else index)
 
 
-def new_axes(shape: Shape, names: Sequence[str]) -> tuple[Axis, ...]:
-    """Output axes over ``shape``."""
+def new_axes(shape: Shape, names: Sequence[str] | None = None) -> tuple[Axis, ...]:
+    """Output axes over ``shape``; i0, i1, ... where no names are given."""
+    names = [f"i{n}" for n in range(len(shape))] if names is None else names
     return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
+
+
+def axis_names_of(tensor: Tensor) -> list[str]:
+    """The names of the axes of a definition; i0, i1, ... of other tensors."""
+    return (
+        [a.name for a in tensor.axes]
+        if isinstance(tensor, Compute)
+        else [f"i{n}" for n in range(tensor.ndim)]
+    )
+
+
+def copy_of(tensor: Tensor, name: str) -> Compute:
+    """A definition with the elements of ``tensor``."""
+    axes = new_axes(tensor.shape)
+    return Compute(name, axes, Read(tensor, axes))
 
 
 def elementwise(op: Op, args: Sequence[Any]) -> Compute | Expr:
@@ -312,7 +328,7 @@ def elementwise(op: Op, args: Sequence[Any]) -> Compute | Expr:
     shapes = [a.shape for a in operands if isinstance(a, Tensor)]
     names = " and ".join(a.name for a in operands if isinstance(a, Tensor))
     shape = broadcast_shapes(shapes, f"{op.name} of {names}")
-    axes = new_axes(shape, [f"i{n}" for n in range(len(shape))])
+    axes = new_axes(shape)
     elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
     return Compute(op.name, axes, call(op, *elements))
 
@@ -353,7 +369,7 @@ def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
     if values.size > LONGEST_LITERAL:
         held = _Held(_Array(values))
         return Extern(name, values.shape, kind, held.fn, (), 0, held)
-    axes = new_axes(values.shape, [f"i{n}" for n in range(values.ndim)])
+    axes = new_axes(values.shape)
     return Compute(name, axes, chosen(values, axes, kind))
 
 

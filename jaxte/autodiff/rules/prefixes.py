@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Axis, Call, Expr, Reduce, conjunction, conjuncts
-from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
+from jaxte.lang.expr import Axis, Expr, Reduce, conjunction, conjuncts
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
@@ -73,10 +72,8 @@ def _moving_limit(node: Reduce, axis: Axis, outer: Sequence[Axis]) -> tuple[Limi
 
 def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> Limit | None:
     """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
-    if not (isinstance(condition, Call) and condition.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)):
-        return None
     limits = nonnegative_forms(condition)
-    if not limits:
+    if len(limits) != 1:
         return None
     (form,) = limits
     own = form.coefficient(axis)

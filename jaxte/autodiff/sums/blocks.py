@@ -23,7 +23,7 @@ from jaxte.meaning.cost import own_points
 from jaxte.tensors.copies import Extended, bends_of, with_copies
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
 
 Way = Callable[[Contribution, Sequence[Axis]], list[Expr]]
 
@@ -32,8 +32,7 @@ _MOST_POINTS = 1.25  # points of a solved summand for each of the definition
 
 def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
     """A tensor of zeros."""
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(shape))
-    return Compute(name, axes, zero_of(dtype))
+    return Compute(name, new_axes(tuple(shape)), zero_of(dtype))
 
 
 def zero_of(dtype: str) -> Const:
@@ -47,13 +46,8 @@ def _number(value: int, dtype: str) -> Const:
 
 def identity_head(output: Tensor) -> Compute:
     """The head that makes an adjoint a Jacobian: one where both halves of the indices are equal."""
-    own = (
-        [a.name for a in output.axes]
-        if isinstance(output, Compute)
-        else [f"i{n}" for n in range(output.ndim)]
-    )
-    first = tuple(Axis(f"{n}'", 0, extent) for n, extent in zip(own, output.shape, strict=True))
-    second = tuple(Axis(n, 0, extent) for n, extent in zip(own, output.shape, strict=True))
+    own = axis_names_of(output)
+    first, second = new_axes(output.shape, [f"{n}'" for n in own]), new_axes(output.shape, own)
     same = conjunction([call(EQUAL, a, b) for a, b in zip(first, second, strict=True)])
     return Compute(f"identity_{output.name}", (*first, *second), guard(same, _number(1, output.dtype)))
 

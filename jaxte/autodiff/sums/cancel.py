@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from jaxte.algebra.polynomial import Expansion, TooLarge, Whole, added, scaled
-from jaxte.lang.expr import Axis, Read, Reduce
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.lang.expr import Read, Reduce
+from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 _REACHES = (2, 3, 4)  # tried one after the other: far tensors only where near ones do not show it
 
@@ -36,7 +36,7 @@ def equal_by_normal_forms(a: Tensor, b: Tensor, atoms: Sequence[Tensor]) -> bool
 
     False where that was not found: they may be equal all the same.
     """
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(a.shape))
+    axes = new_axes(a.shape)
     whole = Whole(atoms)
     try:
         difference = added(

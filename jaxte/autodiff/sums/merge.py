@@ -10,7 +10,7 @@ from jaxte.lang.expr import Axis, Expr, Read, cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 
 def merge(
@@ -25,7 +25,7 @@ def merge(
         return every[0]
     model = next((t for t in parts if isinstance(t, Compute)), None)
     names = [a.name for a in model.axes] if model is not None else [f"i{n}" for n in range(every[0].ndim)]
-    axes = tuple(Axis(name, 0, extent) for name, extent in zip(names, (*prefix, *tensor.shape), strict=True))
+    axes = new_axes((*prefix, *tensor.shape), names)
     body = collect([_element(part, axes, inline=not among(part, heads)) for part in every])
     if body.weak or body.dtype != tensor.dtype:
         body = cast(body, tensor.dtype)

@@ -20,9 +20,8 @@ from jaxte.derivatives.overrides import Override, check_covered, check_dependenc
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError
-from jaxte.lang.expr import Axis, Read
 from jaxte.tensors.bodies.functions import evaluated
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Tensor, copy_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -201,8 +200,7 @@ def _own(value: Tensor, sources: Sequence[Tensor]) -> Tensor:
     """``value``, or a copy where it has a derivative of its own or is an argument."""
     if isinstance(value, Compute) and value.override is None and not any(value is s for s in sources):
         return value
-    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(value.shape))
-    return Compute(value.name, axes, Read(value, axes))
+    return copy_of(value, value.name)
 
 
 @wants_arguments

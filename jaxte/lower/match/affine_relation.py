@@ -166,8 +166,7 @@ def lowest_terms(alpha: int, beta: int, gamma: int, c: Expr) -> tuple[int, int, 
         divisor = 1
     if alpha < 0:
         divisor = -divisor
-    reduced = Linear({a: v // divisor for a, v in form.terms.items()}, form.constant // divisor)
-    return alpha // divisor, beta // divisor, gamma // divisor, from_linear(reduced)
+    return alpha // divisor, beta // divisor, gamma // divisor, from_linear(form // divisor)
 
 
 def natural_range(form: Form) -> Extents | None:

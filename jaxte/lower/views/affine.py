@@ -101,10 +101,11 @@ def _strided(extent: Expr, start: Linear, span: Linear, stride: int) -> tuple[St
         begin = start - constant(more)
         if nonnegative(begin) and at_most(begin + span, extent):
             rows = Range(from_linear(begin), from_linear(begin + span))
-            count = from_linear(
-                Linear({a: c // stride for a, c in span.terms.items()}, span.constant // stride)
+            return (
+                Index((rows,)),
+                Reshape((from_linear(span // stride), as_expr(stride))),
+                Index((ALL, as_expr(more))),
             )
-            return (Index((rows,)), Reshape((count, as_expr(stride))), Index((ALL, as_expr(more))))
     pad = Pad(((ZERO, as_expr(stride - 1)),))
     return (pad, Index((Range(from_linear(start), from_linear(start + span), stride),)))
 

@@ -82,4 +82,4 @@ def _divided(form: Linear, factor: int) -> Linear | None:
     """``form / factor``; None where that is no integer for all values of its atoms."""
     if any(c % factor for c in (form.constant, *form.terms.values())):
         return None
-    return Linear({atom: c // factor for atom, c in form.terms.items()}, form.constant // factor)
+    return form // factor

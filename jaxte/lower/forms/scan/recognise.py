@@ -20,7 +20,6 @@ from jaxte.lang.expr import (
     TRUE,
     ZERO,
     Axis,
-    Call,
     Const,
     Expr,
     Reduce,
@@ -32,22 +31,15 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import NOT, SELECT
+from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.match.wide import wide_dtype, wide_recurrence
-from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.affine import from_linear, normal
+from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.reductions import builtin_reducer
-
-_OPPOSITE = {
-    "less": "greater_equal",
-    "less_equal": "greater",
-    "greater": "less_equal",
-    "greater_equal": "less",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +153,11 @@ def _pairs(axes: Sequence[Axis], reduced: Sequence[Axis], conditions: Sequence[E
 
 def _pair(condition: Expr, axes: Sequence[Axis], reduced: Sequence[Axis]) -> Pair | Refusal:
     """``condition`` solved for its reduced axis."""
-    node, name = condition, ""
     refusal = Refusal(f"the condition {text(condition)} is no bound j <= i + c")
-    negated = isinstance(node, Call) and node.op is NOT
-    if isinstance(node, Call) and node.op is NOT:
-        node = node.args[0]
-    if not isinstance(node, Call) or node.op.name not in _OPPOSITE or not all(map(is_index, node.args)):
+    forms = nonnegative_forms(positive(condition))
+    if len(forms) != 1:
         return refusal
-    name = _OPPOSITE[node.op.name] if negated else node.op.name
-    difference = linear(node.args[0]) - linear(node.args[1])
-    if name.startswith("greater"):
-        difference = difference * -1
-    if name in ("less", "greater"):
-        difference = difference + Linear({}, 1)
-    # now the condition is: difference <= 0
+    difference = forms[0] * -1  # at most 0
     js, i_s = [a for a in reduced if a in difference.terms], [a for a in axes if a in difference.terms]
     if len(js) != 1 or len(i_s) != 1:
         return refusal
