@@ -211,6 +211,7 @@ LAYERS = (
     "ops.*",
     "draw",
     "comparing",
+    "reports",
     "joining",
     "testing",
     "__init__",
@@ -221,6 +222,7 @@ _OF_JAX = {line for line in LAYERS if line.startswith("bridge")} | {
     "frontends.*",
     "ops.*",
     "comparing",
+    "reports",
     "testing",
 }
 

@@ -18,7 +18,7 @@ from jaxte.lang.expr import Expr
 from jaxte.lang.identity import identical
 from jaxte.lang.rules import VERIFY, fault, verify_expr
 from jaxte.lang.walk import substitute
-from jaxte.tensors.compute import check_reads, reads_inside
+from jaxte.tensors.bodies.range_checks import check_reads, reads_inside
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute
 

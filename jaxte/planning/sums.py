@@ -26,7 +26,7 @@ from jaxte.planning.orders.distribution import added, distributed
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.orders.tables_first import with_tables_first
 from jaxte.planning.orders.winners import by_doubling
-from jaxte.tensors.compute import guards_of
+from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor

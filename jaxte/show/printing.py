@@ -26,7 +26,7 @@ from jaxte.show.notation import (
     writer_for,
 )
 from jaxte.show.tex import Latex, broken
-from jaxte.tensors.bodies.open_axes import OpenAxis
+from jaxte.tensors.bodies.open_uses import OpenAxis
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent, State, definition_of
 from jaxte.tensors.shapes import shape_text

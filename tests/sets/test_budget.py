@@ -11,7 +11,7 @@ from jaxte.lang.budget import SOLVING, Budget, Exhausted
 from jaxte.sets import domain
 from jaxte.sets.solving import pinning, smallest_box
 from jaxte.sets.solving.solve import _solved
-from jaxte.tensors.compute import guards_of
+from jaxte.tensors.bodies.contexts import guards_of
 
 
 def convolution(x, w):

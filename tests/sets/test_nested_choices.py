@@ -10,7 +10,7 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.body import evaluator
 from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.tensors.bodies import contexts
-from jaxte.tensors.compute import check_reads
+from jaxte.tensors.bodies.range_checks import check_reads
 from jaxte.tensors.graph import topological_order
 from tests.lowered import program_of
 

@@ -17,7 +17,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import identical
 from jaxte.lang.walk import postorder, substitute
-from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read

@@ -22,7 +22,8 @@ from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, re
 from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
-from jaxte.tensors.bodies.open_axes import OpenAxis, OpenRangeError, extents_of
+from jaxte.tensors.bodies.open_ranges import extents_of
+from jaxte.tensors.bodies.open_uses import OpenAxis, OpenRangeError
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Tensor
 

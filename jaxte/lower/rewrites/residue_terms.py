@@ -16,7 +16,7 @@ from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MOD, SELECT
 from jaxte.lang.walk import substitute
 from jaxte.lower.limits import MOST_TERMS
-from jaxte.lower.views.condition_box import box_of
+from jaxte.lower.views.condition_box import residue_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.conditions import positive
@@ -68,12 +68,8 @@ def _class(term: Expr, axis: Axis, scope: Scope) -> _Class | None:
 
 def _residue(condition: Expr, axis: Axis, scope: Scope) -> _Class | None:
     """The residue at which a condition holds, at all of its positions."""
-    box = box_of(positive(condition), scope)
-    if box is None or box.dim is not axis or box.step == 1 or not box.start.is_constant:
-        return None
-    extent, stop = known(axis.hi), box.stop
-    whole = extent is not None and stop.is_constant and extent - stop.constant < 1
-    return (box.step, box.start.constant) if whole and box.start.constant < box.step else None
+    found = residue_of(positive(condition), scope)
+    return found[1:] if found is not None and found[0] is axis and known(axis.hi) is not None else None
 
 
 def _without(term: Expr, axis: Axis, scope: Scope) -> Expr:

@@ -26,7 +26,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import points
-from jaxte.lower.rules.einsum import natural_order
+from jaxte.lower.rules.einsum_operands import natural_order
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, nonnegative

@@ -23,7 +23,8 @@ from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.unroll import few_positions
 from jaxte.lower.rules.choose_form import recognised
-from jaxte.lower.rules.einsum import dims_under, natural_order, reduced_call
+from jaxte.lower.rules.einsum import reduced_call
+from jaxte.lower.rules.einsum_operands import dims_under, natural_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded

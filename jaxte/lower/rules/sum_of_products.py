@@ -25,7 +25,8 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.unroll import is_short
 from jaxte.lower.rules.by_columns import by_columns
-from jaxte.lower.rules.einsum import Job, contraction, dims_under, guard_dims, reduced_call
+from jaxte.lower.rules.einsum import contraction, reduced_call
+from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value

@@ -175,6 +175,15 @@ def _congruence(condition: Expr, atom: Expr, difference: Linear) -> Box | None:
     return Box(dim, constant(hits[0]), linear(dim.hi), period) if len(hits) == 1 else None
 
 
+def residue_of(condition: Expr, scope: Scope) -> tuple[Axis, int, int] | None:
+    """A dimension, a base and the one remainder by it at which ``condition`` holds, at all positions that have it."""
+    box = box_of(condition, scope)
+    if box is None or box.step == 1 or not box.start.is_constant:
+        return None
+    start = box.start.constant
+    return (box.dim, box.step, start) if start < box.step and at_most(box.dim.hi, box.stop) else None
+
+
 def intersect(a: Box, b: Box) -> Box | None:
     """Both of two conditions on one dimension; None where the sizes leave it open."""
     if a.step != 1 and b.step != 1:

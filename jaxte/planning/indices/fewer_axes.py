@@ -20,7 +20,8 @@ from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.compute import guards_of, reads_inside
+from jaxte.tensors.bodies.contexts import guards_of
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST = 6  # operations

@@ -19,7 +19,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
-from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import Rows
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Tensor

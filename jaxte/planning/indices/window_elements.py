@@ -14,7 +14,7 @@ from jaxte.lang.expr import Axis, Call, Read, Reduce, conjuncts
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.intervals import extent
-from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
 
 _FEWER = 4  # times fewer positions than elements of all windows

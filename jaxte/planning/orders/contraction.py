@@ -29,7 +29,7 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, reach
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.tensor import Compute

@@ -36,7 +36,7 @@ from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, extent, interval, known
-from jaxte.tensors.compute import reads_inside
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reductions import builtin_reducer
 

@@ -1,11 +1,20 @@
-"""Where a read stands: the axes in scope, and the conditions under which it is taken."""
+"""Where nodes stand: the axes in scope, and the conditions under which they are evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jaxte.lang.budget import PLACES
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call
+from jaxte.lang.expr import (
+    TRUE,
+    Axis,
+    Call,
+    Expr,
+    Read,
+    Reduce,
+    call,
+    conjuncts,
+)
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import nodes_outside, postorder
@@ -34,7 +43,8 @@ def contexts(axes: Sequence[Axis], body: Expr, targets: set[Read]) -> list[Conte
             continue
         seen.add((node, scope, conditions))
         if len(seen) > PLACES:
-            return _common(axes, body, targets)
+            known = _common(axes, body, lambda held: filter(_says_of_positions, held))
+            return [(r, tuple(known[r][0]), tuple(known[r][1])) for r in targets if r in known]
         if isinstance(node, Read) and node in targets:
             found[node, scope, conditions] = None
         for child, own, held in _below(node):
@@ -58,7 +68,9 @@ def _below(node: Expr) -> Iterator[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...
 
 
 def _says_of_positions(condition: Expr) -> bool:
-    """Whether a part of ``condition`` compares no data."""
+    """Whether a part of ``condition`` compares no data, and may fail."""
+    if condition is TRUE:
+        return False
     if isinstance(condition, Call) and condition.op in _LOGICAL:
         return any(_says_of_positions(a) for a in condition.args)
     return not any(isinstance(n, Read) for n in nodes_outside(condition, (Read,)))
@@ -69,18 +81,28 @@ def _extended(conditions: tuple[Expr, ...], more: Iterable[Expr]) -> tuple[Expr,
     return (*conditions, *new) if new else conditions
 
 
-def _common(axes: Sequence[Axis], body: Expr, targets: Collection[Read]) -> list[Context]:
-    """Each of ``targets`` with the axes and conditions that all places have where it stands, in one pass over the nodes."""
+def _common(
+    axes: Sequence[Axis], body: Expr, told: Callable[[Iterable[Expr]], Iterable[Expr]]
+) -> dict[Expr, tuple[dict[Axis, None], dict[Expr, None]]]:
+    """The axes and what is ``told`` of the conditions that all places have where a node stands.
+
+    Each node is visited once, after all that it stands in: there are many more paths to it than nodes.
+    """
     known: dict[Expr, tuple[dict[Axis, None], dict[Expr, None]]] = {body: (dict.fromkeys(axes), {})}
     for node in reversed(postorder(body)):
         if node not in known:
             continue
         scope, conditions = known[node]
         for child, own, held in _below(node):
-            inner = scope | dict.fromkeys(own)
-            more = conditions | {c: None for c in held if c is not TRUE and _says_of_positions(c)}
+            inner, more = scope | dict.fromkeys(own), conditions | dict.fromkeys(told(held))
             if child in known:
                 before, others = known[child]
                 inner, more = ({k: None for k in a if k in b} for a, b in ((before, inner), (others, more)))
             known[child] = inner, more
-    return [(read, tuple(known[read][0]), tuple(known[read][1])) for read in targets if read in known]
+    return known
+
+
+def guards_of(body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
+    """The conditions common to every place where each of ``nodes`` stands."""
+    known = _common((), body, lambda held: [part for c in held for part in conjuncts(c)])
+    return {node: list(conditions) for node, (_, conditions) in known.items() if node in nodes}

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 
-from jaxte.lang.divisions import Quotient, Remainder, division, divisions
+from jaxte.lang.divisions import Quotient, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.views.condition_box import split_conditions
+from jaxte.lower.views.condition_box import residue_of, split_conditions
 from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.scope import Scope, is_inside
-from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import times
 
@@ -95,28 +94,15 @@ def _chain(node: Expr, scope: Scope) -> tuple[_Remainder, list[Expr]] | None:
     branches: dict[int, Expr] = {}
     while isinstance(node, Call) and node.op is SELECT:
         parts = split_conditions(node.args[0], scope)
-        found = _remainder(parts[0], scope) if parts is not None and len(parts) == 1 else None
-        if found is None or (own is not None and not identical(found[0], own)):
+        found = residue_of(parts[0], scope) if parts is not None and len(parts) == 1 else None
+        if found is None or (own is not None and not identical(found[:2], own)):
             break
-        own, position = found
+        own, position = found[:2], found[2]
         branches.setdefault(position, node.args[1])
         node = node.args[2]
     if own is None or not 1 < own[1] <= MOST_BRANCHES or len(branches) < own[1] - 1:
         return None
     return own, [*branches.values(), node]
-
-
-def _remainder(condition: Expr, scope: Scope) -> tuple[_Remainder, int] | None:
-    """``((dim, base), r)`` where ``condition`` is ``dim % base == r``."""
-    match condition:
-        case Call(op, (a, b)) if op is EQUAL and a.weak and b.weak and is_index(a) and is_index(b):
-            difference = linear(scope.index(a)) - linear(scope.index(b))
-        case _:
-            return None
-    match [(division(atom), factor) for atom, factor in difference.terms.items()]:
-        case [(Remainder(Axis() as dim, int() as base), (1 | -1) as sign)]:
-            return (dim, base), -sign * difference.constant
-    return None
 
 
 def _indices(branch: Expr) -> Iterator[Expr]:

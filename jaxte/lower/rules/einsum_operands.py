@@ -1,0 +1,147 @@
+"""The operands of an einsum: factors over the same dimensions together, masked where a condition is left."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from jaxte.algebra.product import Factor, multiplied
+from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
+from jaxte.lang.identity import among
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.limits import MOST_UNROLLED
+from jaxte.lower.rules.select import keeps_in_range
+from jaxte.lower.views.condition_box import condition_dims
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import dims_of, extent_of
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
+
+    ``budget`` is how many copies unrolling may still make; ``masked`` whether there are so many of them that conditions on the
+    output are masks.
+    """
+
+    factors: tuple[Factor, ...]
+    guards: tuple[Expr, ...]
+    reduced: tuple[Axis, ...]
+    zero: Const
+    budget: int = MOST_UNROLLED
+    masked: bool = False
+
+    @property
+    def dtype(self) -> str:
+        return self.zero.dtype
+
+
+def dims_under(expr: Expr, scope: Scope) -> list[Axis]:
+    """The dimensions of ``scope`` that ``expr`` depends on."""
+    found: dict[Axis, None] = {}
+    for axis in free_axes(expr):
+        for dim in dims_of(scope.table[axis]) if axis in scope.table else (axis,):
+            found[dim] = None
+    return [d for d in scope.order if d in found]
+
+
+def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
+    """The dimensions that a condition depends on."""
+    return condition_dims(guard, scope) or dims_under(guard, scope)
+
+
+def grouped_factors(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
+    """Factors over the same dimensions together; divisors go to the factor that they fit best."""
+    groups: list[tuple[set[Axis], list[Factor]]] = []
+    for factor in sorted(factors, key=lambda f: f.inverse):
+        dims = set(dims_under(factor.expr, scope))
+        home = next((g for g in groups if g[0] == dims), None)
+        if home is None and factor.inverse:
+            home = next((g for g in groups if dims <= g[0]), None)
+        if home is None:
+            groups.append((dims, [factor]))
+        else:
+            home[1].append(factor)
+    return [members for _, members in groups]
+
+
+def masked_operands(
+    body: Body, groups: list[list[Factor]], job: Job, scope: Scope
+) -> Generator[tuple[Expr, Scope], Value, list[Value]]:
+    """The value of each group of factors, masked by the conditions that are left."""
+    if not groups and job.guards:
+        groups = [[Factor(cast(ONE, job.dtype))]]
+    masks: list[list[Expr]] = [[] for _ in groups]
+    for guard in job.guards:
+        for number in _masked_groups(body, guard, groups, scope):
+            masks[number].append(guard)
+    values: list[Value] = []
+    for members, tests in zip(groups, masks, strict=True):
+        expr = multiplied(members, tests)
+        values.append((yield expr, scope.arranged(_operand_order(body, expr, scope))))
+    return values
+
+
+def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions as the tensors have them; in tiles, which are in cache, with the longest one last."""
+    order = natural_order(expr, scope)
+    if not body.in_tiles or isinstance(expr, Read):
+        return order
+    return tuple(sorted(order, key=lambda d: extent_of(d.hi)))
+
+
+def _masked_groups(
+    body: Body, guard: Expr, groups: Sequence[Sequence[Factor]], scope: Scope
+) -> Sequence[int]:
+    """The operands to mask by ``guard``: one is enough for a zero, unless another one is infinite or NaN there.
+
+    That is so for functions of what is read out of range, and may be so for any function. Plain reads are masked only if
+    they are all there is; where a plain read is out of range, and thus zero, whenever ``guard`` fails, no mask is needed.
+    """
+    wanted = set(guard_dims(guard, scope))
+    own = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    chosen = [
+        n
+        for n, members in enumerate(groups)
+        if not is_plain(members) and _may_mask(body, members, wanted, own[n])
+    ]
+    plain = [f.expr for members in groups if is_plain(members) for f in members]
+    if chosen or any(isinstance(e, Read) and keeps_in_range(guard, e, scope) for e in plain):
+        return chosen
+    return [max(range(len(own)), key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))]
+
+
+def is_plain(members: Sequence[Factor]) -> bool:
+    """Whether there are elements only: no function, and no position that is data, where NaN is read out of range."""
+    return all(
+        isinstance(f.expr, (Read, Const)) and not f.inverse and not reads_of(*f.expr.children)
+        for f in members
+    )
+
+
+def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:
+    """Whether a group can be infinite where the condition on ``wanted`` fails."""
+    return wanted <= own or (bool(wanted & own) and any(body.leaks(f.expr) for f in members))
+
+
+def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions in the order in which the largest read has them, so that it need not be transposed.
+
+    Where no read has any, as in ``sin(w[0] * t * h)``, in that of the expression: all who need it compute the same array, which XLA does once. The
+    axes of a reduction within ``expr`` are not among them yet.
+    """
+    best: tuple[Axis, ...] = ()
+    for read in reads_of(expr):
+        if any(reads_of(i) for i in read.indices):
+            continue
+        found = scope.view(read)
+        if not isinstance(found, Refusal):
+            dims = tuple(d for d in found.dims if among(d, scope.order))
+            best = dims if len(dims) > len(best) else best
+    if not best:
+        met = (d for axis in free_axes(expr) for d in dims_of(scope.table.get(axis, axis)))
+        best = tuple(d for d in dict.fromkeys(met) if among(d, scope.order))
+    return (*best, *(d for d in scope.order if not among(d, best)))
