@@ -65,7 +65,7 @@ LAYERS = (
     "sets.solving.solve",
     "sets.solving",
     "sets.digits",
-    "sets.bent",
+    "sets.piecewise_affine",
     "sets",
     "tensors.shapes",
     "tensors.facts",

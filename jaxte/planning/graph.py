@@ -10,9 +10,9 @@ from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked
-from jaxte.planning.conditions.bent_choices import with_bent_reads
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.narrow_reads import with_narrow_reads
+from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.conditions.prefix_differences import window_bodies
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
@@ -91,7 +91,7 @@ READING = (
 PLAIN = (
     Step("plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"),
     Step("narrow reads", lambda body, at: with_narrow_reads(body), "an end that is never reached is not held"),
-    Step("reads at edges", lambda body, at: with_bent_reads(body), "choices at edges are one read that is held there"),
+    Step("reads at edges", lambda body, at: with_piecewise_reads(body), "choices at edges are one read that is held there"),
     Step("rows gathered once", lambda body, at: with_rows(body), "a row at a position that is data is gathered once"),
 )  # fmt: skip
 WHOLE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import jaxte as te
-from jaxte.sets.bent import neighbour
+from jaxte.sets.piecewise_affine import neighbour
 
 P = te.reduce_axis((0, 8), "i")
 K = te.reduce_axis((0, 8), "k")

@@ -20,7 +20,7 @@ from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.meaning.cost import own_points
-from jaxte.tensors.copies import Extended, bends_of, with_copies
+from jaxte.tensors.copies import Extended, piecewise_indices, with_copies
 from jaxte.tensors.reductions import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
@@ -108,11 +108,11 @@ def _solved_block(
 def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: Compute) -> Compute | None:
     """The summand that adds up what copies of ``input`` with continued ends receive; None where no read has one, or none is needed."""
     reads = [r for r in reads_of(output.body) if r.tensor is input]
-    bends = [bend for read in reads for bend in bends_of(read).values()]
+    piecewise = [index for read in reads for index in piecewise_indices(read).values()]
     points, allowed = own_points(solved), own_points(output)
-    if not bends or points is None or allowed is None:
+    if not piecewise or points is None or allowed is None:
         return None
-    if points <= _MOST_POINTS * allowed and all(bend.straight for bend in bends):
+    if points <= _MOST_POINTS * allowed and all(index.straight for index in piecewise):
         return None
     copied = with_copies(output.body, lambda read: read.tensor is input, {})
     assert copied is not None

@@ -13,7 +13,7 @@ from jaxte.algebra.even_functions import with_even_functions
 from jaxte.algebra.operations import operands, value_nodes
 from jaxte.lang.expr import Call, Expr, Read
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.sets.bent import Neighbour, neighbour
+from jaxte.sets.piecewise_affine import Neighbour, neighbour
 
 Places = tuple[Neighbour, ...]
 

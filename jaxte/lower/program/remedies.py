@@ -27,7 +27,7 @@ IN_PARTS = (
     "one axis of few positions written out, as a sum of Python's over it, or a part of the result at a time, as by a map over blocks of "
     "it: overlapping reads that are reduced are written to memory for all points"
 )
-_BENT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
+_PIECEWISE = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
 
 
 def in_tiles_of(budget: int) -> str:
@@ -48,8 +48,8 @@ def cause_and_remedy(tensor: Compute) -> tuple[str, str]:
         _, condition, owner = min(found, key=lambda own: round(log2(own[0])))  # the first of about equal ones
         return f"where {text(condition)}", _remedy(condition, owner.axes)
     for node in postorder(tensor.body):
-        if isinstance(node, Read) and any(map(_is_bent, node.indices)):
-            own = f"a tensor of its own for what is read at {_bent(node)}, and a read of that at plain axes"
+        if isinstance(node, Read) and any(map(_is_piecewise, node.indices)):
+            own = f"a tensor of its own for what is read at {_piecewise(node)}, and a read of that at plain axes"
             return text(node), own
     return "", ""
 
@@ -62,12 +62,12 @@ def _left(condition: Expr, node: Reduce, axes: Sequence[Axis]) -> float:
     return 1 / max(prod(map(extent, told)), 1)
 
 
-def _is_bent(index: Expr) -> bool:
-    return any(isinstance(node, Call) and node.op in _BENT for node in postorder(index))
+def _is_piecewise(index: Expr) -> bool:
+    return any(isinstance(node, Call) and node.op in _PIECEWISE for node in postorder(index))
 
 
-def _bent(read: Read) -> str:
-    return " and ".join(text(index) for index in read.indices if _is_bent(index))
+def _piecewise(read: Read) -> str:
+    return " and ".join(text(index) for index in read.indices if _is_piecewise(index))
 
 
 def _remedy(condition: Expr, reduced: Sequence[Axis]) -> str:

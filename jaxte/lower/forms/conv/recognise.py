@@ -25,8 +25,13 @@ from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import Extents, Relation, is_implied, relate
-from jaxte.lower.match.bent_relation import is_bent, is_digit, relate_bent, relate_single
 from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
+from jaxte.lower.match.quasi_affine_relation import (
+    is_digit,
+    is_quasi_affine,
+    relate_quasi_affine,
+    relate_single,
+)
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, nonnegative
@@ -91,7 +96,7 @@ def _match(problem: Problem) -> Match | Axis | Refusal:
     if isinstance(operands, Refusal):
         return operands
     lhs, rhs = operands
-    if not any(len(form.axes) > 1 or is_bent(form) for form in (*lhs.forms, *rhs.forms)):
+    if not any(len(form.axes) > 1 or is_quasi_affine(form) for form in (*lhs.forms, *rhs.forms)):
         return Refusal("no index that mixes an output axis with a reduced one")
     guards = [g for g in problem.guards if not is_implied(g)]
     spatial: list[Spatial] = []
@@ -146,8 +151,8 @@ def _spatial(
     if not len(free) == len(reduced) == 1 == len(axes) - 1 or not len(x) == len(k) == 1:
         return Refusal(f"the indices that mix {names} are not those of one spatial dimension")
     relation = relate(free[0], reduced[0], x[0], k[0], guards)
-    if isinstance(relation, Refusal) and (is_bent(x[0]) or is_bent(k[0])):
-        relation = relate_bent(free[0], reduced[0], x[0], k[0], guards)
+    if isinstance(relation, Refusal) and (is_quasi_affine(x[0]) or is_quasi_affine(k[0])):
+        relation = relate_quasi_affine(free[0], reduced[0], x[0], k[0], guards)
     if isinstance(relation, Refusal):
         return relation
     if any(step not in (1, -1) and _may_be_empty(size.size) for step, size in _spread_over(relation)):

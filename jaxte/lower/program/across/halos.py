@@ -1,4 +1,4 @@
-"""Reads at bent indices, ``x[(2 * i + k) % n]``, as reads of copies with continued ends; see :mod:`jaxte.tensors.copies`.
+"""Reads at piecewise affine indices, ``x[(2 * i + k) % n]``, as reads of copies with continued ends; see :mod:`jaxte.tensors.copies`.
 
 A copy is made once for all that reads the same of it, before the first of its readers. Periodic reads along single axes share one copy where they
 are many: ``x[(i + s) % n, (j + t) % m]`` for one ``s`` and ``t`` is a roll: two slices side by side, or the interior and the edges of a loop. A body
@@ -17,8 +17,8 @@ from math import prod
 from jaxte.lang.expr import Axis, Expr, Read, Reduce
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.sets.bent import Bend, Neighbour, Piece, neighbour
 from jaxte.sets.intervals import known
+from jaxte.sets.piecewise_affine import Neighbour, Piece, PiecewiseAffine, neighbour
 from jaxte.tensors.copies import Extended, extended, with_copies
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -125,7 +125,7 @@ def _copies(tensor: Tensor, halo: Halo) -> list[Tensor]:
             ]
             pieces = tuple(Piece(a, b, first, 1) for a, b, first in starts if b > a)
             own = Axis("p", 0, before + size + after)
-            tensor = extended(tensor, axis, Bend(own, before + size + after, pieces))
+            tensor = extended(tensor, axis, PiecewiseAffine(own, before + size + after, pieces))
             found.append(tensor)
     return found
 

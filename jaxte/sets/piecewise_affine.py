@@ -64,7 +64,7 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
     return Neighbour(axis, form.constant % period if period else form.constant, period)
 
 
-_BENDING = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
+_PIECES = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
 _MOST_VALUES = 2**22
 MOST_PIECES = 8
 
@@ -80,7 +80,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Bend:
+class PiecewiseAffine:
     """An index as a function of a position.
 
     Attributes:
@@ -100,11 +100,11 @@ class Bend:
 
 
 @lru_cache(maxsize=4096)
-def bend_of(index: Expr, size: int) -> Bend | None:
-    """``index`` into an axis of ``size`` elements as a bent function of several axes; None if it is something else.
+def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
+    """``index`` into an axis of ``size`` elements as a piecewise affine function of a form of several axes; None if it is something else.
 
     >>> i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")
-    >>> [(p.start, p.first) for p in bend_of((i + k) % 8, 8).pieces]
+    >>> [(p.start, p.first) for p in piecewise_affine((i + k) % 8, 8).pieces]
     [(0, 0), (8, 0)]
     """
     form = _followed(index)
@@ -119,12 +119,12 @@ def bend_of(index: Expr, size: int) -> Bend | None:
     pieces = _pieces(np.where((values >= 0) & (values < size), values, -1))
     if pieces is None or len(pieces) < 2:
         return None
-    return Bend(from_linear(form - Linear({}, ends[0])), len(values), pieces)
+    return PiecewiseAffine(from_linear(form - Linear({}, ends[0])), len(values), pieces)
 
 
 def _followed(index: Expr) -> Linear | None:
     """The form of several axes that ``index`` follows, without its constant and with coprime coefficients."""
-    if not is_index(index) or not _is_bent(linear(index)):
+    if not is_index(index) or not _is_piecewise(linear(index)):
         return None
     found: Linear | None = None
     for form in _innermost(linear(index)):
@@ -136,14 +136,14 @@ def _followed(index: Expr) -> Linear | None:
     return found if found is not None and len(found.terms) > 1 else None
 
 
-def _is_bent(form: Linear) -> bool:
+def _is_piecewise(form: Linear) -> bool:
     """Whether the one term of ``form`` is a remainder or the lesser or larger of two forms."""
-    return len(form.terms) == 1 and all(isinstance(a, Call) and a.op in _BENDING for a in form.terms)
+    return len(form.terms) == 1 and all(isinstance(a, Call) and a.op in _PIECES for a in form.terms)
 
 
 def _innermost(form: Linear) -> Iterator[Linear]:
-    """The forms that are no further bent functions of a single form."""
-    if not _is_bent(form):
+    """The forms that are no further piecewise affine functions of a single form."""
+    if not _is_piecewise(form):
         if form.terms:
             yield form
         return
@@ -172,7 +172,7 @@ def _values(index: Expr, base: Linear, at: np.ndarray) -> np.ndarray | None:
     ratio = _ratio(form, base)
     if ratio is not None:
         return ratio * at + form.constant
-    if not _is_bent(form):
+    if not _is_piecewise(form):
         return None
     ((atom, factor),) = form.terms.items()
     assert isinstance(atom, Call)

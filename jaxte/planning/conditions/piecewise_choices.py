@@ -1,11 +1,11 @@
-"""Choices among elements of one tensor by where a number lies, as one read at a bent index.
+"""Choices among elements of one tensor by where a number lies, as one read at a piecewise affine index.
 
     select(at < 0, x[-at], select(at > n - 1, x[2*n - 2 - at], x[at]))    is   x[n - 1 - abs(n - 1 - abs(at))]
     select(at < 0, x[0], select(at > n - 1, x[n - 1], x[at]))             is   x[minimum(maximum(at, 0), n - 1)]
     select(at >= n, x[at - n], x[at])                                     is   x[at % n]
 
-It is how a boundary is written without an operator for it. A read at a bent index has forms of its own (:mod:`jaxte.sets.bent`,
-:mod:`jaxte.tensors.copies`). Which bend it is, is told by the positions: whatever agrees at all of them.
+It is how a boundary is written without an operator for it. A read at a piecewise affine index has forms of its own (:mod:`jaxte.sets.piecewise_affine`,
+:mod:`jaxte.tensors.copies`). Which function it is, the positions tell: whatever agrees at all of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST_LEAVES = 9
 _MOST_AXES = 4
 
 
-def with_bent_reads(body: Expr) -> Expr:
-    """``body`` with choices of that kind as reads at bent indices, one axis after the other."""
+def with_piecewise_reads(body: Expr) -> Expr:
+    """``body`` with choices of that kind as reads at piecewise affine indices, one axis after the other."""
     for _ in range(_MOST_AXES):
         table = dict(_outermost(body))
         if not table:
@@ -46,14 +46,14 @@ def _outermost(body: Expr) -> Iterator[tuple[Expr, Expr]]:
         if node in seen:
             continue
         seen.add(node)
-        found = _bent(node)
+        found = _piecewise(node)
         if found is not None:
             yield node, found
         else:
             stack.extend(node.children)
 
 
-def _bent(node: Expr) -> Expr | None:
+def _piecewise(node: Expr) -> Expr | None:
     leaves = _leaves(node)
     if leaves is None:
         return None
@@ -76,7 +76,7 @@ def _bent(node: Expr) -> Expr | None:
 
 
 def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
-    """The index number ``d`` of what ``node`` chooses as a bent function of ``base``; None where it is none that has forms."""
+    """The index number ``d`` of what ``node`` chooses as a piecewise affine function of ``base``; None where it is none that has forms."""
     ends = lowest(base), highest(base)
     if any(e is None or not e.is_constant for e in ends):
         return None
@@ -88,9 +88,9 @@ def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
     values = None if own is None else tabulated(own, {at: positions})
     if values is None:
         return None
-    for bend in (_wrapped, _held, _reflected):
-        if np.array_equal(tabulated(bend(at, size), {at: positions}), values):  # type: ignore[arg-type]
-            return bend(from_linear(base), size)
+    for function in (_wrapped, _held, _reflected):
+        if np.array_equal(tabulated(function(at, size), {at: positions}), values):  # type: ignore[arg-type]
+            return function(from_linear(base), size)
     return None
 
 

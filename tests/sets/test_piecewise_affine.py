@@ -1,4 +1,4 @@
-"""Indices that are bent functions of one affine form: their pieces beside their values, point by point."""
+"""Indices that are piecewise affine functions of one affine form: their pieces beside their values, point by point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.sets.bent import Bend, bend_of
+from jaxte.sets.piecewise_affine import PiecewiseAffine, piecewise_affine
 from jaxte.sets.tabulate import evaluate_index
 
 N = 9
@@ -20,7 +20,7 @@ def reflected(t: Any) -> Any:
     return te.minimum(te.maximum(t, -t), 2 * (N - 1) - te.maximum(t, -t))
 
 
-BENT: dict[str, Callable[[], Any]] = {
+PIECEWISE: dict[str, Callable[[], Any]] = {
     "wrapped": lambda: (i + k) % N,
     "wrapped in front": lambda: (i - k) % N,
     "strided": lambda: (2 * i + k - 2) % N,
@@ -35,33 +35,33 @@ BENT: dict[str, Callable[[], Any]] = {
 }
 
 
-def values_of(bend: Bend) -> np.ndarray:
-    found = np.full(bend.extent, -1)
-    for piece in bend.pieces:
+def values_of(own: PiecewiseAffine) -> np.ndarray:
+    found = np.full(own.extent, -1)
+    for piece in own.pieces:
         if piece.first is not None:
             found[piece.start : piece.stop] = piece.first + piece.step * np.arange(piece.stop - piece.start)
     return found
 
 
-@pytest.mark.parametrize("name", BENT)
+@pytest.mark.parametrize("name", PIECEWISE)
 def test_pieces_have_the_values_of_the_index(name: str) -> None:
-    index = BENT[name]()
-    bend = bend_of(index, N)
-    assert bend is not None
-    assert [p.stop for p in bend.pieces] == [p.start for p in bend.pieces[1:]] + [bend.extent]
-    values = values_of(bend)
+    index = PIECEWISE[name]()
+    own = piecewise_affine(index, N)
+    assert own is not None
+    assert [p.stop for p in own.pieces] == [p.start for p in own.pieces[1:]] + [own.extent]
+    values = values_of(own)
     met = set()
     for a in range(8):
         for b in range(3):
             at = {i: a, k: b}
-            position, expected = evaluate_index(bend.position, at), evaluate_index(index, at)
+            position, expected = evaluate_index(own.position, at), evaluate_index(index, at)
             met.add(position)
             assert values[position] == (expected if 0 <= expected < N else -1)
-    assert min(met) == 0 and max(met) == bend.extent - 1
+    assert min(met) == 0 and max(met) == own.extent - 1
 
 
 def test_wraps_are_straight_and_ends_are_not() -> None:
-    straight = {name for name, index in BENT.items() if bend_of(index(), N).straight}  # type: ignore[union-attr]
+    straight = {name for name, index in PIECEWISE.items() if piecewise_affine(index(), N).straight}  # type: ignore[union-attr]
     assert {"wrapped", "wrapped in front", "strided", "backwards"} <= straight
     assert not straight & {"held", "held, strided", "reflected", "wrapped, then held"}
 
@@ -78,4 +78,4 @@ def test_wraps_are_straight_and_ends_are_not() -> None:
     ],
 )
 def test_other_indices_are_none(index: Any) -> None:
-    assert bend_of(index, N) is None
+    assert piecewise_affine(index, N) is None

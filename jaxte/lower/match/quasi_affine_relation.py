@@ -1,4 +1,4 @@
-"""Spatial dimensions whose equality is not written in the indices, because floors and remainders bend them.
+"""Spatial dimensions whose equality is not written in the indices, because floors and remainders stand in them.
 
 Where one tap at most reaches each output, no reduced axis is left.
 
@@ -33,16 +33,16 @@ _MOST_SAMPLES = 512
 def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
     """The relation of a spatial dimension whose operands are read at ``x(t)`` and ``k(t)``."""
     refusal = Refusal(f"{shown(x, k)} are not the points of a convolution")
-    if not (is_bent(x) or is_bent(k)) or not isinstance(t.extent, Const):
+    if not (is_quasi_affine(x) or is_quasi_affine(k)) or not isinstance(t.extent, Const):
         return refusal
     return _related((t,), x, k, guards) or refusal
 
 
-def relate_bent(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
-    """The relation of a spatial dimension whose operands are read at ``x(t, z)`` and ``k(t, z)``, one of them bent."""
+def relate_quasi_affine(t: Axis, z: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
+    """The relation of a spatial dimension whose operands are read at ``x(t, z)`` and ``k(t, z)``, one of them with a floor or a remainder."""
     refusal = Refusal(f"{shown(x, k)} under their conditions are not the points of a convolution")
-    straight = next((f for f in (k, x) if not is_bent(f) and abs(f.terms.coefficient(z)) == 1), None)
-    if straight is None or not (is_bent(x) or is_bent(k)):
+    straight = next((f for f in (k, x) if not is_quasi_affine(f) and abs(f.terms.coefficient(z)) == 1), None)
+    if straight is None or not (is_quasi_affine(x) or is_quasi_affine(k)):
         return refusal
     return _related((t, z), x, k, guards) or refusal
 
@@ -84,7 +84,7 @@ def _coefficients(rows: Sequence[Sequence[int]]) -> tuple[int, int, int, Expr] |
     return lowest_terms(a, -b, -p, as_expr(-c))
 
 
-def is_bent(form: Form) -> bool:
+def is_quasi_affine(form: Form) -> bool:
     """Whether floors or remainders are in it."""
     return any(isinstance(atom, Call) for atom in form.terms.terms)
 
