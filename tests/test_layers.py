@@ -190,6 +190,7 @@ LAYERS = (
     "lower.rules.*",
     "lower.tiles.*",
     "lower.recurrences.*",
+    "lower.apart.*",
     "lower.program.across.*",
     "lower.program.kept.*",
     "lower.program.*",

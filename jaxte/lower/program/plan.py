@@ -12,6 +12,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Call, Const, Expr, Read, Var, as_expr
 from jaxte.lang.rules import applied
 from jaxte.lang.walk import postorder
+from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.leaves import Full, Name, Number, Typed
@@ -43,6 +44,7 @@ from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.verdicts import verdict_in_tiles
+from jaxte.lower.recurrences.changes import renewed
 from jaxte.lower.recurrences.segments import loop_statements
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.rewrites.rewrite import Place
@@ -112,12 +114,17 @@ def _lowered(
     sizes, reads = _sizes(params, idents, names, order)
     changed = within_loops(order, idents, frozenset(results), policy)
     made = [changed.get(t, t) for t in results]
+    sides = with_differences_apart(_order(params, made) if changed else order, idents, policy)
+    changed = renewed(changed, sides.changed)
+    made = [changed.get(t, t) for t in results]
     returned = frozenset(made)
     within = Within(returned, policy)
     own_order = _order(params, made) if changed else order
     planned = applied(tiling(own_order, idents, returned, policy), PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
-    lowering = _Lowering(Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned)
+    lowering = _Lowering(
+        Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned, sides.refused
+    )
     written = lowering.written(planned, idents)
     for (
         statement
@@ -144,12 +151,18 @@ class _Lowering:
     """What the parts of a program share, and the functions that it calls."""
 
     def __init__(
-        self, shared: Shared, name: str, params: Sequence[Tensor], results: frozenset[Tensor]
+        self,
+        shared: Shared,
+        name: str,
+        params: Sequence[Tensor],
+        results: frozenset[Tensor],
+        refused: Mapping[str, tuple[tuple[str, str], ...]],
     ) -> None:
         self.shared = shared
         self.name = name
         self.params = params
         self.results = results
+        self.refused = refused
         self.externs: dict[object, str] = {}
         self.functions: list[tuple[str, Callable[..., Any]]] = []
 
@@ -203,6 +216,8 @@ class _Lowering:
             choice = replace(made.choice, part_of=tensor.part_of if tensor.part_of != tensor.name else "")
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
+            if tensor.name in self.refused:
+                choice = replace(choice, refused=(*choice.refused, *self.refused[tensor.name]))
             own_statements = made.statements if again else without_barriers(made.statements)
             statements += with_calls(own_statements) if by_call else own_statements
             if isinstance(tensor, Held):

@@ -1,0 +1,1 @@
+"""Sums with differences of what depends on other axes, as products of matrices."""

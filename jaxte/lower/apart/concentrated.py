@@ -1,0 +1,150 @@
+"""Whether the weights of a difference may be large where its two sides (nearly) coincide, as ``1 / d`` is.
+
+    sum over j of w[i, j] * (x[i, c] - y[j, c])
+
+Apart, ``w * x`` and ``w * y`` are rounded by themselves. Where ``w`` is of about one size for points near and far, this is no more than the points
+themselves are rounded; where it grows as they come close, what is left of two large products is rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, prod
+
+from jaxte.lang import operators as ops
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.walk import depends_on, fold, postorder, reads_of, substitute
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+_MOST_TENSORS = 100  # behind a weight that are looked at
+_FLAT = 2**-7  # of what is divided by: weights grow by the inverse of it at most
+_DEEPEST = 8  # tensors that read one another, of which one is divided by
+_NONNEGATIVE = frozenset(
+    ["exp", "exp2", "abs", "square", "sigmoid", "sqrt", "softplus", "relu", "relu6", "erfc"]
+)
+
+Pairs = tuple[Sequence[Axis], Sequence[Axis]]
+"""The axes that one side of a difference has alone, and those of the other side."""
+
+
+def may_be_concentrated(weights: Sequence[Expr], sides: Sequence[Expr], pairs: Pairs) -> str:
+    """Why ``weights`` may be largest where the two ``sides`` of a difference coincide; empty where they are not.
+
+    Args:
+        weights: what a difference is multiplied by.
+        sides: what it is a difference of.
+        pairs: the axes of one side alone, and of the other.
+    """
+    sources = frozenset(r.tensor for r in reads_of(*sides))
+    known: dict[Tensor, bool] = {}
+    for node in _behind(weights):
+        if node is None:
+            return "too much is behind the weights to see whether they are large where both sides coincide"
+        divisor = _divisor(node)
+        if divisor is None or not _is_of_pairs(divisor, pairs) or not _comes_from(divisor, sources, known):
+            continue
+        if _least(divisor) < _FLAT:
+            return "the weights divide by what may be zero where both sides coincide"
+    return ""
+
+
+def reads_unknown_pairs(weights: Sequence[Expr], pairs: Pairs) -> bool:
+    """Whether an input has a value for each pair of both sides, as what flows back into a matrix of distances has."""
+    return any(
+        isinstance(n, Read) and not isinstance(n.tensor, Compute) and _is_of_pairs(n, pairs)
+        for n in _behind(weights)
+    )
+
+
+def _behind(exprs: Sequence[Expr]) -> Iterator[Expr | None]:
+    """The nodes that ``exprs`` are made of, over their axes, those of the tensors that they read too; None at the end where these are too many."""
+    seen: set[Expr] = set()
+    stack = list(exprs)
+    count = 0
+    while stack:
+        for node in postorder(stack.pop()):
+            if node in seen:
+                continue
+            seen.add(node)
+            yield node
+            if isinstance(node, Read) and isinstance(node.tensor, Compute):
+                count += 1
+                if count > _MOST_TENSORS:
+                    yield None
+                    return
+                stack.append(_element(node))
+
+
+def _element(read: Read) -> Expr:
+    assert isinstance(read.tensor, Compute)
+    return substitute(read.tensor.body, dict(zip(read.tensor.axes, read.indices, strict=True)))
+
+
+def _divisor(node: Expr) -> Expr | None:
+    """What ``node`` divides by."""
+    match node:
+        case Call(op, (_, divisor)) if op is ops.DIVIDE and not isinstance(divisor, Const):
+            return divisor
+        case Call(op, (base, exponent)) if op is ops.POWER:
+            value = exponent.value if isinstance(exponent, Const) else None
+            return None if isinstance(value, (int, float)) and value >= 0 else base
+        case Call(op, (arg,)) if op.name in ("rsqrt", "reciprocal"):
+            return arg
+    return None
+
+
+def _is_of_pairs(expr: Expr, pairs: Pairs) -> bool:
+    return all(depends_on(expr, own) for own in pairs)
+
+
+def _comes_from(expr: Expr, sources: frozenset[Tensor], known: dict[Tensor, bool]) -> bool:
+    """Whether one of ``sources`` is behind ``expr``."""
+    for read in reads_of(expr):
+        for tensor in topological_order([read.tensor], lambda t: () if t in known else t.inputs):
+            own = tensor in sources or any(known.get(t, False) for t in tensor.inputs)
+            known[tensor] = known.get(tensor, False) or own
+        if known[read.tensor]:
+            return True
+    return False
+
+
+def _least(expr: Expr, deeper: int = _DEEPEST) -> float:
+    """A number that ``expr`` is nowhere below, through ``deeper`` tensors that it reads."""
+
+    def rule(node: Expr, least: list[float]) -> float:
+        match node:
+            case Const(value):
+                return float(value) if isinstance(value, (int, float)) else -inf
+            case Read() if isinstance(node.tensor, Compute) and deeper:
+                return _least(_element(node), deeper - 1)
+            case Reduce(reducer):
+                kept = reducer.name in ("max", "min") or (reducer.name == "sum" and least[0] >= 0)
+                return -inf if not kept else least[0] if reducer.name != "sum" else 0.0
+            case Call(op, args):
+                return _least_of_call(op, args, least)
+        return -inf
+
+    return float(fold(expr, rule))
+
+
+def _least_of_call(op: ops.Op, args: Sequence[Expr], least: Sequence[float]) -> float:
+    match op.name, args:
+        case "add", _:
+            return sum(least)
+        case "multiply", (a, b):
+            signless = min(least) >= 0 and max(least) < inf
+            return 0.0 if a is b else prod(least) if signless else -inf
+        case "maximum", _:
+            return max(least)
+        case "minimum", _:
+            return min(least)
+        case "power", (_, Const(value)) if isinstance(value, (int, float)) and value > 0 and value % 2 == 0:
+            return 0.0
+        case "cosh", _:
+            return 1.0
+        case "cast" | "stop_gradient", _:
+            return least[0]
+        case name, _ if name in _NONNEGATIVE:
+            return 0.0
+    return -inf

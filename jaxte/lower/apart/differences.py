@@ -1,0 +1,244 @@
+"""Sums of products with a difference of what depends on other axes: products of matrices, where that takes less time and is exact enough.
+
+    sum over j of w[i, j] * (x[i, c] - y[j, c])   is   (x[i, c] - m[c]) * (sum over j of w[i, j])
+                                                       - sum over j of w[i, j] * (y[j, c] - m[c])
+
+The difference has a value for each point of the whole sum, which no product of matrices has. Apart, each of its sides leaves one. Both are
+taken from a position that they share, ``m[c] = y[0, c]``, so that what is rounded is as large as the points are apart, however far from zero they
+lie: the result is off by no more than a change of ``x - m`` and ``y - m`` by a few units in the last place would make. The difference itself is
+exacter only where the weights are large for points that nearly coincide (see ``concentrated.py``). There it stays, unless the user names this form.
+
+The square of a difference, ``sum over c of (x[i, c] - y[j, c])**2``, is multiplied out only where the user names that form: of points that nearly coincide,
+what is left of it is rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.algebra.product import Factor, Product, multiplied, product_of, split_outer, times_sum
+from jaxte.algebra.sums import signed_terms
+from jaxte.lang import dtypes
+from jaxte.lang import functions as scalar
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.identity import among
+from jaxte.lang.operators import ADD, POWER, SUBTRACT
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
+from jaxte.lower.cost.default_work import general_work
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.work import Work, points
+from jaxte.lower.limits import MOST_COLUMNS
+from jaxte.sets.intervals import known
+from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.tensor import Compute
+
+APART = "differences apart"
+SQUARES = "squares apart"
+_WORTH = 1.3  # how many times as long the difference has to take
+_UNKNOWN = "nothing is known of the weights where both sides coincide"
+_SQUARE = "of points that nearly coincide, what is left of the square is rounding"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sum with a difference among its factors.
+
+    Attributes:
+        node: the sum.
+        product: what it sums.
+        wide: the factor that is the difference, or its square.
+        sides: what it is a difference of: the first one less the second one.
+        pairs: the axes of the first side alone, and of the second one alone.
+        is_square: whether it is a square.
+    """
+
+    node: Reduce
+    product: Product
+    wide: Factor
+    sides: tuple[Expr, Expr]
+    pairs: Pairs
+    is_square: bool
+
+    @property
+    def form(self) -> str:
+        return SQUARES if self.is_square else APART
+
+    @property
+    def others(self) -> list[Factor]:
+        return [f for f in self.product.factors if f is not self.wide]
+
+    @property
+    def axes(self) -> dict[Axis, None]:
+        """All that the sum runs over, or depends on."""
+        return dict.fromkeys((*free_axes(self.node), *self.node.axes))
+
+
+def difference_in(node: Reduce) -> Difference | None:
+    """``node`` as a sum with one difference of what depends on other axes; None where it is none."""
+    if node.reducer.name != "sum" or node.where is not TRUE or node.dtype not in ("float32", "float64"):
+        return None
+    product = product_of(node.exprs[0])
+    if product.is_conditional or node.exprs[0].dtype != node.dtype:
+        return None
+    found = [own for f in product.factors if (own := _difference(node, product, f)) is not None]
+    return found[0] if len(found) == 1 and all(map(_is_plain, reads_of(*node.exprs))) else None
+
+
+def _difference(node: Reduce, product: Product, factor: Factor) -> Difference | None:
+    if factor.inverse:
+        return None
+    expr, is_square = _squared(factor.expr)
+    if not isinstance(expr, Call) or expr.op not in (ADD, SUBTRACT):
+        return None
+    terms = signed_terms(expr, negated=True)
+    if sorted(sign for _, sign in terms) != [-1, 1]:
+        return None
+    (first, _), (second, _) = sorted(terms, key=lambda term: -term[1])
+    own = [a for a in free_axes(first) if a not in free_axes(second)]
+    others = [a for a in free_axes(second) if a not in free_axes(first)]
+    if not own or not others:
+        return None
+    return Difference(node, product, factor, (first, second), (own, others), is_square)
+
+
+def _squared(expr: Expr) -> tuple[Expr, bool]:
+    match expr:
+        case Call(op, (base, Const(2))) if op is POWER:
+            return base, True
+        case Call(op, (base,)) if op.name == "square":
+            return base, True
+    return expr, False
+
+
+def _is_plain(read: Read) -> bool:
+    """Whether each index is of one axis: no window, and no data."""
+    return all(len(free_axes(i)) <= 1 and not reads_of(i) for i in read.indices)
+
+
+# --- what it takes, and how exact it is
+
+
+def seconds_apart(found: Difference, facts: Platform) -> tuple[float, float]:
+    """The time of the sum as it is, and of its sides apart."""
+    width = dtypes.width(found.node.dtype)
+    every = points(found.axes)
+    if not facts.lays_out_sums:
+        whole = Work(tap=every)
+    else:
+        whole = Work(stream=(1 if _has_column(found) else 2) * width * every)
+    result = points(free_axes(found.node))
+    apart = Work(stream=4 * width * result, kernel=4)
+    for side in found.sides:
+        factors = [Factor(side) if f is found.wide else f for f in found.product.factors]
+        _, inner = split_outer(factors, found.node.axes)
+        own = Reduce(found.node.reducer, (multiplied(inner),), found.node.axes, TRUE)
+        apart = apart + general_work(tuple(free_axes(own)), own, facts.fuses_products)
+        apart = apart + Work(stream=2 * width * points(free_axes(side)))
+    return whole.seconds(facts.rates), apart.seconds(facts.rates)
+
+
+def _has_column(found: Difference) -> bool:
+    """Whether a kept axis of few points is of the difference alone, so that it is summed for one position after the other."""
+    kept = [a for a in free_axes(found.wide.expr) if not among(a, found.node.axes)]
+    return any(
+        points([a]) <= MOST_COLUMNS and not any(a in free_axes(f.expr) for f in found.others) for a in kept
+    )
+
+
+def is_faster(found: Difference, facts: Platform) -> bool:
+    whole, apart = seconds_apart(found, facts)
+    return whole >= _WORTH * apart
+
+
+def why_inexact(found: Difference) -> str:
+    """Why the sum may be less exact with its sides apart; empty where it is as exact as what it is made of."""
+    if found.is_square:
+        return _SQUARE
+    weights = [f.expr for f in found.others]
+    scaled = any(isinstance(w, Const) and w.value not in (1, -1) for w in weights)
+    if scaled and reads_unknown_pairs(weights, found.pairs):
+        return _UNKNOWN  # the derivative of a square, by what flows back into it
+    return may_be_concentrated(weights, found.sides, found.pairs)
+
+
+def has_known_extents(found: Difference) -> bool:
+    """Whether there is a position that both sides are taken from."""
+    return all((known(a.extent) or 0) > 0 for a in found.axes)
+
+
+# --- apart
+
+
+class Parts:
+    """The tensors that sums with their sides apart read: one for all that read the same.
+
+    Attributes:
+        owner: the name of the tensor that the next ones are made for.
+    """
+
+    def __init__(self) -> None:
+        self.owner = ""
+        self._axes: dict[tuple[str, Expr], Axis] = {}
+        self._made: dict[Expr, Compute] = {}
+
+    def element(self, name: str, axes: Sequence[Axis], body: Expr) -> Expr:
+        """The element at ``axes`` of a tensor with ``body``."""
+        own = {a: self._axes.setdefault((a.name, a.extent), Axis(a.name, 0, a.extent)) for a in axes}
+        inside = substitute(body, {a: b + a.lo for a, b in own.items()})
+        if inside not in self._made:
+            self._made[inside] = PartialSum(name, list(own.values()), inside).as_part_of(self.owner)
+        return Read(self._made[inside], [a - a.lo for a in axes])
+
+
+def apart(found: Difference, name: str, parts: Parts) -> Expr | None:
+    """The value of the sum with the sides of its difference apart; None where its dtype would be another one.
+
+    Args:
+        found: what it is.
+        name: of the tensor that it is in, for the parts that are made.
+        parts: those that are made, which grow.
+    """
+    weights = _weights(found, name, parts)
+    first, second = _from_a_position(found, name, parts)
+    if not found.is_square:
+        sums = [_sum(found, [*weights, Factor(side)]) for side in (first, second)]
+        return None if sums[0] is None or sums[1] is None else sums[0] - sums[1]
+    squares = [_sum(found, [*weights, Factor(side * side)]) for side in (first, second)]
+    both = _sum(found, [*weights, Factor(first), Factor(second)])
+    if squares[0] is None or squares[1] is None or both is None:
+        return None
+    whole = squares[0] + squares[1] - 2 * both
+    return whole if weights else scalar.maximum(whole, 0)
+
+
+def _weights(found: Difference, name: str, parts: Parts) -> list[Factor]:
+    """The other factors; an element of a tensor for those that are computed for each pair, which several sums read."""
+    wide = [f for f in found.others if all(depends_on(f.expr, own) for own in found.pairs)]
+    if all(isinstance(f.expr, Read) and not f.inverse for f in wide):
+        return found.others
+    axes = list(dict.fromkeys(a for f in wide for a in free_axes(f.expr)))
+    part = parts.element(f"{name}_weights", axes, multiplied(wide))
+    return [*(f for f in found.others if f not in wide), Factor(part)]
+
+
+def _from_a_position(found: Difference, name: str, parts: Parts) -> tuple[Expr, Expr]:
+    """Both sides, less the second one at its first position: nothing where that is no number."""
+    first, second = found.sides
+    place = substitute(second, {a: a.lo for a in found.pairs[1]})
+    number = scalar.select(scalar.isfinite(place), place, 0)
+    middle = parts.element(f"{name}_from", list(free_axes(place)), number)
+    return first - middle, second - middle
+
+
+def _sum(found: Difference, factors: Sequence[Factor]) -> Expr | None:
+    """The sum of the product of ``factors``, over axes of its own, what does not depend on these outside."""
+    fresh = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in found.node.axes}
+    own = [Factor(substitute(f.expr, fresh), f.inverse) for f in factors]
+    axes = tuple(fresh.values())
+    outer, inner = split_outer(own, axes)
+    if all(isinstance(f.expr, Const) for f in inner):
+        return None
+    node = Reduce(found.node.reducer, (multiplied(inner),), axes, TRUE)
+    return times_sum(outer, inner, node) if outer else node

@@ -1,0 +1,120 @@
+"""The tensors of a program with differences apart, and what is told of those that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jaxte.lang.expr import Expr, Read, Reduce
+from jaxte.lang.identity import Members
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lower.apart.differences import (
+    APART,
+    SQUARES,
+    Difference,
+    Parts,
+    apart,
+    difference_in,
+    has_known_extents,
+    is_faster,
+    why_inexact,
+)
+from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.recurrences.changes import Changed, changes
+from jaxte.lower.tiles.carried_sums import outermost
+from jaxte.tensors.tensor import Compute, Tensor
+
+FORMS = (APART, SQUARES)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What the differences of a program became.
+
+    Attributes:
+        changed: what stands for the tensors that are computed otherwise, and for those that read them.
+        refused: the forms that tensors have not, although they would be faster, with the reason.
+    """
+
+    changed: Changed = field(default_factory=dict)
+    refused: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+def with_differences_apart(order: Sequence[Tensor], given: Members[Tensor], policy: Policy) -> Apart:
+    """``order`` with the sides of differences apart, where that is faster and exact enough, or asked for.
+
+    Args:
+        order: all tensors, each after what it reads.
+        given: those that exist already.
+        policy: the platform, and the forms that the user named.
+    """
+    own = [t for t in order if t not in given]
+    met = {t: here for t in own if isinstance(t, Compute) and (here := _differences(t))}
+    if not met:
+        return Apart()
+    refused: dict[str, tuple[tuple[str, str], ...]] = {}
+    taken: dict[Tensor, dict[Reduce, Difference]] = {}
+    for tensor, differences in met.items():
+        for found in differences:
+            reason = _why_not(found, tensor, policy)
+            if not reason:
+                taken.setdefault(tensor, {})[found.node] = found
+            elif reason != _SLOWER:
+                refused[tensor.name] = ((found.form, reason),)
+
+    parts = Parts()
+
+    def body(tensor: Compute, known: Changed) -> Expr:
+        table: dict[Expr, Expr] = {}
+        parts.owner = tensor.part_of
+        for node in taken.get(tensor, ()):
+            table |= _renewed(node, known, tensor, parts)
+        return substitute(tensor.body, table)
+
+    changed = changes(own, body, {}) if taken else {}
+    for old, sums in taken.items():
+        new = changed.get(old, old)
+        if new is not old and isinstance(new, Compute):
+            new.as_planned_by([*new.planned_by, *dict.fromkeys(d.form for d in sums.values())])
+    return Apart(changed, refused)
+
+
+def _differences(tensor: Compute) -> list[Difference]:
+    if not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+        return []
+    found = [difference_in(node) for node in outermost(tensor.body)]
+    return [own for own in found if own is not None and has_known_extents(own)]
+
+
+_SLOWER = "slower"
+
+
+def _why_not(found: Difference, tensor: Compute, policy: Policy) -> str:
+    """Why the sides stay together; empty where they do not."""
+    if found.form in policy.without:
+        return _SLOWER
+    wanted = [policy.forms.get(name) for name in (tensor.name, tensor.part_of, ANY)]
+    if found.form in wanted:
+        return ""
+    if not policy.facts.lays_out_sums or not is_faster(found, policy.facts):
+        return _SLOWER
+    inexact = why_inexact(found)
+    return (
+        f'faster, but {inexact}; where that is exact enough, give forms={{"{tensor.part_of}": "{found.form}"}}'
+        if inexact
+        else ""
+    )
+
+
+def _renewed(node: Reduce, known: Changed, tensor: Compute, parts: Parts) -> dict[Expr, Expr]:
+    """What stands for ``node``, over what stands for the tensors that it reads."""
+    table: dict[Expr, Expr] = {
+        r: Read(known[r.tensor], r.indices) for r in reads_of(node) if r.tensor in known
+    }
+    own = substitute(node, table)
+    assert isinstance(own, Reduce)
+    found = difference_in(own)
+    value = None if found is None else apart(found, tensor.name, parts)
+    if value is None or value.dtype != node.dtype or value.weak:
+        return {}
+    return {node: value}
