@@ -15,6 +15,7 @@ are zeros anyway, are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from jaxte.algebra.product import product_of
@@ -49,13 +50,20 @@ class Blocks:
         slices: what a tile is handed.
         tensors: the blocks, each after those that it reads, by tensor and position of the axis.
         axes: those of the tile that stand for the axis.
+        rows_of: the last axis of what single positions are added to: what has it side by side in another order is turned before the loop.
         fresh: parts and blocks that are zero at positions of an earlier block, by what they are made from and the dimension.
     """
 
     def __init__(
-        self, inside: Members[Tensor], extent: int, size: int, results: Members[Tensor] = frozenset()
+        self,
+        inside: Members[Tensor],
+        extent: int,
+        size: int,
+        results: Members[Tensor] = frozenset(),
+        rows_of: Axis | None = None,
     ) -> None:
         self.inside = inside
+        self.rows_of = rows_of
         self.results = results
         self.extent = extent
         self.size = size
@@ -222,8 +230,23 @@ class Blocks:
                 length = ends[1] - ends[0] + abs(step) * (self.size - 1) + 1
                 windows.append(Window(n, step, first, length))
                 indices[n] = normal(step * place.at + from_linear(rest) - first)
-        part = self._slice(read.tensor, place.axis.name, tuple(windows))
-        return Read(part, [i if n in moving else substitute(i, table) for n, i in enumerate(indices)])
+        own = [i if n in moving else substitute(i, table) for n, i in enumerate(indices)]
+        if len(windows) == 1 and self._is_turned(read, windows[0]):
+            return self._row(read.tensor, place.axis.name, windows[0], own)
+        return Read(self._slice(read.tensor, place.axis.name, tuple(windows)), own)
+
+    def _is_turned(self, read: Read, window: Window) -> bool:
+        """Whether a slice of a single position has the last axis of the result in another place than last."""
+        if self.rows_of is None or window.dim < len(read.indices) - 1:
+            return False
+        return any(i is self.rows_of for i in read.indices)
+
+    def _row(self, tensor: Tensor, name: str, window: Window, indices: Sequence[Expr]) -> Read:
+        """The read of a position of the last dimension, which comes first in a copy of ``tensor``."""
+        order = [window.dim, *range(window.dim)]
+        array = self._turned(tensor, [int(as_expr(e)) for e in tensor.shape], order)
+        part = self._slice(array, name, (replace(window, dim=0),))
+        return Read(part, _ordered(indices, order))
 
     def _whole(self, read: Read) -> Read:
         """A read of all of a tensor; transposed before the loop if a long dimension lies before a last one of few points."""
@@ -235,14 +258,18 @@ class Blocks:
         if not 1 < known[-1] <= FEW < known[long]:
             return read
         order = [n for n in range(len(known)) if n != long] + [long]
-        if tensor not in self._arrays:
-            axes = [Axis(f"{tensor.name}{n}", 0, e) for n, e in enumerate(known)]
-            self._arrays[tensor] = Array(tuple(_ordered(axes, order)), Read(tensor, axes))
-        array = self._arrays[tensor]
+        array = self._turned(tensor, known, order)
         if array not in self.slices:
             part = Placeholder(f"{tensor.name}_transposed", tuple(_ordered(known, order)), tensor.dtype)
             self.slices[array] = Slice(part, array, ())
         return Read(self.slices[array].part, _ordered(read.indices, order))
+
+    def _turned(self, tensor: Tensor, shape: Sequence[int], order: Sequence[int]) -> Array:
+        """``tensor`` with its dimensions in another order, copied before the loop."""
+        if tensor not in self._arrays:
+            axes = [Axis(f"{tensor.name}{n}", 0, e) for n, e in enumerate(shape)]
+            self._arrays[tensor] = Array(tuple(_ordered(axes, order)), Read(tensor, axes))
+        return self._arrays[tensor]
 
     def _inside(self, read: Read, place: Place, moving: list[int], table: dict[Expr, Expr]) -> Expr:
         if len(moving) != 1:

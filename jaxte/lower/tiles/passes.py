@@ -29,6 +29,7 @@ class Pass:
         extent: of its axis.
         blocks, updates: what a tile computes.
         of_parts: bytes of a position of the largest tensor of the passes that it was put together from, 0 for none.
+        in_steps: whether each block is a single position, and a few of them are one loop.
     """
 
     inside: Collection[Tensor]
@@ -38,6 +39,7 @@ class Pass:
     blocks: Blocks
     updates: tuple[Update, ...]
     of_parts: int = 0
+    in_steps: bool = False
 
     @property
     def wholes(self) -> list[Compute]:
@@ -93,6 +95,18 @@ def make_pass(
         blocks.block(member, position)
     found = tuple(u for s in sums for u in updates(blocks, s))
     return Pass(inside, tuple(members), tuple(sums), extent, blocks, found)
+
+
+def step_pass(running: Running) -> Pass:
+    """A pass that makes one reduction position by position.
+
+    Raises:
+        NoBlock: a position reads more than one of what it reads.
+    """
+    blocks = Blocks(frozenset(), running.extent, 1, rows_of=running.wholes[0].axes[-1])
+    return Pass(
+        frozenset(), (), (running,), running.extent, blocks, tuple(updates(blocks, running)), in_steps=True
+    )
 
 
 def sized(known: Pass, limit: float) -> Pass:

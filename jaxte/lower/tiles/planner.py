@@ -19,21 +19,23 @@ from dataclasses import replace
 
 from jaxte.autodiff.terms.held import Held
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Axis, Const
+from jaxte.lang.expr import Axis, Const, Reduce
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
+from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seconds_otherwise
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
-from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized
+from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized, step_pass
 from jaxte.lower.tiles.sizes import (
     GENERAL,
     KERNEL,
+    STEPS,
     TILES,
     Large,
     inner_bytes,
@@ -85,6 +87,7 @@ def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
     return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in _IN_TILES]
 
 
+_FASTER = 2  # how many times as long a reduction takes that is taken in steps
 _IN_TILES = (None, TILES, KERNEL)
 
 
@@ -120,6 +123,8 @@ class _Planner:
             if not isinstance(tensor, Compute) or tensor in self.inside:
                 continue
             read = [t for t in tensor.inputs if t in self.inside]
+            if not read and self._in_steps(tensor):
+                continue
             if not read and not self._has_large_operand(tensor):
                 continue
             reason = self._add_kernel(tensor) if is_for_kernel(self.policy, tensor) else self._add(tensor)
@@ -149,6 +154,32 @@ class _Planner:
             return bool(tensor.axes)
         sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
         return size > self.policy.rates.cache and size >= RATIO * sources
+
+    def _in_steps(self, tensor: Compute) -> bool:
+        """Puts those reductions of ``tensor`` into passes that are faster position by position; False where there are none."""
+        form = wanted(self.policy, [tensor.name, tensor.part_of])
+        if self.tiled or STEPS in self.policy.without or form not in (None, STEPS):
+            return False
+        whole, found = tensor, []
+        for node in outermost(tensor.body):
+            if is_in_steps(node) and (form == STEPS or self._steps_are_faster(node)):
+                wholes, whole = apart(whole, node)
+                found.append(wholes)
+        if not found:
+            return False
+        for wholes in found:
+            self.passes.append(step_pass(next(runnings(wholes, {}))))
+        if whole is not tensor:
+            self.stand_ins[tensor] = whole
+        return True
+
+    def _steps_are_faster(self, node: Reduce) -> bool:
+        facts = self.policy.facts
+        if not facts.lays_out_sums:
+            return False
+        columns = MOST_COLUMNS if facts.copies_for_products else 0
+        laid_out = inner_bytes(node, 1, columns, facts.lays_out_sums, facts.fuses_products) > 0
+        return seconds_otherwise(node, facts, laid_out) > _FASTER * seconds_in_steps(node, facts)
 
     def _keep(self, tensor: Tensor, reason: str) -> None:
         if self.large.is_over_budget(tensor):
@@ -317,6 +348,8 @@ class _Planner:
         if not known.updates and any(is_for_kernel(self.policy, whole) for whole in known.wholes):
             own = kernel_sized(known, min(self._limit, self.policy.facts.kernel_memory))
             return self._made(known, own, Tiling(tuple(own.blocks.computed), {}, {}), is_kernel=True)
+        if known.in_steps:
+            return replace(self._made(known, known, self._inner(known, None)[0]), together=TOGETHER)
         budget = self.policy.max_memory
         chosen = sized(known, self._limit)
         inner, reason = self._inner(chosen, budget)

@@ -26,6 +26,7 @@ class Tiles:
         axis: name of the axis.
         inner: how a single block is computed: what its tensors are, in order, in tiles again where they are too large.
         is_kernel: whether the pass is a Pallas kernel; else a loop of XLA.
+        together: blocks that are one loop.
     """
 
     members: tuple[tuple[Compute, int], ...]
@@ -35,6 +36,7 @@ class Tiles:
     axis: str
     inner: Tiling
     is_kernel: bool = False
+    together: int = 1
 
     @property
     def wholes(self) -> tuple[Compute, ...]:

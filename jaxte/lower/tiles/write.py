@@ -20,6 +20,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
 from jaxte.lower.tiles.carried_sums import Update, carried
+from jaxte.lower.tiles.sizes import STEPS
 from jaxte.lower.tiles.slices import Slice, Window
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope
@@ -212,7 +213,9 @@ class Text:
         begin = tuple(self._begun(u) for u in tiles.updates)
         on = carry[0] if len(carry) == 1 else f"({', '.join(carry)})"
         made = f"({made})" if len(tiles.members) > 1 else made or "_"
-        return Statement(self.scope, f"{on}, {made}", Carried(function.name, begin, starts))
+        return Statement(
+            self.scope, f"{on}, {made}", Carried(function.name, begin, starts, unroll=tiles.together)
+        )
 
     def _begun(self, update: Update) -> Node:
         """The carried tensor before the first tile."""
@@ -306,5 +309,7 @@ def choices_of(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
         below = by_name[own.name]
         kind = "kernel" if tiles.is_kernel else "tiles"
         form = f"{kind} of {blocks.size} {tiles.axis}: {below.form}"
+        if tiles.together > 1:
+            form = f"{STEPS} of {tiles.axis}"
         found.append(Choice(whole.name, form, below.refused, below.reason, below.estimates))
     return found

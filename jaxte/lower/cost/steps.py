@@ -1,0 +1,87 @@
+"""Reductions one position after the other: ``acc = acc + f(x[:, k], y[k, :])`` for each ``k``, and what that takes.
+
+    d[i, j] = sum over c of (x[i, c] - y[j, c])**2        g[i, c] = sum over j of h[i, j] * (x[i, c] - y[j, c])
+    m[i, j] = max over k of a[i, k] + b[k, j]             k[i, j] = sum over c of abs(x[i, c] - y[j, c])
+
+No such reduction is a product of matrices: what is reduced has a value at each point of the whole. XLA on the CPU reduces it along rows, element by element,
+or writes it to memory. A step for one position is a loop over all of the result, whose elements lie side by side, so that it is one of vectors; of a few steps
+XLA makes one loop, which reads and writes the result once.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from jaxte.algebra.product import product_of
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lower.cost.default_work import is_expensive
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.limits import FEW_POSITIONS
+from jaxte.sets.intervals import known
+
+TOGETHER = 4  # steps that are one loop: of eight, XLA on the CPU makes slower ones
+_REDUCERS = ("sum", "max", "min", "prod")
+_NARROWEST = 8  # elements of the result side by side
+
+
+def is_in_steps(node: Reduce) -> bool:
+    """Whether ``node`` reduces over one axis what is computed for each point of it and of the result."""
+    if node.reducer.name not in _REDUCERS or node.reducer.arity > 1 or node.where is not TRUE:
+        return False
+    if node.dtype not in ("float32", "float64") or len(node.axes) != 1 or node.exprs[0].dtype != node.dtype:
+        return False
+    kept = list(free_axes(node))
+    extents = [known(a.extent) for a in (*kept, *node.axes)]
+    if not kept or any(e is None for e in extents) or (known(node.axes[0].extent) or 0) <= FEW_POSITIONS:
+        return False
+    if any(isinstance(n, Reduce) for n in postorder(node.exprs[0])) or len(kept) < 2:
+        return False
+    return all(_is_plain(r, node) for r in reads_of(node.exprs[0])) and _is_computed_everywhere(node)
+
+
+def _is_plain(read: Read, node: Reduce) -> bool:
+    """Whether each index is of one axis, the reduced one as it is, and not all of them are met."""
+    (own,) = node.axes
+    plain = all(i is own or not depends_on(i, (own,)) for i in read.indices)
+    single = all(len(free_axes(i)) <= 1 and not reads_of(i) for i in read.indices)
+    return plain and single and not _is_whole(read, node)
+
+
+def _is_whole(expr: Expr, node: Reduce) -> bool:
+    return all(depends_on(expr, (a,)) for a in (*free_axes(node), *node.axes))
+
+
+def _is_computed_everywhere(node: Reduce) -> bool:
+    if node.reducer.name == "sum":
+        return any(_is_whole(f.expr, node) for f in product_of(node.exprs[0]).factors)
+    return _is_whole(node.exprs[0], node)
+
+
+def seconds_in_steps(node: Reduce, facts: Platform) -> float:
+    """The time that the steps of ``node`` take, infinite where they are no loops over many elements of the result."""
+    paces = facts.paces
+    kept = list(free_axes(node))
+    if paces is None or max(_extents(kept)) < _NARROWEST:
+        return float("inf")
+    result, steps = prod(_extents(kept)), prod(_extents(node.axes))
+    size = dtypes.width(node.dtype) * result
+    turns = -(-steps // TOGETHER)
+    calls = [n for n in postorder(node.exprs[0]) if isinstance(n, Call) and not n.weak and _is_whole(n, node)]
+    dear = sum(map(is_expensive, calls))
+    computed = result * steps * ((1 + len(calls) - dear) / paces.cheap + dear / paces.exponential)
+    moved = 2 * size * turns / (paces.moved if size <= facts.rates.cache else facts.rates.spill)
+    return computed + moved + turns / paces.start
+
+
+def seconds_otherwise(node: Reduce, facts: Platform, laid_out: bool) -> float:
+    """The time that ``node`` takes as one reduction: what is reduced is written to memory where it is ``laid_out``."""
+    points = prod(_extents([*free_axes(node), *node.axes]))
+    if laid_out or facts.paces is None:
+        return 2 * dtypes.width(node.dtype) * points / facts.rates.stream
+    return points / facts.paces.row
+
+
+def _extents(axes: list[Axis] | tuple[Axis, ...]) -> list[int]:
+    return [known(a.extent) or 1 for a in axes]
