@@ -151,3 +151,48 @@ def lower_envelope(f: Tensor, a: Tensor) -> Tensor:
     (q,) = summed(q=f.shape[1])
     body = lambda r, p: f[r, q] + te.exp(a[q]) * te.cast((p - q) * (p - q), "float32")  # noqa: E731
     return te.compute(f.shape, lambda r, p: te.min(body(r, p), axis=q), "d")
+
+
+# --- differences of pairs
+
+
+def laplacian(w: Tensor, x: Tensor) -> Tensor:
+    """What each point differs from the others by, weighted."""
+    (j,) = summed(j=x.shape[0])
+    return te.compute(x.shape, lambda i, c: te.sum(w[i, j] * (x[i, c] - x[j, c]), axis=j), "u")
+
+
+def repelled(x: Tensor) -> Tensor:
+    """Points that move away from those near them."""
+    n, d = x.shape
+    j, q = summed(j=n, q=d)
+    k = te.compute((n, n), lambda i, j: te.exp(-te.sum((x[i, q] - x[j, q]) ** 2, axis=q)), "k")
+    return te.compute((n, d), lambda i, c: te.sum(k[i, j] * (x[i, c] - x[j, c]), axis=j), "u")
+
+
+def residuals(a: Tensor, x: Tensor, m: Tensor) -> Tensor:
+    """Residuals to centres, weighted by their assignment."""
+    (i,) = summed(i=x.shape[0])
+    return te.compute(m.shape, lambda k, c: te.sum(a[i, k] * (x[i, c] - m[k, c]), axis=i), "v")
+
+
+def saturating(a: Tensor, x: Tensor) -> Tensor:
+    """Interactions of species that saturate."""
+    (j,) = summed(j=x.shape[0])
+    body = lambda i, c: te.sum(a[i, j] * x[j, c] / (9 + x[i, c] * x[j, c]), axis=j)  # noqa: E731
+    return te.compute(x.shape, body, "g")
+
+
+def intersections(h: Tensor, g: Tensor) -> Tensor:
+    """What histograms have in common."""
+    (k,) = summed(k=h.shape[1])
+    shape = (h.shape[0], g.shape[0])
+    return te.compute(shape, lambda i, j: te.sum(te.minimum(h[i, k], g[j, k]), axis=k), "s")
+
+
+def canberra(x: Tensor, y: Tensor) -> Tensor:
+    """Canberra distances."""
+    (k,) = summed(k=x.shape[1])
+    apart = lambda a, b: te.abs(a - b) / (1 + te.abs(a) + te.abs(b))  # noqa: E731
+    shape = (x.shape[0], y.shape[0])
+    return te.compute(shape, lambda i, j: te.sum(apart(x[i, k], y[j, k]), axis=k), "d")

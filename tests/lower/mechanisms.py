@@ -201,6 +201,26 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
+        "differences apart",
+        "bytes",
+        as_named,
+        (
+            Sample(sums.laplacian, ((60, 60), (60, 16)), 4),
+            Sample(sums.repelled, ((60, 24),), 1.3),
+            Sample(sums.residuals, ((300, 8), (300, 16), (8, 16)), 3),
+        ),
+    ),
+    Mechanism(
+        "steps",
+        "temporaries",
+        as_named,
+        (
+            Sample(sums.saturating, ((320, 320), (320, 16)), 8),
+            Sample(sums.intersections, ((256, 24), (192, 24)), 4),
+            Sample(sums.canberra, ((400, 20), (300, 20)), 8),
+        ),
+    ),
+    Mechanism(
         "continued ends",
         "flops",
         as_named,

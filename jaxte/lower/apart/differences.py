@@ -28,7 +28,8 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
 from jaxte.lower.cost.default_work import general_work
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.steps import is_in_steps, seconds_in_steps, seconds_otherwise
+from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_COLUMNS
 from jaxte.sets.intervals import known
 from jaxte.tensors.parts import PartialSum
@@ -121,22 +122,24 @@ def _is_plain(read: Read) -> bool:
 
 
 def seconds_apart(found: Difference, facts: Platform) -> tuple[float, float]:
-    """The time of the sum as it is, and of its sides apart."""
+    """The time of the sum as it is, in whatever way takes least, and of its sides apart."""
     width = dtypes.width(found.node.dtype)
-    every = points(found.axes)
-    if not facts.lays_out_sums:
-        whole = Work(tap=every)
-    else:
-        whole = Work(stream=(1 if _has_column(found) else 2) * width * every)
-    result = points(free_axes(found.node))
-    apart = Work(stream=4 * width * result, kernel=4)
+    whole = seconds_otherwise(found.node, facts, laid_out=not _has_column(found))
+    if is_in_steps(found.node):
+        whole = min(whole, seconds_in_steps(found.node, facts))
+    apart = 0.0
     for side in found.sides:
         factors = [Factor(side) if f is found.wide else f for f in found.product.factors]
         _, inner = split_outer(factors, found.node.axes)
         own = Reduce(found.node.reducer, (multiplied(inner),), found.node.axes, TRUE)
-        apart = apart + general_work(tuple(free_axes(own)), own, facts.fuses_products)
-        apart = apart + Work(stream=2 * width * points(free_axes(side)))
-    return whole.seconds(facts.rates), apart.seconds(facts.rates)
+        apart += general_work(tuple(free_axes(own)), own, facts.fuses_products).seconds(facts.rates)
+        apart += 2 * width * points(free_axes(side)) / _moved(facts)
+    return whole, apart + 4 * width * points(free_axes(found.node)) / _moved(facts)
+
+
+def _moved(facts: Platform) -> float:
+    """Bytes a second of loops whose arrays are read by the next one."""
+    return facts.rates.stream if facts.paces is None else facts.paces.moved
 
 
 def _has_column(found: Difference) -> bool:

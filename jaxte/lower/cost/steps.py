@@ -13,10 +13,12 @@ from __future__ import annotations
 from math import prod
 
 from jaxte.algebra.product import product_of
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import is_expensive
+from jaxte.lower.cost.paces import Paces
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.intervals import known
@@ -54,8 +56,9 @@ def _is_whole(expr: Expr, node: Reduce) -> bool:
 
 
 def _is_computed_everywhere(node: Reduce) -> bool:
-    if node.reducer.name == "sum":
-        return any(_is_whole(f.expr, node) for f in product_of(node.exprs[0]).factors)
+    if node.reducer.name == "sum":  # a term without such a factor is a product of matrices by itself
+        terms = [term for term, _ in signed_terms(node.exprs[0], mixed=True)]
+        return all(any(_is_whole(f.expr, node) for f in product_of(term).factors) for term in terms)
     return _is_whole(node.exprs[0], node)
 
 
@@ -65,22 +68,29 @@ def seconds_in_steps(node: Reduce, facts: Platform) -> float:
     kept = list(free_axes(node))
     if paces is None or max(_extents(kept)) < _NARROWEST:
         return float("inf")
-    result, steps = prod(_extents(kept)), prod(_extents(node.axes))
-    size = dtypes.width(node.dtype) * result
-    turns = -(-steps // TOGETHER)
+    size = dtypes.width(node.dtype) * prod(_extents(kept))
+    turns = -(-prod(_extents(node.axes)) // TOGETHER)
+    moved = 2 * size * turns / (paces.moved if size <= facts.rates.cache else facts.rates.spill)
+    return _computed(node, paces) + moved + turns / paces.start
+
+
+def _computed(node: Reduce, paces: Paces) -> float:
+    """The time that it takes to compute what is reduced, at all points."""
+    points = prod(_extents([*free_axes(node), *node.axes]))
     calls = [n for n in postorder(node.exprs[0]) if isinstance(n, Call) and not n.weak and _is_whole(n, node)]
     dear = sum(map(is_expensive, calls))
-    computed = result * steps * ((1 + len(calls) - dear) / paces.cheap + dear / paces.exponential)
-    moved = 2 * size * turns / (paces.moved if size <= facts.rates.cache else facts.rates.spill)
-    return computed + moved + turns / paces.start
+    return points * ((1 + len(calls) - dear) / paces.cheap + dear / paces.exponential)
 
 
 def seconds_otherwise(node: Reduce, facts: Platform, laid_out: bool) -> float:
     """The time that ``node`` takes as one reduction: what is reduced is written to memory where it is ``laid_out``."""
     points = prod(_extents([*free_axes(node), *node.axes]))
-    if laid_out or facts.paces is None:
+    if facts.paces is None:
         return 2 * dtypes.width(node.dtype) * points / facts.rates.stream
-    return points / facts.paces.row
+    reduced = (
+        2 * dtypes.width(node.dtype) * points / facts.rates.stream if laid_out else points / facts.paces.row
+    )
+    return _computed(node, facts.paces) + reduced
 
 
 def _extents(axes: list[Axis] | tuple[Axis, ...]) -> list[int]:

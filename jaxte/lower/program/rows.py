@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from jaxte.lang.errors import LoweringError
+from jaxte.lower.apart.differences import APART, SQUARES
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.forms.conv.candidates import GROUPED
 from jaxte.lower.forms.data.gather_candidates import GATHER
@@ -17,7 +18,7 @@ from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.table import PASSES
 from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.form_table import FAMILIES
-from jaxte.lower.tiles.sizes import TILES
+from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.planning.graph import STEPS
 
 _OTHER_FORMS = {
@@ -27,6 +28,9 @@ _OTHER_FORMS = {
     INTERLEAVED: "pieces of a result by the remainder of a position",
     PEELED: "the interior and the edges of a result by themselves",
     SURROUNDED: "zeros around what is read beyond its edges",
+    APART: "products of matrices with each side of a difference",
+    SQUARES: "products of matrices with each side of the square of a difference",
+    IN_STEPS: "a loop over all of a result for each position that is reduced",
     TILES: "a part of the result after the other",
 }
 _FORMS = {form: family.name for family in FAMILIES for form in family.forms}

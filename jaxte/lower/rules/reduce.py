@@ -82,6 +82,11 @@ def _simple(
     left = split_conditions(conjunction(list(parts)), scope)
     if left is None:
         return (yield identity, scope)
+    single = next((d for d in dims if known(d.hi) == 1), None)
+    if single is not None and len(scope.order) > 1:
+        inner = scope.replace(single, ZERO, [], deeper=0)
+        others = tuple(d for d in dims if d is not single)
+        return (yield from _simple(body, node, expr, left, inner, others))
     if (shorter := cut(left, dims, scope)) is not None:
         if shorter.dims is None:
             return (yield identity, scope)

@@ -34,8 +34,8 @@ from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named,
 from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized, step_pass
 from jaxte.lower.tiles.sizes import (
     GENERAL,
+    IN_STEPS,
     KERNEL,
-    STEPS,
     TILES,
     Large,
     inner_bytes,
@@ -87,7 +87,7 @@ def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
     return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in _IN_TILES]
 
 
-_FASTER = 2  # how many times as long a reduction takes that is taken in steps
+_FASTER = 1.5  # how many times as long a reduction takes that is taken in steps
 _IN_TILES = (None, TILES, KERNEL)
 
 
@@ -158,11 +158,11 @@ class _Planner:
     def _in_steps(self, tensor: Compute) -> bool:
         """Puts those reductions of ``tensor`` into passes that are faster position by position; False where there are none."""
         form = wanted(self.policy, [tensor.name, tensor.part_of])
-        if self.tiled or STEPS in self.policy.without or form not in (None, STEPS):
+        if self.tiled or IN_STEPS in self.policy.without or form not in (None, IN_STEPS):
             return False
         whole, found = tensor, []
         for node in outermost(tensor.body):
-            if is_in_steps(node) and (form == STEPS or self._steps_are_faster(node)):
+            if is_in_steps(node) and (form == IN_STEPS or self._steps_are_faster(node)):
                 wholes, whole = apart(whole, node)
                 found.append(wholes)
         if not found:

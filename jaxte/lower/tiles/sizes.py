@@ -26,7 +26,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
 KERNEL = "kernel"  # tiles, each of them a block of a Pallas kernel
-STEPS = "steps"  # a loop over all of a result for each position that is reduced
+IN_STEPS = "steps"  # a loop over all of a result for each position that is reduced
 GENERAL = "general"
 
 

@@ -20,7 +20,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
 from jaxte.lower.tiles.carried_sums import Update, carried
-from jaxte.lower.tiles.sizes import STEPS
+from jaxte.lower.tiles.sizes import IN_STEPS
 from jaxte.lower.tiles.slices import Slice, Window
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope
@@ -310,6 +310,6 @@ def choices_of(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
         kind = "kernel" if tiles.is_kernel else "tiles"
         form = f"{kind} of {blocks.size} {tiles.axis}: {below.form}"
         if tiles.together > 1:
-            form = f"{STEPS} of {tiles.axis}"
+            form = f"{IN_STEPS} of {tiles.axis}"
         found.append(Choice(whole.name, form, below.refused, below.reason, below.estimates))
     return found
