@@ -175,36 +175,33 @@ def has_known_extents(found: Difference) -> bool:
 
 
 class Parts:
-    """The tensors that sums with their sides apart read: one for all that read the same.
-
-    Attributes:
-        owner: the name of the tensor that the next ones are made for.
-    """
+    """The tensors that sums with their sides apart read: one for all that read the same."""
 
     def __init__(self) -> None:
-        self.owner = ""
         self._axes: dict[tuple[str, Expr], Axis] = {}
         self._made: dict[Expr, Compute] = {}
 
-    def element(self, name: str, axes: Sequence[Axis], body: Expr) -> Expr:
-        """The element at ``axes`` of a tensor with ``body``."""
+    def element(self, owner: Compute, name: str, axes: Sequence[Axis], body: Expr) -> Expr:
+        """The element at ``axes`` of a tensor with ``body``, a part of ``owner``."""
         own = {a: self._axes.setdefault((a.name, a.extent), Axis(a.name, 0, a.extent)) for a in axes}
         inside = substitute(body, {a: b + a.lo for a, b in own.items()})
         if inside not in self._made:
-            self._made[inside] = PartialSum(name, list(own.values()), inside).as_part_of(self.owner)
+            self._made[inside] = PartialSum(f"{owner.name}_{name}", list(own.values()), inside).as_part_of(
+                owner.part_of
+            )
         return Read(self._made[inside], [a - a.lo for a in axes])
 
 
-def apart(found: Difference, name: str, parts: Parts) -> Expr | None:
+def apart(found: Difference, owner: Compute, parts: Parts) -> Expr | None:
     """The value of the sum with the sides of its difference apart; None where its dtype would be another one.
 
     Args:
         found: what it is.
-        name: of the tensor that it is in, for the parts that are made.
+        owner: the tensor that it is in.
         parts: those that are made, which grow.
     """
-    weights = _weights(found, name, parts)
-    first, second = _from_a_position(found, name, parts)
+    weights = _weights(found, owner, parts)
+    first, second = _from_a_position(found, owner, parts)
     if not found.is_square:
         sums = [_sum(found, [*weights, Factor(side)]) for side in (first, second)]
         return None if sums[0] is None or sums[1] is None else sums[0] - sums[1]
@@ -216,22 +213,22 @@ def apart(found: Difference, name: str, parts: Parts) -> Expr | None:
     return whole if weights else scalar.maximum(whole, 0)
 
 
-def _weights(found: Difference, name: str, parts: Parts) -> list[Factor]:
+def _weights(found: Difference, owner: Compute, parts: Parts) -> list[Factor]:
     """The other factors; an element of a tensor for those that are computed for each pair, which several sums read."""
     wide = [f for f in found.others if all(depends_on(f.expr, own) for own in found.pairs)]
     if all(isinstance(f.expr, Read) and not f.inverse for f in wide):
         return found.others
     axes = list(dict.fromkeys(a for f in wide for a in free_axes(f.expr)))
-    part = parts.element(f"{name}_weights", axes, multiplied(wide))
+    part = parts.element(owner, "weights", axes, multiplied(wide))
     return [*(f for f in found.others if f not in wide), Factor(part)]
 
 
-def _from_a_position(found: Difference, name: str, parts: Parts) -> tuple[Expr, Expr]:
+def _from_a_position(found: Difference, owner: Compute, parts: Parts) -> tuple[Expr, Expr]:
     """Both sides, less the second one at its first position: nothing where that is no number."""
     first, second = found.sides
     place = substitute(second, {a: a.lo for a in found.pairs[1]})
     number = scalar.select(scalar.isfinite(place), place, 0)
-    middle = parts.element(f"{name}_from", list(free_axes(place)), number)
+    middle = parts.element(owner, "from", list(free_axes(place)), number)
     return first - middle, second - middle
 
 

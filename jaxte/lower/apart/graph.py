@@ -66,7 +66,6 @@ def with_differences_apart(order: Sequence[Tensor], given: Members[Tensor], poli
 
     def body(tensor: Compute, known: Changed) -> Expr:
         table: dict[Expr, Expr] = {}
-        parts.owner = tensor.part_of
         for node in taken.get(tensor, ()):
             table |= _renewed(node, known, tensor, parts)
         return substitute(tensor.body, table)
@@ -114,7 +113,7 @@ def _renewed(node: Reduce, known: Changed, tensor: Compute, parts: Parts) -> dic
     own = substitute(node, table)
     assert isinstance(own, Reduce)
     found = difference_in(own)
-    value = None if found is None else apart(found, tensor.name, parts)
+    value = None if found is None else apart(found, tensor, parts)
     if value is None or value.dtype != node.dtype or value.weak:
         return {}
     return {node: value}
