@@ -140,6 +140,21 @@ def test_the_reference_can_be_built() -> None:
         assert not found, f"{name}: a line for each of {found[0].strip()}"
 
 
+def test_cells_of_numbers_stay_on_one_line() -> None:
+    hook = runpy.run_path(str(ROOT / "docs" / "tables.py"))["on_page_content"]
+    for cell in (
+        "2.2 / 1.8 s",
+        "0.398 ms",
+        "<strong>10 / 2.3</strong>",
+        "1,391.3 a round",
+        "1.2 to 1.4",
+        "3e-07",
+    ):
+        assert hook(f"<td>{cell}</td>") == f'<td class="numbers">{cell}</td>'
+    for cell in ("1 scatter, 2 gather", "shifted slices", "4.8 / 2.6, 1.4 / 1.0 MB"):
+        assert hook(f"<td>{cell}</td>") == f"<td>{cell}</td>"
+
+
 def test_pages_are_short() -> None:
     lengths = {page.name: len(page.read_text(encoding="utf-8").splitlines()) for page in PAGES}
     assert {name: length for name, length in lengths.items() if length > 300} == {}
