@@ -79,10 +79,10 @@ def dtype_name(dtype: object) -> str:
     name = _ALIASES.get(name, name)
     if name not in _ABOVE or name.endswith("*"):
         close = get_close_matches(name, DTYPES, n=1, cutoff=0.8)
-        raise DtypeError(
-            f"unknown dtype {dtype!r}"
-            + (f"; did you mean {close[0]}?" if close else f"; the dtypes of jaxte are {', '.join(DTYPES)}")
-        )
+        hint = f"; did you mean {close[0]}?" if close else f"; the dtypes of jaxte are {', '.join(DTYPES)}"
+        if name.isdigit():
+            hint += f"; the extents of a shape are one argument, as in (4, {name})"
+        raise DtypeError(f"unknown dtype {dtype!r}{hint}")
     return name
 
 

@@ -66,6 +66,11 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: row(lambda i: x[i + 3]), "shrink the range, pad the tensor, or guard the read"),
     (lambda: te.compute((4, 6), lambda i: x[i]), "one parameter for each axis"),
     (lambda: te.placeholder(6, "x"), "the dtypes of jaxte are"),
+    (
+        lambda: te.placeholder(4, 5),
+        r"unknown dtype 5; .*; the extents of a shape are one argument, as in \(4, 5\)",
+    ),  # type: ignore[arg-type]
+    (lambda: te.define("y[i] = x[i] * w[i]", w=ONES), r"te\.define\(text\)\(w=\.\.\.\)"),  # type: ignore[arg-type]
     (lambda: te.softmax(x, over=k), r"te\.ops\.softmax\(x, axis=0\)"),
     (lambda: te.function(lambda x: x[0])(ONES), r"make it a Tensor with te\.compute"),
     (lambda: te.evaluate(row(lambda i: x[i]), {}), "give feeds an array for each input"),

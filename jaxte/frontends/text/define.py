@@ -131,7 +131,7 @@ def _sorted(names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Callabl
         else:
             raise ArgumentError(
                 f"te.define: {name} is {described(value)}; keywords are sizes (integers or te.var) and functions, and tensors are the "
-                "arguments of the function that te.define returns"
+                f"arguments of the function that te.define returns, te.define(text)({name}=...)"
             )
     return sizes, given
 

@@ -29,7 +29,7 @@ from jaxte.frontends.text.tree import (
     nearest,
 )
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS
-from jaxte.frontends.text.words import Python
+from jaxte.frontends.text.words import SIGNS, Python
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
 _ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}
@@ -55,7 +55,8 @@ class _Reader:
             if found.group().isspace():
                 spaced = True
                 continue
-            self.tokens.append(_Token(found.group(), Span(source, *found.span()), spaced))
+            text = SIGNS.get(found.group(), found.group())
+            self.tokens.append(_Token(text, Span(source, *found.span()), spaced))
             spaced = False
         self.end = Span(source, len(source.text), len(source.text) + 1)
         self.at = 0

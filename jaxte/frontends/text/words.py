@@ -16,7 +16,8 @@ _TOKENS = re.compile(
 )
 _PRIME = "\N{MODIFIER LETTER PRIME}"  # a letter to Python, and as long as the apostrophe that it stands for
 _OPENING, _CLOSING = "([{", ")]}"
-_SIGNS = {
+SIGNS = {
+    "→": "->",
     "−": "-",
     "–": "-",
     "·": "*",
@@ -96,7 +97,7 @@ class Python:
 def tokens_of(source: Source) -> list[Token]:
     """The words and signs of a text; those of mathematics, ``∑`` or ``≤``, as formulas write them."""
     return [
-        Token(_SIGNS.get(t.group(), t.group()), t.start(), len(t.group()))
+        Token(SIGNS.get(t.group(), t.group()), t.start(), len(t.group()))
         for t in _TOKENS.finditer(source.text)
     ]
 

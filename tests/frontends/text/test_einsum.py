@@ -49,6 +49,7 @@ images = drawn(2, 8, 8, 3)
 @pytest.mark.parametrize(
     ("pattern", "operands", "options", "expected"),
     [
+        ("i k, k j → i j", (A, B), {}, A @ B),
         ("i k, k j + i j -> i j", (A, B, C), {}, A @ B + C),
         ("i k, k j - i j -> i j", (A, B, C), {}, A @ B - C),
         ("-i k, k j -> i j", (A, B), {}, -A @ B),
