@@ -10,12 +10,13 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DtypeError, ShapeError
 from jaxte.lang.expr import Read
 from jaxte.lang.functions import clip
+from jaxte.lang.operators import AnnotatedArray
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
 
 
 @wants_arguments
-def straight_through(value: Tensor, through: Tensor) -> Tensor:
+def straight_through(value: Tensor | AnnotatedArray, through: Tensor | AnnotatedArray) -> Tensor:
     """``value`` with the derivative of ``through``: the straight-through estimator, as for a rounding.
 
     Args:
@@ -28,44 +29,43 @@ def straight_through(value: Tensor, through: Tensor) -> Tensor:
         >>> print(te.differentiate(rounded, [X], te.placeholder((3,), name="H"))[0].name)
         H
     """
-    _check(value, "te.straight_through")
-    _check(through, "te.straight_through")
-    same = value.ndim == through.ndim and all(map(same_extent, value.shape, through.shape))
+    own, other = _checked(value, "te.straight_through"), _checked(through, "te.straight_through")
+    same = own.ndim == other.ndim and all(map(same_extent, own.shape, other.shape))
     if not same:
         raise ShapeError(
-            f"te.straight_through: {value.name} has shape {shape_text(value.shape)}, {through.name} {shape_text(through.shape)}; give tensors "
+            f"te.straight_through: {own.name} has shape {shape_text(own.shape)}, {other.name} {shape_text(other.shape)}; give tensors "
             "of one shape"
         )
-    if value.dtype != through.dtype:
+    if own.dtype != other.dtype:
         raise DtypeError(
-            f"te.straight_through: {value.name} has dtype {value.dtype}, {through.name} {through.dtype}; cast one with te.cast"
+            f"te.straight_through: {own.name} has dtype {own.dtype}, {other.name} {other.dtype}; cast one with te.cast"
         )
-    return _passed(value, f"through_{value.name}", (through,), lambda out, inputs, head: [head])
+    return _passed(own, f"through_{own.name}", (other,), lambda out, inputs, head: [head])
 
 
 @wants_arguments
-def scale_gradient(x: Tensor, factor: float) -> Tensor:
+def scale_gradient(x: Tensor | AnnotatedArray, factor: float) -> Tensor:
     """``x``, whose adjoint is multiplied by ``factor``."""
-    _check(x, "te.scale_gradient")
+    own = _checked(x, "te.scale_gradient")
     _check_number(factor, "the factor of te.scale_gradient")
-    return _passed(x, f"scaled_{x.name}", (x,), lambda out, inputs, head: [head * factor])
+    return _passed(own, f"scaled_{own.name}", (own,), lambda out, inputs, head: [head * factor])
 
 
 @wants_arguments
-def reverse_gradient(x: Tensor, factor: float = 1.0) -> Tensor:
+def reverse_gradient(x: Tensor | AnnotatedArray, factor: float = 1.0) -> Tensor:
     """``x``, whose adjoint is multiplied by ``-factor``: the gradient reversal of adversarial training."""
-    _check(x, "te.reverse_gradient")
+    own = _checked(x, "te.reverse_gradient")
     _check_number(factor, "the factor of te.reverse_gradient")
-    return _passed(x, f"reversed_{x.name}", (x,), lambda out, inputs, head: [head * -factor])
+    return _passed(own, f"reversed_{own.name}", (own,), lambda out, inputs, head: [head * -factor])
 
 
 @wants_arguments
-def clip_gradient(x: Tensor, lo: float, hi: float) -> Tensor:
+def clip_gradient(x: Tensor | AnnotatedArray, lo: float, hi: float) -> Tensor:
     """``x``, whose adjoint is held between ``lo`` and ``hi``. This is no linear map, so that it has no forward mode."""
-    _check(x, "te.clip_gradient")
+    own = _checked(x, "te.clip_gradient")
     _check_number(lo, "the lower bound of te.clip_gradient")
     _check_number(hi, "the upper bound of te.clip_gradient")
-    return _passed(x, f"clipped_{x.name}", (x,), lambda out, inputs, head: [clip(head, lo, hi)])
+    return _passed(own, f"clipped_{own.name}", (own,), lambda out, inputs, head: [clip(head, lo, hi)])
 
 
 def _passed(
@@ -79,8 +79,10 @@ def _passed(
     return out
 
 
-def _check(x: Any, what: str) -> None:
-    one_of_type(x, Tensor, f"the argument of {what}", "a whole Tensor, outside of the body that reads it")
+def _checked(x: Any, what: str) -> Tensor:
+    return one_of_type(
+        x, Tensor, f"the argument of {what}", "a whole Tensor, outside of the body that reads it"
+    )
 
 
 def _check_number(value: Any, what: str) -> None:

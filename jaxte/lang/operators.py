@@ -260,10 +260,10 @@ class Operand(Generic[Other, Result_co]):
         return self._apply(RIGHT_SHIFT, (other, self))
 
 
-class ArrayElement(Protocol):
-    """What type checkers take ``x[i]`` for where a builder annotates its parameter ``x`` as ``jax.Array``, or with jaxtyping: an array.
+class AnnotatedArray(Protocol):
+    """What type checkers take ``x`` and ``x[i]`` for where a builder annotates its parameter ``x`` as ``jax.Array``, or with jaxtyping: an array.
 
-    The builder is given a Tensor, whose elements are expressions; so whatever takes an expression takes this, too.
+    The builder is given a Tensor, whose elements are expressions; so what takes an expression in a body takes this, too.
     """
 
     @property

@@ -11,6 +11,7 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, Var
+from jaxte.lang.operators import AnnotatedArray
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
@@ -75,7 +76,7 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
-AnyTensor = TypeVar("AnyTensor", bound=Tensor)
+AnyTensor = TypeVar("AnyTensor", bound=Tensor | AnnotatedArray)
 
 
 @wants_arguments
@@ -92,18 +93,18 @@ def assume(tensor: AnyTensor, facts: Fact | Iterable[Fact] | None) -> AnyTensor:
         DefinitionError: a fact that ``tensor`` cannot have.
         ShapeError: a tensor in a fact that has another shape.
     """
-    one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
-    for fact in listed(facts, tensor.name):
-        _check_fact(tensor, fact)
-        tensor.with_facts([*tensor.facts, fact])
+    own: Tensor = one_of_type(tensor, Tensor, "the first argument of te.assume", "a Tensor")
+    for fact in listed(facts, own.name):
+        _check_fact(own, fact)
+        own.with_facts([*own.facts, fact])
         if (
             isinstance(fact, Permutation)
             and fact.inverse is not None
             and find(fact.inverse, Permutation) is None
         ):
-            fact.inverse.with_facts([*fact.inverse.facts, Permutation(tensor)])
+            fact.inverse.with_facts([*fact.inverse.facts, Permutation(own)])
         if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
-            fact.slot.with_facts([*fact.slot.facts, Within(tensor.shape[1])])
+            fact.slot.with_facts([*fact.slot.facts, Within(own.shape[1])])
     return tensor
 
 

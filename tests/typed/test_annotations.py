@@ -216,6 +216,61 @@ def test_functions_of_elements() -> None:
     assert jnp.allclose(squared(x), jnp.tanh(x) * x)
 
 
+@te.function
+def attention(q: Float[Array, "n d"], k: Float[Array, "m d"], v: Float[Array, "m e"]) -> te.Tensor:
+    c, j = te.indices("c j")
+    s = te.compute(lambda i, j: te.sum(q[i, c] * k[j, c], over=c) / q.shape[1] ** 0.5, "s")
+    p = te.compute(s.shape, lambda i, j: te.softmax(s[i, j], over=j), "p")
+    return te.compute(lambda i, e: te.sum(p[i, j] * v[j, e], over=j))
+
+
+@te.function
+def rows(table: jax.Array, ids: Int[Array, "n"], scale: float = 1.0) -> te.Tensor:
+    te.assume(ids, te.facts.within(5))
+    return te.compute((*ids.shape, 2), lambda i, j: scale * table[ids[i], j])
+
+
+@te.function
+def recurrent(w: jax.Array, xs: jax.Array) -> te.Tensor:
+    k = te.axis("k")
+
+    def step(h: te.Tensor, t: te.Axis, i: te.Axis) -> te.Expr:
+        return te.tanh(xs[t, i] + te.sum(w[i, k] * h[t - 1, k], over=k))
+
+    return te.recurrence(xs.shape, step, init=0.0)
+
+
+@te.custom_gradient
+def rounded(x: jax.Array) -> te.Tensor:
+    return te.compute(x.shape, lambda i: te.round(x[i]))
+
+
+rounded.defgrad(lambda x: (te.round(x), ()), lambda kept, head: (head,))
+
+
+@te.function
+def passed(x: jax.Array) -> te.Tensor:
+    return te.straight_through(te.round(x), te.scale_gradient(x, 2.0))
+
+
+@te.function
+def inverse(a: jax.Array) -> te.Tensor:
+    return te.extern((2, 2), jnp.linalg.inv, [a])
+
+
+def test_programs_of_arrays() -> None:
+    y = jnp.arange(10.0).reshape(5, 2) / 8
+    assert_type(attention(y, y, y), jax.Array)
+    assert_type(rows(y, jnp.array([4, 0]), scale=2.0), jax.Array)
+    assert_type(recurrent(jnp.eye(2), y), jax.Array)
+    assert_type(rounded(x), jax.Array)
+    assert_type(rounded(X), te.Tensor)
+    assert_type(inverse(jnp.eye(2)), jax.Array)
+    assert jnp.allclose(attention(y, y, y), jax.nn.softmax(y @ y.T / 2**0.5) @ y, atol=1e-6)
+    assert rows(y, jnp.array([4, 0]), scale=2.0).tolist() == (2 * y[jnp.array([4, 0])]).tolist()
+    assert jax.grad(lambda x: jnp.sum(passed(x)))(x).tolist() == [2.0] * 5
+
+
 def test_mistakes_in_bodies_are_found() -> None:
     @te.function
     def wrong(x: jax.Array) -> te.Tensor:

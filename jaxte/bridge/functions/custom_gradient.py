@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import jax
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.bridge.calls.arguments import has_tensor
+from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.given.array_gradient import ArrayGradient
@@ -29,7 +29,7 @@ R_co = TypeVar("R_co", covariant=True)
 _Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-class CustomGradient(Generic[P, R_co]):
+class CustomGradient(OfArrays[P, R_co]):
     """See :func:`custom_gradient`."""
 
     __name__: str
@@ -76,15 +76,7 @@ class CustomGradient(Generic[P, R_co]):
         self._arrays = arrays
         self._function = None
 
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-    @overload
-    def __call__(self: CustomGradient[P, Tensor], *args: Any, **kwargs: Any) -> jax.Array: ...
-    @overload
-    def __call__(
-        self: CustomGradient[P, tuple[Tensor, ...]], *args: Any, **kwargs: Any
-    ) -> tuple[jax.Array, ...]: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
         """The definition with its derivative, of Tensors; of arrays, its value, differentiated in JAX by the same rules."""
         if self._grad is None and self._jvp is None:
             raise DifferentiationError(
@@ -97,6 +89,9 @@ class CustomGradient(Generic[P, R_co]):
         if self._function is None:
             self._function = BuilderFunction(lambda *given: self._defined(given), self.__name__)
         return self._function(*args)
+
+    if not TYPE_CHECKING:  # whose types are those of OfArrays
+        __call__ = _called
 
     def _defined(self, args: tuple[Any, ...]) -> Any:
         sources = [t for t in tree_leaves(args) if isinstance(t, Tensor)]

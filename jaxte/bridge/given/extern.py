@@ -16,6 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.lang.expr import Expr
+from jaxte.lang.operators import AnnotatedArray
 from jaxte.tensors.shapes import Shape, check_shape, shape_text
 from jaxte.tensors.tensor import Tensor
 
@@ -39,30 +40,36 @@ class _Flat:
 def extern(
     shape_or_dtype_struct: jax.ShapeDtypeStruct | int | Shape,
     fn: Callable[..., object],
-    inputs: Sequence[Tensor],
+    inputs: Sequence[Tensor | AnnotatedArray],
     name: str | None = None,
 ) -> Tensor: ...
 @overload
 def extern(
     shape_or_dtype_struct: Sequence[jax.ShapeDtypeStruct],
     fn: Callable[..., object],
-    inputs: Sequence[Tensor],
+    inputs: Sequence[Tensor | AnnotatedArray],
     name: str | None = None,
 ) -> Sequence[Tensor]: ...
 @overload
 def extern(
     shape_or_dtype_struct: Mapping[str, jax.ShapeDtypeStruct],
     fn: Callable[..., object],
-    inputs: Sequence[Tensor],
+    inputs: Sequence[Tensor | AnnotatedArray],
     name: str | None = None,
 ) -> dict[str, Tensor]: ...
 @overload
 def extern(
-    shape_or_dtype_struct: Any, fn: Callable[..., object], inputs: Sequence[Tensor], name: str | None = None
+    shape_or_dtype_struct: Any,
+    fn: Callable[..., object],
+    inputs: Sequence[Tensor | AnnotatedArray],
+    name: str | None = None,
 ) -> Any: ...
 @wants_arguments
 def extern(
-    shape_or_dtype_struct: Any, fn: Callable[..., object], inputs: Sequence[Tensor], name: str | None = None
+    shape_or_dtype_struct: Any,
+    fn: Callable[..., object],
+    inputs: Sequence[Tensor | AnnotatedArray],
+    name: str | None = None,
 ) -> Any:
     """The result of any JAX function as a Tensor, differentiated by ``jax.vjp``.
 

@@ -13,12 +13,12 @@ from jaxte.lang.dtypes import DtypeLike, dtype_name, is_complex, is_inexact, is_
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.numbers import number_of, plain_number
-from jaxte.lang.operators import ArrayElement, Operand
+from jaxte.lang.operators import AnnotatedArray, Operand
 
 __all__ = ["const", "cast"]
 
 Result = TypeVar("Result")
-ArrayT = TypeVar("ArrayT", bound=ArrayElement)
+ArrayT = TypeVar("ArrayT", bound=AnnotatedArray)
 
 
 class Numeric(Protocol):

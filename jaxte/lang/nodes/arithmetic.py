@@ -25,7 +25,7 @@ from jaxte.lang.operators import (
     NOT,
     OR,
     SELECT,
-    ArrayElement,
+    AnnotatedArray,
     Op,
     Operand,
     has_no_value,
@@ -100,7 +100,7 @@ class Expr(Operand["ScalarLike", "Expr"]):
         return self
 
 
-ScalarLike: TypeAlias = Expr | bool | int | float | complex | np.generic | ArrayElement
+ScalarLike: TypeAlias = Expr | bool | int | float | complex | np.generic | AnnotatedArray
 """What a body returns and the functions of a body take: expressions and numbers, and, for type checkers, elements of parameters annotated as arrays."""
 
 _METHODS = {
