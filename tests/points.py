@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.autodiff.rules.prefixes import as_scan
+from jaxte.autodiff.rules.prefixes import as_prefix
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import EQUAL, NOT, SELECT
@@ -46,7 +46,7 @@ def excess(output: Tensor, adjoints: Sequence[Tensor], derived_from: Sequence[Te
 
 def _of(tensor: Compute) -> int:
     elements = prod(map(int, tensor.shape))
-    if isinstance(tensor.body, Reduce) and as_scan(tensor) is not None:
+    if isinstance(tensor.body, Reduce) and as_prefix(tensor) is not None:
         return elements  # one more step each
     return max(elements, sum(_reductions(tensor.body, tensor.axes)))
 

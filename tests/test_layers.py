@@ -51,7 +51,9 @@ LAYERS = (
     "sets.index_forms",
     "sets.isl_text",
     "sets.tabulate",
+    "sets.isl_expressions",
     "sets.domain",
+    "sets.violations",
     "sets.intervals",
     "sets.resolved",
     "sets.conditions",
@@ -75,6 +77,7 @@ LAYERS = (
     "tensors.graph",
     "tensors.inputs",
     "tensors.constants",
+    "tensors.reducers",
     "tensors.reductions",
     "tensors.custom_reducers",
     "tensors.bodies.*",
@@ -229,7 +232,7 @@ _OF_JAX = {line for line in LAYERS if line.startswith("bridge")} | {
 
 # library -> the lines of LAYERS that may import it
 RESTRICTED = {
-    "islpy": {"sets.domain", "sets.flow"},
+    "islpy": {"sets.isl_expressions", "sets.domain", "sets.flow"},
     "matplotlib": {"comparing", "draw"},
     "jax": _OF_JAX,
     "jaxlib": _OF_JAX,

@@ -15,7 +15,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, c
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute, Tensor
 
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order

@@ -22,7 +22,7 @@ from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, copy_of
 

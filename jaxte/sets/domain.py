@@ -1,8 +1,8 @@
 """Sets of integer points, asked through isl.
 
-The only file that imports islpy. A set is given by variables with ranges and by conditions, all of them
+A set is given by variables with ranges and by conditions, all of them
 expressions; isl sees positions, jaxte sees the expressions themselves. isl answers questions (empty? implied?
-largest value?) and its objects never leave this file: they belong to the thread that made them.
+largest value?) and its objects never leave this package: they belong to the thread that made them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from jaxte.lang.budget import (
     allowed,
     charge,
     ran_short,
-    unbounded,
 )
-from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import (
     FALSE,
-    ZERO,
     Axis,
     Expr,
     Var,
@@ -35,12 +32,11 @@ from jaxte.lang.expr import (
     conjunction,
 )
 from jaxte.lang.identity import among
-from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, OR
+from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import normal
+from jaxte.sets.isl_expressions import constraint_expr, pw_aff_expr
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
-from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
 
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")
@@ -247,7 +243,7 @@ class IntegerSet:
         if not image.dim_has_upper_bound(isl.dim_type.set, 0):
             return None
         names, _, _ = self._names([expr])
-        return _pw_aff_expr(image.dim_max(0), {name: node for node, name in names.items()})
+        return pw_aff_expr(image.dim_max(0), {name: node for node, name in names.items()})
 
     def _image(self, expr: Expr) -> isl.Set:
         names, params, dims = self._names([expr])
@@ -293,92 +289,3 @@ def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     """The sizes that ``exprs`` mention and that are not among the variables."""
     nodes = postorder(*exprs)
     return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
-
-
-def _pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
-    """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
-    pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
-    exprs = [normal(aff_expr(piece, nodes)) for piece in pieces]
-    if len(exprs) == 1:
-        return exprs[0]
-    for op, union in ((MAXIMUM, "max"), (MINIMUM, "min")):
-        whole = isl.PwAff.from_aff(pieces[0])
-        for piece in pieces[1:]:
-            whole = getattr(whole, union)(isl.PwAff.from_aff(piece))
-        if whole.intersect_domain(value.domain()).is_equal(value):
-            result = exprs[0]
-            for other in exprs[1:]:
-                result = call(op, result, other)
-            return result
-    return None
-
-
-def constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
-    value = normal(aff_expr(constraint.get_aff(), nodes))
-    return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
-
-
-def aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
-    """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
-    denominator = aff.get_denominator_val().to_python()
-    scaled = aff.scale_val(aff.get_denominator_val())
-    result: Expr = as_expr(scaled.get_constant_val().to_python())
-    for i in range(scaled.dim(isl.dim_type.param)):
-        factor = scaled.get_coefficient_val(isl.dim_type.param, i).to_python()
-        if factor:
-            result = result + factor * nodes[str(scaled.get_dim_name(isl.dim_type.param, i))]
-    for i in range(scaled.dim(isl.dim_type.in_)):
-        factor = scaled.get_coefficient_val(isl.dim_type.in_, i).to_python()
-        if factor:
-            result = result + factor * nodes[f"in{i}"]
-    for i in range(scaled.dim(isl.dim_type.div)):
-        factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
-        if factor:
-            result = result + factor * aff_expr(
-                scaled.get_div(i), nodes
-            )  # a fraction, whose floor it returns
-    return result if denominator == 1 else result // denominator
-
-
-_FEW_QUOTIENTS = 2
-_SLOWER = 20  # times as long an operation of isl takes among many quotients
-_UNDECIDED = (
-    "whether it stays in range takes more work to decide than there is a budget for; keep it in range by "
-    "te.minimum(te.maximum(index, 0), extent - 1), which changes nothing where it does, or read at a tensor of positions"
-)
-
-
-def find_violation(
-    variables: Sequence[Expr], conditions: Sequence[Expr], index: Expr, extent: Expr
-) -> tuple[dict[Expr, int], int] | None:
-    """A point at which ``index`` leaves ``[0, extent)``, and the value it has there.
-
-    Where isl leaves open whether there is one, the points are looked at one by one.
-
-    Raises:
-        IndexExpressionError: there are too many of them, or sizes are symbols.
-    """
-    for outside in (index >= extent, index < ZERO):
-        with unbounded():
-            point = _first(variables, [*conditions, outside])
-        if point is not None:
-            return point, evaluate_index(index, point)
-    return None
-
-
-def _first(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr, int] | None:
-    """A point at which ``conditions`` hold: asked of isl, but of many quotients in each other, for which that takes long."""
-    nested = quotients(conditions) > _FEW_QUOTIENTS
-    try:
-        if nested:
-            return first_of(variables, conditions)
-    except Open:
-        pass
-    before = left_open()
-    point = IntegerSet(variables, conditions).sample(_SLOWER if nested else 1)
-    if point is not None or left_open() == before:
-        return point
-    try:
-        return first_of(variables, conditions)
-    except Open:
-        raise IndexExpressionError(_UNDECIDED) from None

@@ -17,7 +17,8 @@ from jaxte.lang.expr import FALSE, TRUE, ZERO, Axis, Expr, call, conjunction
 from jaxte.lang.operators import OR
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import aff_expr, constraint_expr, context, is_plain, sizes_of, stated, within
+from jaxte.sets.domain import context, is_plain, sizes_of, stated, within
+from jaxte.sets.isl_expressions import aff_expr, constraint_expr
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text
 
 

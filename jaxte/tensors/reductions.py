@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, TypeAlias
 
 from jaxte.lang import dtypes
@@ -18,17 +17,17 @@ from jaxte.lang.expr import (
     Reduce,
     Reducer,
     ScalarLike,
-    Symbol,
     as_expr,
     call,
     cast,
 )
 from jaxte.lang.identity import among
-from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, NOT_EQUAL, OR, SELECT
+from jaxte.lang.operators import AND, NOT_EQUAL
 from jaxte.lang.other_names import OF_VALUES
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.tensors.reducers import arg_reducer, builtin_reducer
 from jaxte.tensors.shapes import MAX_EXTENT, Extent
 from jaxte.tensors.tensor import Tensor
 
@@ -99,46 +98,6 @@ def _extreme(expr: Expr, largest: bool) -> Expr:
         else:
             raise ShapeError(f"`{text(expr)}` is no bound of a range: it must be affine in axes and sizes")
     return from_linear(result)
-
-
-def _limit(dtype: str, largest: bool) -> Expr:
-    """The identity of min (the largest value) and of max (the least)."""
-    if dtypes.is_float(dtype):
-        return Const(float("inf") if largest else float("-inf"), dtype)
-    if dtype == "bool":
-        return Const(largest)
-    bits, unsigned = int(dtype.lstrip("uint")), dtype.startswith("u")
-    if unsigned:
-        return Const(2**bits - 1 if largest else 0, dtype)
-    return Const(2 ** (bits - 1) - 1 if largest else -(2 ** (bits - 1)), dtype)
-
-
-@cache
-def builtin_reducer(name: str, dtype: str, ties: str = "even") -> Reducer:
-    """The reducer "sum", "prod", "max", "min", "any" or "all" on ``dtype``."""
-    x, y = Symbol("x", dtype), Symbol("y", dtype)
-    result: Expr
-    identity: Expr
-    match name:
-        case "sum":
-            result, identity = x + y, _number(0, dtype)
-        case "prod":
-            result, identity = x * y, _number(1, dtype)
-        case "max":
-            result, identity = call(MAXIMUM, x, y), _limit(dtype, largest=False)
-        case "min":
-            result, identity = call(MINIMUM, x, y), _limit(dtype, largest=True)
-        case "any":
-            result, identity = call(OR, x, y), as_expr(False)
-        case _:
-            result, identity = call(AND, x, y), as_expr(True)
-    return Reducer(name, name, ties, (x,), (y,), (result,), (identity,))
-
-
-def _number(value: int, dtype: str) -> Const:
-    if dtypes.is_complex(dtype):
-        return Const(complex(value), dtype)
-    return Const(float(value) if dtypes.is_float(dtype) else value, dtype)
 
 
 def make_reduce(
@@ -292,22 +251,6 @@ def all(
     return _builtin("all", expr, axes_given(axis, over, "all"), where)
 
 
-@cache
-def _arg_reducer(name: str, dtype: str) -> Reducer:
-    """Position and value; of equal values the first position wins, NaN wins over numbers, as in ``jnp.argmax``."""
-    i, x, j, y = Symbol("i", "int32"), Symbol("x", dtype), Symbol("j", "int32"), Symbol("y", dtype)
-    better = call(GREATER if name == "argmax" else LESS, y, x)
-    level = call(EQUAL, x, y)
-    if dtypes.is_inexact(dtype):
-        x_nan, y_nan = call(NOT_EQUAL, x, x), call(NOT_EQUAL, y, y)
-        better = call(OR, better, call(AND, y_nan, call(NOT, x_nan)))
-        level = call(OR, level, call(AND, x_nan, y_nan))
-    taken = call(OR, better, call(AND, level, call(LESS, j, i)))
-    results = (call(SELECT, taken, j, i), call(SELECT, taken, y, x))
-    identity = (Const(MAX_EXTENT, "int32"), _limit(dtype, largest=name == "argmin"))
-    return Reducer(name, name, "first", (i, x), (j, y), results, identity)
-
-
 def position_of(axes: Sequence[Axis]) -> Expr:
     """Row-major position of a point of a reduction over ``axes``, from 0."""
     position: Expr = as_expr(0)
@@ -328,7 +271,7 @@ def _arg(name: str, expr: Any, axis: Any, where: Any) -> Expr:
                 f"position; give it an element, or take te.{name[3:]}, which has a value of nothing"
             )
     exprs = (cast(position_of(axes), "int32"), cast(operand, operand.dtype))
-    return make_reduce(_arg_reducer(name, operand.dtype), exprs, axis, where)[0]
+    return make_reduce(arg_reducer(name, operand.dtype), exprs, axis, where)[0]
 
 
 @wants_arguments

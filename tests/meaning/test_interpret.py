@@ -13,7 +13,7 @@ from jaxte.lang import functions as te
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import TRUE, Axis, Reduce
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors import reductions
+from jaxte.tensors import reducers, reductions
 from jaxte.tensors.compute import compute
 from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
@@ -366,7 +366,7 @@ def test_evaluated_arrays_are_not_kept() -> None:
     value = X[i] * X[k]
     for _ in range(300):
         value = value * 1.0
-    body = Reduce(reductions.builtin_reducer("sum", "float32"), [value], [k], TRUE)
+    body = Reduce(reducers.builtin_reducer("sum", "float32"), [value], [k], TRUE)
     x = np.ones(1000, F)
     resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -50,7 +50,8 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.graph import topological_order
-from jaxte.tensors.reductions import builtin_reducer, position_of
+from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.reductions import position_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 MOST_BITS = 31  # of an int32, besides its sign

@@ -16,7 +16,7 @@ from jaxte.tensors.tensor import Compute
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Prefix:
     """``tensor[.., j, ..] = reduce over the first at(j) + 1 elements``, ``element`` an expression of ``step``.
 
     Attributes:
@@ -31,7 +31,7 @@ class Scan:
     moving: Axis
 
 
-def as_scan(tensor: Compute) -> Scan | None:
+def as_prefix(tensor: Compute) -> Prefix | None:
     """The cumulative reduction that the body of ``tensor`` is, if it is one."""
     node = tensor.body
     if not isinstance(node, Reduce) or len(node.axes) != 1:
@@ -49,7 +49,7 @@ def as_scan(tensor: Compute) -> Scan | None:
     where = conjunction([substitute(c, table) for c in others])
     # Compositions of maps do not commute: read backwards, the arguments of the combiner change places.
     reducer = node.reducer if forward else replace(node.reducer, lhs=node.reducer.rhs, rhs=node.reducer.lhs)
-    return Scan(Reduce(reducer, exprs, (step,), where, node.position), step, normal(at), moving)
+    return Prefix(Reduce(reducer, exprs, (step,), where, node.position), step, normal(at), moving)
 
 
 Limit = tuple[Axis, Expr, bool]

@@ -17,7 +17,7 @@ from jaxte.autodiff.terms.guards import guard, is_one, is_zero, plus, times
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.graphs import reached
 from jaxte.lang.walk import substitute
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from jaxte.autodiff.rules.extrema import extremum_adjoint
-from jaxte.autodiff.rules.prefixes import Scan, as_scan
+from jaxte.autodiff.rules.prefixes import Prefix, as_prefix
 from jaxte.autodiff.rules.scans import scan_contributions
 from jaxte.autodiff.terms.beside import beside
 from jaxte.autodiff.terms.guards import guard, plus, through_guards, times
@@ -62,12 +62,12 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
     return _combined(tensor, node, seed, wanted, _combiner_slope)
 
 
-def scan_of(tensor: Compute) -> Scan | None:
+def scan_of(tensor: Compute) -> Prefix | None:
     """The recurrence that the derivative of ``tensor`` follows, if its body is a cumulative reduction other than a sum."""
     node = tensor.body
     if not isinstance(node, Reduce) or node.reducer.name in ("sum", "any", "all", "argmax", "argmin"):
         return None
-    return as_scan(tensor)
+    return as_prefix(tensor)
 
 
 def _inside(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.prefixes import Scan
+from jaxte.autodiff.rules.prefixes import Prefix
 from jaxte.autodiff.rules.recurrences import Recurrence, solve, with_position
 from jaxte.autodiff.terms.guards import is_zero, plus, times
 from jaxte.autodiff.terms.scalar import Contribution, contributions
@@ -43,7 +43,7 @@ Value = Callable[[Expr], Expr]  # an element of a sequence at a position
 
 
 def scan_contributions(
-    tensor: Compute, scan: Scan, seed: Expr, wanted: Callable[[Expr], bool]
+    tensor: Compute, scan: Prefix, seed: Expr, wanted: Callable[[Expr], bool]
 ) -> list[Contribution]:
     """The contributions of ``seed``, the adjoint of ``tensor``, to every wanted read in the reduced expressions."""
     prefix = [a for a in free_axes(seed) if not among(a, tensor.axes)]
@@ -67,7 +67,7 @@ def scan_contributions(
     return found
 
 
-def _flows(scan: Scan, states: Sequence[Expr], wanted: Callable[[Expr], bool]) -> dict[int, list[Expr]]:
+def _flows(scan: Prefix, states: Sequence[Expr], wanted: Callable[[Expr], bool]) -> dict[int, list[Expr]]:
     """For each reduced expression with a wanted read, the slope ``d F_q[m] / d x[m]`` of every state."""
     node = scan.node
     every = range(len(states))
@@ -78,7 +78,7 @@ def _flows(scan: Scan, states: Sequence[Expr], wanted: Callable[[Expr], bool]) -
     }
 
 
-def along(tensor: Compute, scan: Scan, position: Expr) -> tuple[Expr, ...]:
+def along(tensor: Compute, scan: Prefix, position: Expr) -> tuple[Expr, ...]:
     """The axes of ``tensor`` with ``position`` in place of the one that the reduction moves with."""
     return tuple(position if a is scan.moving else a for a in tensor.axes)
 
@@ -87,7 +87,7 @@ def call_and(a: Expr, b: Expr) -> Expr:
     return conjunction([*conjuncts(a), *conjuncts(b)])
 
 
-def states_of(tensor: Compute, scan: Scan, outer: Sequence[Axis]) -> list[Compute]:
+def states_of(tensor: Compute, scan: Prefix, outer: Sequence[Axis]) -> list[Compute]:
     """``F[.., m]``, the reductions of the first ``m + 1`` elements."""
     states = []
     for position in range(scan.node.reducer.arity):
@@ -102,7 +102,7 @@ def states_of(tensor: Compute, scan: Scan, outer: Sequence[Axis]) -> list[Comput
     return states
 
 
-def values_of(tensor: Compute, scan: Scan, states: Sequence[Compute]) -> list[Value]:
+def values_of(tensor: Compute, scan: Prefix, states: Sequence[Compute]) -> list[Value]:
     """``F[.., m]`` as functions of ``m``: elements of ``tensor`` itself where it has all of them."""
 
     def read(state: Compute) -> Value:
@@ -115,7 +115,7 @@ def values_of(tensor: Compute, scan: Scan, states: Sequence[Compute]) -> list[Va
     return values
 
 
-def place_in(scan: Scan) -> Value | None:
+def place_in(scan: Prefix) -> Value | None:
     """Where along ``moving`` the tensor holds ``F[m]``, if it holds all of them: ``at`` solved for ``moving``."""
     form = linear(scan.at)
     sign, offset = form.coefficient(scan.moving), from_linear(form.without(scan.moving))
@@ -129,7 +129,7 @@ def place_in(scan: Scan) -> Value | None:
 
 
 def _head_of_state(
-    tensor: Compute, scan: Scan, state: Compute, seed: Expr, prefix: Sequence[Axis]
+    tensor: Compute, scan: Prefix, state: Compute, seed: Expr, prefix: Sequence[Axis]
 ) -> Compute:
     """The adjoint of ``F`` from that of ``tensor``, which reads it at ``at(j)`` or at its end."""
     last = call(MINIMUM, scan.at, scan.step.hi - 1)
@@ -163,7 +163,7 @@ def identity_of(reducer: Reducer, position: int) -> Expr:
 
 def _totals(
     tensor: Compute,
-    scan: Scan,
+    scan: Prefix,
     values: Sequence[Value],
     head: Compute,
     prefix: Sequence[Axis],
@@ -188,7 +188,7 @@ def _totals(
     return solve(equations, wanted)
 
 
-def _slopes(scan: Scan, values: Sequence[Value], at: Axis) -> list[list[Expr]]:
+def _slopes(scan: Prefix, values: Sequence[Value], at: Axis) -> list[list[Expr]]:
     """``slopes[p][q] = d F_q[at + 1] / d F_p[at]``."""
     after: dict[Expr, Expr] = {scan.step: at + 1}
     states = [value(at) for value in values]
@@ -197,7 +197,7 @@ def _slopes(scan: Scan, values: Sequence[Value], at: Axis) -> list[list[Expr]]:
     return [[partial(scan.node.reducer, q, states, elements, lhs=p) for q in every] for p in every]
 
 
-def masked(scan: Scan) -> list[Expr]:
+def masked(scan: Prefix) -> list[Expr]:
     """The elements, the identity where the reduction leaves them out."""
     if not conjuncts(scan.node.where):
         return list(scan.node.exprs)
@@ -205,7 +205,7 @@ def masked(scan: Scan) -> list[Expr]:
     return [call(SELECT, scan.node.where, e, identity) for e, identity in pairs]
 
 
-def before(scan: Scan, values: Sequence[Value]) -> list[Expr]:
+def before(scan: Prefix, values: Sequence[Value]) -> list[Expr]:
     """``F[m - 1]`` at ``m = step``, the identity at the start."""
     index = scan.step - 1
     return [

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jaxte.algebra.data_limits import data_limits
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.prefixes import Scan
+from jaxte.autodiff.rules.prefixes import Prefix
 from jaxte.autodiff.rules.recurrences import Recurrence, solve
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
 from jaxte.autodiff.rules.scans import (
@@ -176,7 +176,7 @@ def _terms(
 
 
 def _of_scan(
-    output: Compute, scan: Scan, leading: Sequence[Axis], wanted: Callable[[Expr], bool], moves: Moves
+    output: Compute, scan: Prefix, leading: Sequence[Axis], wanted: Callable[[Expr], bool], moves: Moves
 ) -> Expr:
     """The tangent of a cumulative reduction ``F[m] = F[m - 1] (+) x[m]``: a linear recurrence from the same end."""
     outer = [a for a in output.axes if a is not scan.moving]
@@ -206,7 +206,12 @@ def _of_scan(
 
 
 def _element_tangent(
-    scan: Scan, position: int, outer: Sequence[Axis], wanted: Callable[[Expr], bool], moves: Moves, name: str
+    scan: Prefix,
+    position: int,
+    outer: Sequence[Axis],
+    wanted: Callable[[Expr], bool],
+    moves: Moves,
+    name: str,
 ) -> Expr:
     """The tangent of the reduced expression at ``position``, zero where the reduction leaves it out."""
     expr = scan.node.exprs[position]

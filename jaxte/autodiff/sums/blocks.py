@@ -21,7 +21,7 @@ from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.meaning.cost import own_points
 from jaxte.tensors.copies import Extended, piecewise_indices, with_copies
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer, number_of
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
 
@@ -37,11 +37,7 @@ def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
 
 def zero_of(dtype: str) -> Const:
     """The element of a tensor of zeros."""
-    return _number(0, dtype)
-
-
-def _number(value: int, dtype: str) -> Const:
-    return Const(complex(value) if dtypes.is_complex(dtype) else float(value), dtype)
+    return number_of(0, dtype)
 
 
 def identity_head(output: Tensor) -> Compute:
@@ -49,7 +45,7 @@ def identity_head(output: Tensor) -> Compute:
     own = axis_names_of(output)
     first, second = new_axes(output.shape, [f"{n}'" for n in own]), new_axes(output.shape, own)
     same = conjunction([call(EQUAL, a, b) for a, b in zip(first, second, strict=True)])
-    return Compute(f"identity_{output.name}", (*first, *second), guard(same, _number(1, output.dtype)))
+    return Compute(f"identity_{output.name}", (*first, *second), guard(same, number_of(1, output.dtype)))
 
 
 @wants_arguments

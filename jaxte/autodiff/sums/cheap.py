@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from jaxte.autodiff.rules.prefixes import as_scan
+from jaxte.autodiff.rules.prefixes import as_prefix
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import is_left_open, summands
@@ -64,7 +64,7 @@ def taken(part: Tensor, reader: Compute, head: Tensor) -> float:
 
 def _points(tensor: Compute) -> float:
     """The points of ``tensor``; a cumulative reduction is one pass."""
-    is_scan = isinstance(tensor.body, Reduce) and as_scan(tensor) is not None
+    is_scan = isinstance(tensor.body, Reduce) and as_prefix(tensor) is not None
     return _elements(tensor) if is_scan else points(tensor)
 
 

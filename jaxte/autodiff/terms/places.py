@@ -35,7 +35,7 @@ from jaxte.sets.conditions import tidy
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import MAX_EXTENT
 
 

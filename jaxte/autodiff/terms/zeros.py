@@ -34,7 +34,7 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain, DomainTransformation
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 # Points of a product under a mask for each of a band: diagonals of an array are far apart in memory.
 _MOST_BESIDE = 8

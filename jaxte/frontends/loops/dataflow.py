@@ -18,7 +18,7 @@ from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conju
 from jaxte.lang.functions import logical_or, select
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.flow import Access, Content, Flow, Source
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 _LAST = 10**6  # the time of what is returned
 

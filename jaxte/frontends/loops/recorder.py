@@ -15,7 +15,7 @@ from jaxte.lang.operators import ADD, EQUAL, MULTIPLY
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Tensor
 

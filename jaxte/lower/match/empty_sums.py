@@ -19,7 +19,7 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 
 def point_condition(node: Reduce, scope: Scope) -> Expr | None:

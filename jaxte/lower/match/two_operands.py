@@ -31,7 +31,7 @@ from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
 from jaxte.sets.affine import Linear, normal
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 
 @dataclass(frozen=True, slots=True)

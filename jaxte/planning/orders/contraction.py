@@ -31,7 +31,7 @@ from jaxte.sets.intervals import extent, reach
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute
 
 _SPOILT = Const(nan)

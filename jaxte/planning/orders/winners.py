@@ -38,7 +38,7 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, extent, interval, known
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 _LONGEST = 32  # positions up to which a window is slices: one loop that holds nothing
 

@@ -21,9 +21,9 @@ from jaxte.lang.operators import NOT, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.affine import linear
-from jaxte.sets.domain import find_violation
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.tabulate import Open, evaluate_index, first_of
+from jaxte.sets.violations import find_violation
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.bodies.index_tables import mixes_bits
 from jaxte.tensors.bodies.piecewise_indices import has_choices

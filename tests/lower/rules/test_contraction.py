@@ -10,7 +10,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import TRUE, Reduce, call
 from jaxte.lang.operators import SELECT
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute
 from tests.lowered import arrays_for, check, check_view, one, program_of, run, text_of
 

@@ -13,7 +13,7 @@ from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import TRUE, Axis, Expr, Reduce, as_expr, call
-from jaxte.tensors import reductions
+from jaxte.tensors import reducers, reductions
 
 _REDUCERS = {
     "reduce_sum": "sum",
@@ -27,7 +27,7 @@ _REDUCERS = {
 
 def reduced(name: str, x: Expr, axes: list[Axis], where: Expr = TRUE, ties: str = "even") -> Expr:
     """``x`` reduced over ``axes`` in its own dtype, as the primitives of lax do."""
-    return Reduce(reductions.builtin_reducer(name, x.dtype, ties), (x,), axes, where) if axes else x
+    return Reduce(reducers.builtin_reducer(name, x.dtype, ties), (x,), axes, where) if axes else x
 
 
 def summed(x: Expr, axes: list[Axis]) -> Expr:

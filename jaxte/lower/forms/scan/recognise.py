@@ -39,7 +39,7 @@ from jaxte.lower.match.wide import wide_dtype, wide_recurrence
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.reductions import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer
 
 
 @dataclass(frozen=True, slots=True)
