@@ -16,7 +16,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.code.identifiers import APART
+from jaxte.lower.code.identifiers import APART, FIRST
 from jaxte.lower.printing.printer import Printer
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
@@ -65,7 +65,7 @@ class Steps:
 
 def run(source: str | list[str], spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> np.ndarray:
     """The value of an emitted expression, or of ``Y`` after emitted statements."""
-    modules: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, APART: lambda x: x}
+    modules: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, APART: lambda x: x, FIRST: lambda x: x}
     scope = modules | operands(spec, arrays)
     if isinstance(source, str):
         return np.asarray(eval(source, scope))

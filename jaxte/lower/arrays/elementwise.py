@@ -48,7 +48,10 @@ class Cast(Converted):
 
 @dataclass(frozen=True, eq=False)
 class Kept(LikeArray):
-    """An array that is not fused into what reads it ("barrier"), that a call keeps apart ("apart"), or without a tangent ("constant")."""
+    """An array that is not fused into what reads it ("barrier"), that a call keeps apart ("apart"), or without a tangent ("constant").
+
+    Where readers make arrays of other shapes alone, a call as it is will do ("first"): see docs/design/views.md.
+    """
 
     array: Node
     how: str = "barrier"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools", "pl", "triton"})
 _LONGEST = 40
-APART = "_apart"  # a function of emitted modules; no identifier begins with an underscore
+APART, FIRST = "_apart", "_first"  # functions of emitted modules; no identifier begins with an underscore
 
 
 class Names:

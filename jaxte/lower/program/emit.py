@@ -16,7 +16,7 @@ from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.identifiers import APART, docstring_text
+from jaxte.lower.code.identifiers import APART, FIRST, docstring_text
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
@@ -24,14 +24,31 @@ from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
 _USES = {"import functools": "functools."}
-_APART = """
+_FIRST = """
 _same = jax.jit(lambda x: x)
 
 
-def _apart(x):
+def _first(x):
     \"\"\"``x``, which XLA computes before what reads it, and once: it fuses nothing across this call.\"\"\"
     with set_xla_metadata(inlineable="false"):
         return _same(x)
+"""
+_APART = """
+def _apart(x):
+    \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.\"\"\"
+    return _first(_own(x))
+
+
+def _own(x):
+    \"\"\"``x`` as an array of its own: rounded to the bits that it has, between the least and the greatest of its integers.\"\"\"
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        return lax.complex(_own(x.real), _own(x.imag))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return lax.reduce_precision(x, jnp.finfo(x.dtype).nexp, jnp.finfo(x.dtype).nmant)
+    if jnp.issubdtype(x.dtype, jnp.integer):
+        ends = jnp.iinfo(x.dtype)
+        return lax.clamp(jnp.array(ends.min, x.dtype), x, jnp.array(ends.max, x.dtype))
+    return _own(x.astype(jnp.uint8)).astype(x.dtype)
 """
 _MOST_FORMULAS = 40
 _WIDTH = 100
@@ -158,9 +175,10 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     functions = [_function_among(program, programs) for program in programs]
     rest = "\n".join([*functions, epilogue])
     imports = [line for line in _IMPORTS if line not in _USES or _USES[line] in rest]
-    if f"{APART}(" in rest:
+    apart = f"{APART}(" in rest
+    if apart or f"{FIRST}(" in rest:
         imports.append(_METADATA)
-        functions.insert(0, _APART.lstrip())
+        functions[:0] = [text.lstrip() for text in ((_FIRST, _APART) if apart else (_FIRST,))]
     if f"{KERNEL}(" in rest:
         imports += [PALLAS, TRITON] if "triton." in rest else [PALLAS]
         functions.insert(0, FUNCTION.lstrip())

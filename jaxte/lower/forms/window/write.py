@@ -57,7 +57,8 @@ def window_source(spec: WindowSpec, operands: Sequence[Node], target: str, step:
     for dims in [spec.dims] if form == SLICES else [(d,) for d in spec.dims]:
         value = value if current is None else step(_kept(current), target)
         if form == PADDED_APART and dims[0] is spec.dims[0]:
-            current = _padded_apart(spec, step(Kept(value, "apart"), target), dims[0])
+            # what reads it makes the array that the next pass pads, so no array of its shape
+            current = _padded_apart(spec, step(Kept(value, "first"), target), dims[0])
             continue
         padded = _padded(spec, value, dims)
         computed = value is operands[0] and not isinstance(spec.array.body, Read)

@@ -97,7 +97,7 @@ def test_one_dimension_after_the_other(rng):
 )
 def test_shifted_rows_are_padded_one_by_one(rng, reducer, size, stride, before):
     source = verify(pool(reducer, size, stride, before), feeds(rng, X), PADDED_APART)
-    assert source[0] == "Y = _apart(A)" and "lax.pad(Y" in source[1]
+    assert source[0] == "Y = _first(A)" and "lax.pad(Y" in source[1]
     assert not any("jnp.pad(A" in line for line in source)
 
 

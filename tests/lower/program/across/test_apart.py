@@ -1,0 +1,80 @@
+"""An array that a call keeps apart is read by that call alone: XLA writes over arrays that are read both themselves and through one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from tests.frontends.random_rules import RandomRules, check_rules
+
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "softplus": (lambda x: te.log1p(te.exp(x)), lambda x: jnp.log1p(jnp.exp(x))),
+    "root": (lambda x: te.sqrt(te.exp(x) + x * x + 1), lambda x: jnp.sqrt(jnp.exp(x) + x * x + 1)),
+    "wave": (lambda x: te.tanh(te.sin(x) * x) + 2 * x, lambda x: jnp.tanh(jnp.sin(x) * x) + 2 * x),
+}
+
+
+def program(seed: int) -> Any:
+    """A function of one array in which a stencil of a costly function stands beside the same function, written out by its user."""
+    own = np.random.default_rng(seed)
+    ours, theirs = FUNCTIONS[sorted(FUNCTIONS)[seed % len(FUNCTIONS)]]
+    n = int(own.integers(7, 40))
+    shifts = sorted({int(s) for s in own.integers(1, n, size=3)})
+
+    @te.function
+    def stencil(x: Any) -> Any:
+        v = te.compute((n,), lambda i: ours(x[i]), "v")
+        return te.compute((n,), lambda i: sum(v[(i + s) % n] * (s + 1) for s in shifts) * x[i], "y")
+
+    def both(x: Any) -> Any:
+        return 1.5 * theirs(x) + stencil(x)
+
+    def expected(x: Any) -> Any:
+        v = theirs(x)
+        return 1.5 * v + sum(jnp.roll(v, -s) * (s + 1) for s in shifts) * x
+
+    x = jnp.asarray(own.normal(size=n))
+    return stencil, both, expected, x
+
+
+def read_twice(hlo: str) -> list[str]:
+    """The operands of calls that are not inlined which something else reads, too."""
+    found = []
+    for own in hlo.split("\n\n"):
+        calls = re.findall(r' call\((%[\w.-]+)\)[^\n]*inlineable="false"', own)
+        found += [name for name in calls if len(re.findall(rf"[ (]{re.escape(name)}[,)]", own)) > 1]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_read_by_the_call_alone(seed: int) -> None:
+    stencil, both, expected, x = program(seed)
+    assert "v = _apart(" in stencil.source(x)
+    compiled = jax.jit(both).lower(x).compile()
+    assert 'inlineable="false"' in compiled.as_text() and not read_twice(compiled.as_text())
+    np.testing.assert_allclose(compiled(x), expected(x), rtol=1e-5, atol=1e-5)
+
+
+def test_what_one_rule_writes_out_and_another_keeps() -> None:
+    """Two elements of the gradient were others: XLA had found the same expression in both."""
+    with jax.enable_x64(True):
+        check_rules(RandomRules(700184), everything=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "int32", "uint8", "bool"])
+def test_an_array_of_its_own_has_the_same_bits(dtype: str) -> None:
+    stencil, _, _, x = program(0)
+    scope: dict[str, Any] = {}
+    exec(stencil.source(x), scope)
+    values = [0, 1, -1, 3, 255, 1e-8, 1e30, np.inf, -np.inf, np.nan]
+    given = jnp.asarray(values).astype(dtype)
+    found = jax.jit(scope["_apart"])(given)
+    assert found.dtype == given.dtype
+    np.testing.assert_array_equal(np.asarray(found).view(np.uint8), np.asarray(given).view(np.uint8))
+
