@@ -65,7 +65,13 @@ class Steps:
 
 def run(source: str | list[str], spec: Any, arrays: Mapping[Tensor, np.ndarray]) -> np.ndarray:
     """The value of an emitted expression, or of ``Y`` after emitted statements."""
-    modules: dict[str, Any] = {"jnp": jnp, "lax": lax, "functools": functools, APART: lambda x: x, FIRST: lambda x: x}
+    modules: dict[str, Any] = {
+        "jnp": jnp,
+        "lax": lax,
+        "functools": functools,
+        APART: lambda x: x,
+        FIRST: lambda x: x,
+    }
     scope = modules | operands(spec, arrays)
     if isinstance(source, str):
         return np.asarray(eval(source, scope))

@@ -77,4 +77,3 @@ def test_an_array_of_its_own_has_the_same_bits(dtype: str) -> None:
     found = jax.jit(scope["_apart"])(given)
     assert found.dtype == given.dtype
     np.testing.assert_array_equal(np.asarray(found).view(np.uint8), np.asarray(given).view(np.uint8))
-
