@@ -127,3 +127,14 @@ def test_a_call_that_returns_what_it_is_given() -> None:
         return jnp.sum(jnp.tanh(y)) + jnp.sum(jnp.tanh(z))
 
     assert jax.grad(te.adjoint(f, everything=True))(jnp.zeros((6, 0))).shape == (6, 0)
+
+
+def test_what_a_call_returns_is_read_by_the_name_that_has_it() -> None:
+    """The region that computes ``x * x`` returns it as what ``jnp.where`` makes of it, which another region reads."""
+
+    def f(x: Any) -> Any:
+        v = jnp.where(x > 0.2, x * x, 0.0)
+        normed = (v - jnp.mean(v, 0, keepdims=True)) * jax.lax.rsqrt(jnp.var(v, 0, keepdims=True) + 0.1)
+        return jnp.sum(jnp.tanh(v)) + jnp.sum(jnp.tanh(normed) * 3.0)
+
+    assert jax.grad(te.adjoint(f, everything=True))(jnp.zeros((6, 0))).shape == (6, 0)

@@ -14,7 +14,6 @@ from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.conditions import decided
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -94,7 +93,8 @@ def _at_one(
     again: dict[Expr, Expr] = {
         r: Read(changed[r.tensor], r.indices) for r in reads_of(body) if r.tensor in changed
     }
-    return defined([tensor.name], axes, [substitute(body, again)])[0]
+    # reads are inside wherever they are taken, as those of the definition are; its conditions may say so in any order
+    return Compute(tensor.name, axes, substitute(body, again))
 
 
 def _reading(body: Expr, positions: dict[Tensor, Position], made: dict[Tensor, Compute]) -> Expr:

@@ -272,9 +272,9 @@ def _region(
     except JaxteError as error:
         raise _Refusal(group, str(error)) from error
     # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
+    refs = places.of_slots | _as_read(group, slots, places)
     inputs = tuple(
-        places.of_slots[s] if s.known is None or (s.origin is None and s in places.of_slots) else s.known
-        for s in read
+        refs[s] if s.known is None or (s.origin is None and s in places.of_slots) else s.known for s in read
     )
     return Region(
         place,
@@ -285,6 +285,16 @@ def _region(
         tuple(group),
         flat,
     )
+
+
+def _as_read(group: Sequence[Equation], slots: dict[Any, Slot], places: _Places) -> dict[Slot, Ref]:
+    """The arrays that a group reads, by the variables by which it does: those that other regions make for it.
+
+    An array has several where a call returns its argument.
+    """
+    made = {v for e in group for v in e.eqn.outvars}
+    read = (v for e in group for v in e.eqn.invars if not isinstance(v, Literal) and v not in made)
+    return {slots[v]: places.of_variables[v] for v in read}
 
 
 def _code(
