@@ -6,15 +6,14 @@ from jaxte.lang.dtypes import is_integer
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise, leaves
-from jaxte.lower.code.identifiers import APART, FIRST
 from jaxte.lower.printing.numbers import Written, dtype_text, number_text
 from jaxte.lower.printing.writer import Rules, Writer, call
 from jaxte.lower.printing.written_sizes import is_multiple
 
 _KEPT = {
     "barrier": "lax.optimization_barrier",
-    "apart": APART,
-    "first": FIRST,
+    "apart": "_apart",
+    "first": "_first",
     "constant": "lax.stop_gradient",
 }
 
