@@ -197,12 +197,42 @@ def check_nodes(p: Pullback, tolerance: float = 1e-9) -> set[str]:
     derived = [interpreted(a, p.feeds) for a in p.adjoints]
     expected = interpreted(p.output, p.feeds)
     lowered = lower("both", inputs_of(results), results)
-    value, *own = evaluate_program(lowered, [p.feeds[t] for _, t in lowered.params])
+
+    def evaluated(feeds: Arrays) -> list[np.ndarray]:
+        return evaluate_program(lowered, [feeds[t] for _, t in lowered.params])
+
+    value, *own = evaluated(p.feeds)
     notes = compare_values(value, expected, tolerance)
-    notes |= compare_adjoints(p.variables, derived, [own], tolerance, np.isfinite(expected).all())
+    try:
+        notes |= compare_adjoints(p.variables, derived, [own], tolerance, np.isfinite(expected).all())
+    except AssertionError:
+        if not is_rounding(p, [value, *own], [expected, *derived], evaluated):
+            raise
+        return notes | {"cancelled"}
     if p.output.dtype == "float64" and np.isfinite(expected).all():
         check_differences(p, derived)
     return notes
+
+
+def is_rounding(
+    p: Pullback,
+    found: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    evaluated: Callable[[Arrays], Sequence[np.ndarray]],
+) -> bool:
+    """Whether emitted code and interpreter differ by no more than either does from itself where each input is a few units in the last place off."""
+    rng = np.random.default_rng(11)
+    spread = [np.zeros(f.shape) for f in found]
+    for _ in range(6):
+        moved = {
+            t: x * (1 + 4 * np.finfo(x.dtype).eps * rng.uniform(-1, 1, x.shape)) if x.dtype.kind == "f" else x
+            for t, x in p.feeds.items()
+        }
+        again = [interpreted(t, moved) for t in (p.output, *p.adjoints)]
+        for n, (code, meaning) in enumerate(zip(evaluated(moved), again, strict=True)):
+            spread[n] = np.fmax(spread[n], np.abs(code - found[n]))
+            spread[n] = np.fmax(spread[n], np.abs(meaning - expected[n]))
+    return all(bool(np.all(np.abs(f - e) <= 10 * s)) for f, e, s in zip(found, expected, spread, strict=True))
 
 
 def program(p: Pullback, residuals: bool, by_jax: bool) -> Callable[..., Any]:
