@@ -57,6 +57,7 @@ NOTES = {
     "apart": "agree operation by operation only, not as one program: equal elements of an extremum",
     "infinite": "have an infinity for a NaN or the other way, where a factor has left a sum",
     "cancelled": "lose to rounding what a unit in the last place of their inputs changes as much",
+    "optimized": "are right in programs that XLA optimizes alone",
     "spoiled": "have a NaN of the value in an adjoint at elements that a condition leaves out",
 }
 Details = dict[str, Any]
