@@ -7,33 +7,16 @@ from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
 from jaxte.lang.operators import MAXIMUM, NEGATIVE
+from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, SIGN, Form
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 
-# Binding strength of the infix operators, as in Python.
-_INFIX = {
-    "logical_or": ("or", 4),
-    "logical_and": ("and", 5),
-    "equal": ("==", 6),
-    "not_equal": ("!=", 6),
-    "nonzero": ("!=", 6),
-    "less": ("<", 6),
-    "less_equal": ("<=", 6),
-    "greater": (">", 6),
-    "greater_equal": (">=", 6),
-    "bitwise_or": ("|", 7),
-    "bitwise_xor": ("^", 8),
-    "bitwise_and": ("&", 9),
-    "left_shift": ("<<", 10),
-    "right_shift": (">>", 10),
-    "add": ("+", 11),
-    "subtract": ("-", 11),
-    "multiply": ("*", 12),
-    "divide": ("/", 12),
-    "floor_divide": ("//", 12),
-    "mod": ("%", 12),
-    "power": ("**", 14),
+_WORDS = {
+    "logical_or": Form("{0} or {1}", OR, (OR, AND)),
+    "logical_and": Form("{0} and {1}", AND, (AND, COMPARE)),
+    "logical_not": Form("not {0}", AND, (COMPARE,)),
 }
-_COMPARISON, _SIGN, _POWER, _ATOM = 6, 13, 14, 20
+_CALLED = ("cast", "bitwise_not")
 _LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise make it exponential
 
 Piece = tuple[str, int]
@@ -75,17 +58,17 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
     match node:
         case Const(value):
             written = str(value)
-            return written, _SIGN if written.startswith("-") else _ATOM
+            return written, SIGN if written.startswith("-") else CALL
         case Axis():
-            return names[node], _ATOM
+            return names[node], CALL
         case Var(name):
-            return name, _ATOM
+            return name, CALL
         case Symbol():
-            return node.name, _ATOM
+            return node.name, CALL
         case Read(tensor, _):
             return _element(tensor.name, node, of)
         case Call(op, (a, Call(inner, (b,)))) if op is MAXIMUM and inner is NEGATIVE and a is b and node.weak:
-            return f"abs({of(a)[0]})", _ATOM  # as it was written: an index has no other maximum of itself
+            return f"abs({of(a)[0]})", CALL  # as it was written: an index has no other maximum of itself
         case Call(op, args):
             return _call_piece(op.name, [of(a) for a in args])
         case Reduce():
@@ -94,33 +77,15 @@ def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> P
 
 
 def _element(name: str, read: Read, of: Callable[[Expr], Piece]) -> Piece:
-    return f"{name}[{', '.join(of(i)[0] for i in read.indices)}]", _ATOM
+    return f"{name}[{', '.join(of(i)[0] for i in read.indices)}]", CALL
 
 
 def _call_piece(name: str, args: Sequence[Piece]) -> Piece:
-    if name in _INFIX:
-        sign, strength = _INFIX[name]
-        left, right = (_wrap(a, least) for a, least in zip(args, _least(strength), strict=True))
-        return f"{left} {sign} {right}", strength
-    if name == "negative":
-        return f"-{_wrap(args[0], _SIGN)}", _SIGN
-    if name == "logical_not":
-        return f"not {_wrap(args[0], _COMPARISON)}", 5
-    return f"{name}({', '.join(a[0] for a in args)})", _ATOM
-
-
-def _least(strength: int) -> tuple[int, int]:
-    """How strongly the operands of an infix operator must bind to stand without parentheses."""
-    if strength == _COMPARISON:  # a < b < c is a chain, not (a < b) < c
-        return strength + 1, strength + 1
-    if strength == _POWER:  # groups to the right, and a sign may follow it
-        return strength + 1, _SIGN
-    return strength, strength + 1  # a - (b - c) keeps its parentheses
-
-
-def _wrap(piece: Piece, strength: int) -> str:
-    written, own = piece
-    return written if own >= strength else f"({written})"
+    """As the row of the operation writes it in code where that is an operator, else as a call."""
+    form = _WORDS.get(name) or TABLE[name].code
+    if form.slots and name not in _CALLED:
+        return form.write(*args)
+    return f"{name}({', '.join(a[0] for a in args)})", CALL
 
 
 def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> Piece:
@@ -129,7 +94,7 @@ def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: dict[Axis, s
     body = ", ".join(of(e)[0] for e in node.exprs)
     condition = "" if bool_true(node.where) else f" where {of(node.where)[0]}"
     suffix = f"[{node.position}]" if node.reducer.arity > 1 else ""
-    return f"{node.reducer.label}({body} for {axes}{condition}){suffix}", _ATOM
+    return f"{node.reducer.label}({body} for {axes}{condition}){suffix}", CALL
 
 
 show_with(text)

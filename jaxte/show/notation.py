@@ -14,7 +14,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbo
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -62,9 +62,10 @@ def ranges_of(node: Reduce) -> tuple[list[Range], list[Expr]]:
 
 def _bound_in(condition: Expr, axes: Sequence[Axis]) -> tuple[Axis, bool, Bound] | None:
     """The axis that ``condition`` bounds from below (True) or above, if it is such a condition."""
-    form = _nonnegative_form(condition)
-    if form is None:
+    forms = nonnegative_forms(condition)
+    if len(forms) != 1:
         return None
+    (form,) = forms
     own = [axis for axis in axes if form.coefficient(axis)]
     if not own or abs(form.coefficient(own[-1])) != 1:
         return None
@@ -75,22 +76,6 @@ def _bound_in(condition: Expr, axes: Sequence[Axis]) -> tuple[Axis, bool, Bound]
     is_lower = form.coefficient(axis) > 0
     rest = form.without(axis) * (-1 if is_lower else 1)
     return axis, is_lower, Bound(from_linear(rest), condition, _covers(rest, axis, is_lower))
-
-
-def _nonnegative_form(condition: Expr) -> Linear | None:
-    """A form that is at least 0 exactly where the affine inequality ``condition`` holds."""
-    match condition:
-        case Call(op, (a, b)) if is_index(a) and is_index(b):
-            match op.name:
-                case "less_equal":
-                    return linear(b) - linear(a)
-                case "less":
-                    return linear(b) - linear(a) - Linear({}, 1)
-                case "greater_equal":
-                    return linear(a) - linear(b)
-                case "greater":
-                    return linear(a) - linear(b) - Linear({}, 1)
-    return None
 
 
 def _covers(form: Linear, axis: Axis, is_lower: bool) -> bool:
