@@ -66,10 +66,14 @@ def typed(fn: F, front: Callable[..., Any] | None = None) -> F:
     overloads = get_overloads(front or fn)
     types = fn.__annotations__
     for name in [name for name, kind in types.items() if overloads and kind in ("Any", Any)]:
-        kinds = (str(each.__annotations__.get(name, "")) for each in overloads)
-        members = dict.fromkeys(member for kind in kinds if kind for member in _members(kind))
-        types[name] = " | ".join(members) or "object"
+        types[name] = union_of(each.__annotations__.get(name) for each in overloads)
     return fn
+
+
+def union_of(types: Iterable[object]) -> str:
+    """The text of the union of ``types``, those that are None left out; of nothing it is object."""
+    members = dict.fromkeys(member for kind in types if kind is not None for member in _members(str(kind)))
+    return " | ".join(members) or "object"
 
 
 def _members(union: str) -> list[str]:

@@ -81,7 +81,7 @@ def compute(
     shape: Sizes | Callable[..., ScalarLike | Several],
     fn: Callable[..., ScalarLike | Several] | str | None = None,
     name: str | None = None,
-) -> Compute | Computes:
+) -> Compute | tuple[Compute, ...]:
     """A tensor given by what one element is.
 
     Args:

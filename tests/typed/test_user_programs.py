@@ -265,7 +265,7 @@ def test_help_shows_types() -> None:
                 found.add(name)
     assert found == WITH_ANY.keys()
     shown = inspect.signature(te.compute)
-    assert shown.return_annotation == "Compute | Computes"
+    assert shown.return_annotation == "Compute | tuple[Compute, ...]"
     assert inspect.signature(te.exp).return_annotation == "Result | ArrayT | Expr"
     assert "Sequence[Tensor | None]" in inspect.signature(te.gradient).parameters["head"].annotation
 

@@ -62,11 +62,11 @@ def recurrence(shape: Sequence[Sizes], fn: Sequence[Body], init: Inits = None, a
 def recurrence(
     shape: Sizes | Sequence[Sizes],
     fn: Callable[..., ScalarLike | Several] | Sequence[Body],
-    init: Inits = None,
+    init: Init | Sequence[Init] | None = None,
     axis: int = 0,
     reverse: bool = False,
-    dtype: Dtypes = None,
-    name: str | Names = None,
+    dtype: DtypeLike | Sequence[DtypeLike] | None = None,
+    name: str | Sequence[str] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """A tensor whose elements are computed from its own earlier elements, or several tensors that read each other in this way.
 
