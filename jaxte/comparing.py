@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.lang.identity import filled_in
 
 _ROUNDS = 7  # of calls, each side once in each
 
@@ -185,10 +186,7 @@ def _measured(
 
     def of_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any) -> Any:
-            filled = list(leaves)
-            for n, array in zip(numbers, given, strict=True):
-                filled[n] = array
-            return f(*tree_unflatten(tree, filled))
+            return f(*tree_unflatten(tree, filled_in(leaves, numbers, given)))
 
         return run
 
@@ -218,10 +216,7 @@ def _with_gradients(function: Callable[..., Any], places: Sequence[int], order: 
 
     def run(*args: Any) -> Any:
         def total(*some: Any) -> tuple[Any, Any]:
-            given = list(args)
-            for n, x in zip(places, some, strict=True):
-                given[n] = x
-            outputs = function(*given)
+            outputs = function(*filled_in(args, places, some))
             return sum(jnp.sum(jnp.real(o)) for o in tree_leaves(outputs) if _is_floating(o)), outputs
 
         moving = [args[n] for n in places]

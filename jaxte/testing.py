@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lang.identity import filled_in
 from jaxte.reports import Difference, Report
 from jaxte.tensors.tensor import Tensor
 
@@ -62,10 +63,7 @@ def check_grads(
             raise DefinitionError("check_grads: none of the arguments is an array of floating point numbers")
 
         def flat(*parts: Any) -> tuple[Any, ...]:
-            filled = list(leaves)
-            for place, part in zip(places, parts, strict=True):
-                filled[place] = part
-            results = tree_flatten(function(*tree_unflatten(tree, filled)))[0]
+            results = tree_flatten(function(*tree_unflatten(tree, filled_in(leaves, places, parts))))[0]
             return tuple(r for r in results if is_inexact(r.dtype.name))
 
         double = all(leaves[n].dtype.name in ("float64", "complex128") for n in places)
@@ -230,10 +228,7 @@ def _results_and_gradients(
     rng: np.random.Generator,
 ) -> tuple[Any, list[Any]]:
     def of_floats(*parts: Any) -> tuple[list[Any], Any]:
-        filled = list(leaves)
-        for place, part in zip(places, parts, strict=True):
-            filled[place] = part
-        results = f(*tree_unflatten(tree, filled))
+        results = f(*tree_unflatten(tree, filled_in(leaves, places, parts)))
         return [r for r in tree_flatten(results)[0] if is_inexact(jnp.asarray(r).dtype.name)], results
 
     outputs, pull, results = jax.vjp(of_floats, *(jnp.asarray(leaves[n]) for n in places), has_aux=True)

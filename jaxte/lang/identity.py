@@ -1,4 +1,4 @@
-"""Nodes in sequences, told apart by identity.
+"""Sequences: nodes in them, told apart by identity, and items that are put in place of others.
 
 Equal nodes are one object, and ``==`` between nodes is a predicate of the language without a truth value. So what ``in``, ``==``
 and ``.index`` are for other sequences, these functions are for sequences of nodes.
@@ -55,3 +55,11 @@ def place_of(item: object, items: Sequence[object]) -> int:
         if identical(item, other):
             return position
     raise ValueError(f"{item!r} is not in the sequence")
+
+
+def filled_in(items: Iterable[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
+    """``items`` with ``values`` at ``places``."""
+    found = list(items)
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found

@@ -17,6 +17,7 @@ from jaxte.derivatives.overrides import Override, Rule, listed_names
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
+from jaxte.lang.identity import filled_in
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Extern, Tensor
 
@@ -197,10 +198,7 @@ def _pulled(fn: Callable[..., Any], inputs: int, wanted: Sequence[int]) -> Calla
         primals, heads = arrays[:inputs], arrays[inputs:]
 
         def of_wanted(*values: Any) -> Any:
-            filled = list(primals)
-            for n, value in zip(wanted, values, strict=True):
-                filled[n] = value
-            return fn(*filled)
+            return fn(*filled_in(primals, wanted, values))
 
         value, back = jax.vjp(of_wanted, *(primals[n] for n in wanted))
         leaves, tree = tree_flatten(value)

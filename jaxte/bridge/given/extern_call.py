@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxte.lang import dtypes
+from jaxte.lang.identity import filled_in
 from jaxte.tensors.tensor import Extern, Tensor
 
 
@@ -120,10 +121,7 @@ class _Vjp:
         *primals, head = arrays
 
         def of_wanted(*values: Any) -> Any:
-            filled = list(primals)
-            for n, value in zip(self.wanted, values, strict=True):
-                filled[n] = value
-            return self.fn(*filled)[self.position]
+            return self.fn(*filled_in(primals, self.wanted, values))[self.position]
 
         _, pull = jax.vjp(of_wanted, *(jnp.asarray(primals[n]) for n in self.wanted))
         for _ in range(self.prefix):
@@ -148,10 +146,7 @@ class _Jvp:
         primals, tangents = arrays[: self.inputs], arrays[self.inputs :]
 
         def of_wanted(*values: Any) -> Any:
-            filled = list(primals)
-            for n, value in zip(self.wanted, values, strict=True):
-                filled[n] = value
-            return self.fn(*filled)
+            return self.fn(*filled_in(primals, self.wanted, values))
 
         def push(*moves: Any) -> Any:
             _, moved = jax.jvp(of_wanted, tuple(jnp.asarray(primals[n]) for n in self.wanted), moves)

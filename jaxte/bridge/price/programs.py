@@ -13,6 +13,7 @@ from jaxte.bridge.price.kinds import APART, FUSED
 from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import Operation, operations
 from jaxte.lang.dtypes import is_float
+from jaxte.lang.identity import filled_in
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
 
@@ -54,10 +55,7 @@ def with_gradient(f: Callable[..., Any], moving: Sequence[int]) -> Callable[...,
 
     def both(*args: Any) -> Any:
         def of_moving(*own: Any) -> Any:
-            filled = list(args)
-            for n, array in zip(moving, own, strict=True):
-                filled[n] = array
-            return [r for r in jax.tree.leaves(f(*filled)) if is_float(str(r.dtype))]
+            return [r for r in jax.tree.leaves(f(*filled_in(args, moving, own))) if is_float(str(r.dtype))]
 
         values, pull = jax.vjp(of_moving, *(args[n] for n in moving))
         return values, pull([jax.numpy.ones_like(v) for v in values])

@@ -14,6 +14,7 @@ from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.plan.loops import Loop, Site
 from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.identity import filled_in
 
 
 def run_loop(loop: Loop, eqn: Any, operands: Sequence[Any]) -> list[Any]:
@@ -106,10 +107,10 @@ class _Run:
         zeros = {n: self._zeros(s) for n, s in active.items() if n not in carriers}
 
         def moved(*own: Any) -> Any:
-            filled = list(primals)
-            for n, value in zip(moving, own, strict=False):
-                filled[n] = value
-            results, kept = self.scan(filled, dict(zip(zeros, own[len(moving) :], strict=True)))
+            results, kept = self.scan(
+                filled_in(primals, moving, own[: len(moving)]),
+                dict(zip(zeros, own[len(moving) :], strict=True)),
+            )
             floats = [r for r in results if is_inexact(str(r.dtype))]
             return floats, ([r for r in results if not is_inexact(str(r.dtype))], kept)
 

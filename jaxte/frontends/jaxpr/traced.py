@@ -14,6 +14,7 @@ from jax.tree_util import tree_flatten, tree_unflatten
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lang.identity import filled_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +51,7 @@ def call_as_jaxpr(
     shape: list[Any] = []
 
     def flat(*arrays: Any) -> list[Any]:
-        filled = list(leaves)
-        for n, array in zip(places, arrays, strict=True):
-            filled[n] = array
-        own_args, own_kwargs = tree_unflatten(tree, filled)
+        own_args, own_kwargs = tree_unflatten(tree, filled_in(leaves, places, arrays))
         results, out = tree_flatten(_called(f, name, own_args, own_kwargs))
         own = [n for n, r in enumerate(results) if is_traced(r)]
         shape[:] = [out, own, [None if n in set(own) else r for n, r in enumerate(results)]]
@@ -67,10 +65,7 @@ def call_as_jaxpr(
         raise _builder(name, "it returns Tensors")
 
     def rebuild(results: Sequence[Any]) -> Any:
-        filled = list(rest)
-        for n, value in zip(own, results, strict=True):
-            filled[n] = value
-        return tree_unflatten(out, filled)
+        return tree_unflatten(out, filled_in(rest, own, results))
 
     still = [None if n in set(places) else leaf for n, leaf in enumerate(leaves)]
     return Traced(closed, arrays, rebuild, f"{tree} {still}")

@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.guards.roots import Root, roots_of
 from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import ordered
+from jaxte.lang.identity import filled_in
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
@@ -211,10 +212,7 @@ def _guarded_slope(guard: Guard, in_whole: bool = False) -> Callable[..., Any]:
         filled = _filled(guard, mask, operands)
 
         def of_moving(*moving: Any) -> Any:
-            every = list(filled)
-            for n, x in zip(moves, moving, strict=True):
-                every[n] = x
-            return bound(guard.step.eqn, every)[0]
+            return bound(guard.step.eqn, filled_in(filled, moves, moving))[0]
 
         return own, jax.jvp(of_moving, [filled[n] for n in moves], [moved[n] for n in moves])[1]
 

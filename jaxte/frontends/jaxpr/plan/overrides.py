@@ -11,6 +11,7 @@ from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.overrides import Override
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.identity import filled_in
 from jaxte.tensors.tensor import Tensor
 
 
@@ -85,9 +86,6 @@ def _of_moving(eqn: Any, xs: Sequence[Any], moving: Sequence[int]) -> Callable[.
     bound = bound_call(eqn)
 
     def call(*values: Any) -> Any:
-        filled = list(xs)
-        for n, value in zip(moving, values, strict=True):
-            filled[n] = value
-        return bound(*filled)
+        return bound(*filled_in(xs, moving, values))
 
     return call
