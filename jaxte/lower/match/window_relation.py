@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from jaxte.lang.budget import remembered
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Var, conjunction
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Var, conjunction
 from jaxte.lang.identity import among
-from jaxte.lang.operators import NOT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.affine_relation import Extents, hull, natural_range, shown, slope, solved, stand_in
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.index_forms import is_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +116,9 @@ def _span(form: Linear, z: Axis, points: IntegerSet) -> Extents | None:
 def _slope_of_guards(t: Axis, z: Axis, x: Form, guards: Sequence[Expr]) -> Fraction:
     """How fast a bound of ``z`` moves with ``t``, times how fast ``x`` moves with ``z``."""
     for guard in guards:
-        node = guard.args[0] if isinstance(guard, Call) and guard.op is NOT else guard
-        if isinstance(node, Call) and len(node.args) == 2 and all(map(is_index, node.args)):
-            difference = linear(node.args[0]) - linear(node.args[1])
-            if difference.coefficient(z) and slope(difference, t):
-                return -slope(difference, t) / difference.coefficient(z) * x.terms.coefficient(z)
+        for form in nonnegative_forms(positive(guard)):
+            if form.coefficient(z) and slope(form, t):
+                return -slope(form, t) / form.coefficient(z) * x.terms.coefficient(z)
     return Fraction(0)
 
 
