@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +20,16 @@ except ImportError:  # what needs it says so
     plt = None
 
 
-def spy(matrix: Any, ax: Any = None) -> Any:
+class SparseMatrix(Protocol):
+    """What ``jax.experimental.sparse.BCOO`` has: a row for each element that is stored."""
+
+    @property
+    def indices(self) -> Any: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def spy(matrix: SparseJacobian | SparseMatrix, ax: Any = None) -> Any:
     """The pattern of a sparse Jacobian, rows down and columns across, as axes of matplotlib.
 
     Args:
@@ -40,7 +50,7 @@ def spy(matrix: Any, ax: Any = None) -> Any:
     return ax
 
 
-def reads(output: Any, tensor: Any, position: int | tuple[int, ...], ax: Any = None) -> Any:
+def reads(output: Tensor, tensor: Tensor, position: int | tuple[int, ...], ax: Any = None) -> Any:
     """The elements of ``tensor``, of one axis or two, that the element of ``output`` at ``position`` depends on, through all tensors in between.
 
     Args:
@@ -69,7 +79,7 @@ def reads(output: Any, tensor: Any, position: int | tuple[int, ...], ax: Any = N
     rows, columns, _ = _pattern(jacobian(output, tensor, sparse=True))
     here = np.ravel_multi_index(position, output.shape) if position else 0
     read = np.asarray(columns)[np.asarray(rows) == here]
-    shape = tensor.shape if tensor.ndim == 2 else (1, *tensor.shape)
+    shape: Any = tensor.shape if tensor.ndim == 2 else (1, *tensor.shape)
     picture = np.isin(np.arange(np.prod(shape)), read).astype(int).reshape(shape)
     ax = _axes(ax)
     ax.imshow(picture, cmap="Blues", vmin=0, vmax=1.5)
@@ -84,7 +94,7 @@ def reads(output: Any, tensor: Any, position: int | tuple[int, ...], ax: Any = N
     return ax
 
 
-def graph(tensors: Any) -> Diagram:
+def graph(tensors: Tensor | Sequence[Tensor]) -> Diagram:
     """What ``tensors`` are computed from, as a diagram: inputs are rounded, functions of arrays have thick sides.
 
     Needs no matplotlib. A notebook shows the diagram as SVG; its text is Mermaid's, which GitHub and this site draw.

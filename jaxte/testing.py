@@ -28,8 +28,8 @@ _TOLERANCES = {"float64": 1e-10, "complex128": 1e-10, "float16": 2e-2, "bfloat16
 
 
 def check_grads(
-    fn_or_graph: Any,
-    args: Sequence[Any],
+    fn_or_graph: Callable[..., object] | Tensor | Sequence[Tensor],
+    args: Sequence[object],
     order: int = 1,
     rtol: float | None = None,
     eps: float | None = None,

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Expr, TensorLike
+from jaxte.lang.operators import AnnotatedArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class Finite:
 Fact = Permutation | Sorted | Unique | SymmetricAdjacency | Within | Finite
 
 
-def within(stop: Any) -> Within:
+def within(stop: int | Expr) -> Within:
     """``0 <= I[...] < stop``: reads at such positions need no test of their range.
 
     Args:
@@ -75,7 +77,7 @@ def finite() -> Finite:
     return Finite()
 
 
-def permutation(inverse: Any = None) -> Permutation:
+def permutation(inverse: TensorLike | AnnotatedArray | None = None) -> Permutation:
     """``I[..., i]`` runs over 0, ..., n - 1 as ``i`` does, each value once.
 
     Args:
@@ -95,7 +97,7 @@ def unique() -> Unique:
     return Unique()
 
 
-def symmetric_adjacency(slot: Any = None) -> SymmetricAdjacency:
+def symmetric_adjacency(slot: TensorLike | AnnotatedArray | None = None) -> SymmetricAdjacency:
     """``A[i, p]`` are the neighbours of ``i``, all of them rows of A, and each lists ``i`` as often as ``i`` lists it.
 
     Args:

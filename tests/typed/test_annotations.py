@@ -231,6 +231,12 @@ def rows(table: jax.Array, ids: Int[Array, "n"], scale: float = 1.0) -> te.Tenso
 
 
 @te.function
+def shuffled(x: jax.Array, p: Int[Array, "n"], q: Int[Array, "n"]) -> te.Tensor:
+    te.assume(p, te.facts.permutation(inverse=q))
+    return te.compute(x.shape, lambda i: x[p[i]])
+
+
+@te.function
 def recurrent(w: jax.Array, xs: jax.Array) -> te.Tensor:
     k = te.axis("k")
 
@@ -263,6 +269,7 @@ def test_programs_of_arrays() -> None:
     assert_type(attention(y, y, y), jax.Array)
     assert_type(rows(y, jnp.array([4, 0]), scale=2.0), jax.Array)
     assert_type(recurrent(jnp.eye(2), y), jax.Array)
+    assert_type(shuffled(x, jnp.arange(5), jnp.arange(5)), jax.Array)
     assert_type(rounded(x), jax.Array)
     assert_type(rounded(X), te.Tensor)
     assert_type(inverse(jnp.eye(2)), jax.Array)
