@@ -21,7 +21,7 @@ from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor, copy_of
@@ -192,7 +192,8 @@ class Rebuilt:
             definitions = tuple(t for t in own if isinstance(t, Compute))
             places = tuple(p + len(lead) for p in group.places)
             self._groups[key] = Recurrence(states, definitions, places, group.reverse)
-        found = self._groups[key].tensors[tensor.position]
+        made = self._groups[key]
+        found = (made.finals if isinstance(tensor, Final) else made.tensors)[tensor.position]
         assert isinstance(found, Recurrent)
         return found
 

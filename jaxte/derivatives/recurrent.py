@@ -23,8 +23,10 @@ from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.graphs import reached
+from jaxte.lang.graphs import circles, reached
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.handed import copied_by, handed_on
+from jaxte.tensors.recurrences.nests import Clocked
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, copy_of
@@ -103,8 +105,11 @@ def adjoints_of(
             whole = zeros(total.name, total.shape, total.dtype)
         equations[total] = _as_compute(whole, total.name)
     places = {t: len(prefix) + group.places[n] for t, n in zip(totals, moving, strict=True)}
-    found = solved(equations, places, not group.reverse)
-    made = Rebuilt(found).parts([parts[t] for t in inputs if t in parts])
+    wanted = [parts[t] for t in inputs if t in parts]
+    beside = _within_steps(equations, places, wanted)
+    found = solved(equations, places, not group.reverse, beside)
+    found |= {inner: found[state] for inner, state in beside.items()}
+    made = Rebuilt(found).parts(wanted)
     by_input = dict(zip([t for t in inputs if t in parts], made, strict=True))
     return [
         by_input[t] if t in by_input else zeros(f"d{t.name}", (*prefix, *t.shape), t.dtype) for t in inputs
@@ -131,6 +136,33 @@ def tangents_of(
     places = {d: len(prefix) + group.places[n] for d, n in zip(dots, numbers, strict=True)}
     tensors = solved(equations, places, group.reverse)
     return {group.tensors[n]: tensors[d] for n, d in zip(numbers, dots, strict=True)}
+
+
+def _within_steps(
+    equations: dict[State, Compute], places: dict[State, int], wanted: Sequence[Tensor]
+) -> dict[Tensor, State]:
+    """States for the tensors of recurrences within the steps of ``equations`` that ``wanted`` read, too, so that these inner loops are not run once more.
+
+    Their equations and places are added to the others.
+    """
+    groups = _groups_in([*equations.values()])
+    if not groups:
+        return {}
+    read = set(topological_order([*wanted]))
+    clocked = Clocked(places)
+    found: dict[Tensor, State] = {}
+    for tensor in (t for group in groups for t in group.tensors if t in read):
+        place = clocked.place(tensor)
+        if place is not None:
+            state = found[tensor] = State(tensor.name, tensor.shape, tensor.dtype)
+            equations[state] = _as_compute(tensor, tensor.name)
+            places[state] = place
+    return found
+
+
+def _groups_in(graph: Sequence[Tensor]) -> dict[Recurrence, None]:
+    """The recurrences in ``graph``."""
+    return dict.fromkeys(t.group for t in topological_order(graph) if isinstance(t, Recurrent))
 
 
 def _reached_by(group: Recurrence, given: Collection[int]) -> list[int]:
@@ -161,6 +193,9 @@ class _Apart:
         self.definitions = Rebuilt(table).parts(group.definitions)
         pairs = zip((*group.states, *self.definitions), (*group.tensors, *group.tensors), strict=True)
         self._back: dict[Tensor, Tensor] = {**{new: old for old, new in self.leaves.items()}, **dict(pairs)}
+        for own, whole in zip(self.definitions, group.tensors, strict=True):
+            if isinstance(own, Compute) and (inner := copied_by(own)) is not None:
+                self._back[inner] = whole
 
     def joined(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """``tensors``, made of these definitions, in the graph: they read states and definitions as they were computed."""
@@ -168,23 +203,29 @@ class _Apart:
 
 
 def solved(
-    equations: Mapping[State, Compute], places: Mapping[State, int], reverse: bool
+    equations: Mapping[State, Compute],
+    places: Mapping[State, int],
+    reverse: bool,
+    beside: Mapping[Tensor, State] | None = None,
 ) -> dict[Tensor, Tensor]:
-    """The tensors that obey ``equations``: those that lead back to themselves as recurrences, the others as they stand."""
+    """The tensors that obey ``equations``: those that lead back to themselves as recurrences, the others as they stand.
+
+    ``beside`` has the states of tensors within steps, which are made where these are read.
+    """
     reads = {state: _states_below(own, equations) for state, own in equations.items()}
-    below = {state: _reached(reads, state) for state in equations}
+    for other in [s for s in equations if beside and s in _reached(reads, s)]:
+        groups = _groups_in([equations[other]])
+        within = [s for t, s in (beside or {}).items() if isinstance(t, Recurrent) and t.group in groups]
+        reads[other] = [*reads[other], *within]
     found: dict[Tensor, Tensor] = {}
-    for state in sorted(equations, key=lambda s: len(below[s] | {s})):  # fewer below: earlier
-        if state in found:
-            continue
-        block = [s for s in equations if s is state or (s in below[state] and state in below[s])]
+    for block in circles(list(equations), reads.__getitem__):
         bodies = Rebuilt(found).parts([equations[s] for s in block])
-        if len(block) == 1 and state not in below[state]:
-            found[state] = bodies[0]
+        if len(block) == 1 and block[0] not in _reached(reads, block[0]):
+            found[block[0]] = bodies[0]
             continue
         definitions = tuple(b for b in bodies if isinstance(b, Compute))
-        group = Recurrence(tuple(block), definitions, tuple(places[s] for s in block), reverse)
-        found.update(zip(block, group.tensors, strict=True))
+        group = handed_on(Recurrence(tuple(block), definitions, tuple(places[s] for s in block), reverse))
+        found.update(zip(block, group.tensors, strict=False))
     return found
 
 

@@ -22,7 +22,7 @@ from jaxte.lang.identity import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.recurrences.node import Recurrent, definitions_in
 from jaxte.tensors.tensor import Extern, Placeholder, Tensor
 
 _MOST_SHOWN = 8  # elements of an input in a report
@@ -155,7 +155,7 @@ def _heads(outputs: Sequence[Tensor]) -> list[Tensor]:
 def _given_within(roots: Sequence[Tensor]) -> list[Tensor]:
     """The tensors within recurrences whose derivative was given."""
     groups = dict.fromkeys(t.group for t in topological_order(roots) if isinstance(t, Recurrent))
-    return [t for group in groups for t in group.inside if t.override is not None]
+    return [t for group in groups for t in definitions_in(group.tensors) if t.override is not None]
 
 
 def _whole(roots: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:

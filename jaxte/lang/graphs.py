@@ -37,6 +37,18 @@ def reached(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> d
     return found
 
 
+def circles(nodes: Sequence[Node], below: Callable[[Node], Iterable[Node]]) -> list[list[Node]]:
+    """``nodes`` in groups of those that reach each other, each group after all that is below it."""
+    reach = {node: set(reached(below(node), below)) for node in nodes}
+    groups: list[list[Node]] = []
+    done: set[Node] = set()
+    for node in sorted(nodes, key=lambda n: len(reach[n] | {n})):  # fewer below: earlier
+        if node not in done:
+            groups.append([n for n in nodes if n is node or (node in reach[n] and n in reach[node])])
+            done.update(groups[-1])
+    return groups
+
+
 def leaves(root: Item, parts: Callable[[Item], Sequence[Item]]) -> list[Item]:
     """What ``root`` is made of, from the left to the right: ``parts`` of a node, until there are none."""
     found: list[Item] = []

@@ -111,7 +111,10 @@ def _recurrence(
     for position in reversed(range(count)) if group.reverse else range(count):
         for _ in group.states:  # those that read each other at one position are known after as many turns
             for tensor in group.inside:
-                known[tensor] = _compute(tensor, known, sizes)
+                if isinstance(tensor, Compute):
+                    known[tensor] = _compute(tensor, known, sizes)
+                else:
+                    known |= _recurrence(tensor.group, known, sizes)
             for tensor, (state, place) in placed.items():
                 at = (slice(None),) * place + (position,)
                 known[state][at] = known[tensor][at]

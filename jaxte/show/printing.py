@@ -28,6 +28,7 @@ from jaxte.show.notation import (
 from jaxte.show.tex import Latex, broken
 from jaxte.tensors.bodies.open_uses import OpenAxis
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.recurrences.handed import copied_by
 from jaxte.tensors.recurrences.node import Recurrent, State, definition_of
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Extern, Tensor
@@ -307,7 +308,9 @@ def _together(tensor: Tensor) -> list[Tensor]:
     if not isinstance(tensor, Recurrent):
         return [tensor]
     tensors: dict[Tensor, Tensor] = dict(zip(tensor.group.definitions, tensor.group.tensors, strict=True))
-    return [tensors.get(t, t) for t in tensor.group.inside]
+    copies = {d for d in tensor.group.definitions if copied_by(d) is not None and tensors[d] is not tensor}
+    within = [own for t in tensor.group.inside if t not in copies for own in _together(t)]
+    return list(dict.fromkeys(tensors.get(own, own) for own in within))
 
 
 def _written(names: Mapping[Tensor, str] | None, notation: Notation) -> dict[Tensor, str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.frontends.loops.clocks import Clocks, Search
+from jaxte.frontends.loops.clocks import Clocks, Nest, Search
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.lang.expr import Reduce
-from jaxte.lang.graphs import reached
+from jaxte.lang.graphs import circles, reached
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.intervals import extent_of
 
 
-def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | None]]:
+def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | Nest | None]]:
     """The equations in blocks, with their clocks.
 
     If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; without
@@ -48,14 +48,14 @@ def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[E
     return elements(own) < elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
 
 
-def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | None]) -> bool:
+def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | Nest | None]) -> bool:
     """Whether each recurrence reads its tensors a fixed number of steps ago."""
     return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if is_open(b))
 
 
-def _loose(clocks: Sequence[Clocks | None]) -> list[Equation]:
+def _loose(clocks: Sequence[Clocks | Nest | None]) -> list[Equation]:
     """The equations that read others no fixed number of steps ago, as a sum over all iterations so far does."""
-    every = [own for own in clocks if own is not None]
+    every = [own for own in clocks if isinstance(own, Clocks)]
     return [e.source for own in every for e in own.lags if not own.lag(e.source, e.read).is_fixed]
 
 
@@ -79,6 +79,10 @@ def _terms(equation: Equation) -> int:
     return elements([equation]) * max(1, inner)
 
 
+def _found(search: Search) -> Clocks | Nest | None:
+    return search.fixed() or search.nested() or search.kept() or search.in_order()
+
+
 def is_open(block: Sequence[Equation]) -> bool:
     return len(block) > 1 or _reads_itself(block)
 
@@ -91,19 +95,12 @@ def _below(equation: Equation) -> list[Equation]:
     return [r.tensor.equation for r in reads_of(equation.body) if isinstance(r.tensor, Stand)]
 
 
-def _scheduled(flow: Dataflow) -> tuple[list[list[Equation]], list[Clocks | None]]:
+def _scheduled(flow: Dataflow) -> tuple[list[list[Equation]], list[Clocks | Nest | None]]:
     """The equations in blocks that read each other, each after what it reads, with their clocks."""
     every = list(reached(flow.roots, _below))
-    below = {e: set(reached(_below(e), _below)) for e in every}
-    blocks: list[list[Equation]] = []
-    done: set[Equation] = set()
-    for own in sorted(every, key=lambda e: len(below[e] | {e})):
-        if own not in done:
-            block = [e for e in every if e is own or (own in below[e] and e in below[own])]
-            blocks.append(block)
-            done.update(block)
-    clocks: list[Clocks | None] = []
+    blocks = circles(every, _below)
+    clocks: list[Clocks | Nest | None] = []
     for block in blocks:
         search = Search(block) if is_open(block) else None
-        clocks.append(None if search is None else search.fixed() or search.kept() or search.in_order())
+        clocks.append(None if search is None else _found(search))
     return blocks, clocks

@@ -6,14 +6,16 @@ steps ago; else what is read is kept as long as the loop runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
+from typing import TypeVar
 
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.program import Counter
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
+from jaxte.lang.graphs import circles
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.domain import IntegerSet
@@ -21,6 +23,8 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.bodies.contexts import contexts
 
+T = TypeVar("T")
+Candidates = Callable[[Equation], Iterator[Expr]]
 _FACTORS = (0, 1, 2, 4)
 _MOST_TRIED = 3000
 
@@ -67,12 +71,28 @@ class Clocks:
         return next((a for a in equation.axes if form.coefficient(a) == 1), None)
 
 
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """A clock for each equation that leaves some of them to read each other at one time, and clocks of these within it, block by block."""
+
+    outer: Clocks
+    blocks: Sequence[tuple[Sequence[Equation], Clocks]]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether each read is of a fixed number of steps ago; those that are not read what one step has made so far."""
+        return True
+
+
 class Search:
     """Clocks of equations that read each other."""
 
-    def __init__(self, equations: Sequence[Equation]) -> None:
+    def __init__(self, equations: Sequence[Equation], edges: Sequence[Edge] | None = None) -> None:
         self.equations = list(equations)
-        self.edges = [e for own in equations for e in _edges(own, equations)]
+        self.edges = (
+            [e for own in equations for e in _edges(own, equations)] if edges is None else list(edges)
+        )
+        self._left_out: dict[Equation, Axis] = {}
         self._known: dict[tuple[Edge, Expr, Expr], Lag | None] = {}
         self._points: dict[Edge, _Points] = {}
         self._steps: dict[tuple[Edge, Expr, Expr], set[int]] = {}
@@ -86,29 +106,38 @@ class Search:
         """Clocks that count one axis of each."""
         return self._best(self._single, False)
 
+    def nested(self) -> Nest | None:
+        """An outer clock, which counts one axis of each, and clocks of those that read each other within one iteration of it."""
+        self._tried = 0
+        return self._assigned({}, self._single, True, self._nest)
+
     def in_order(self) -> Clocks | None:
         """Clocks that count the iterations of the loops, one after the other."""
         times = _ranks(self.equations)
         return None if times is None else self._clocks(times, False)
 
-    def _best(self, candidates: object, fixed: bool) -> Clocks | None:
+    def _best(self, candidates: Candidates, fixed: bool) -> Clocks | None:
         self._tried = 0
-        assert callable(candidates)
-        return self._assigned({}, candidates, fixed)
+        return self._assigned({}, candidates, fixed, lambda times: self._clocks(times, fixed))
 
-    def _assigned(self, times: dict[Equation, Expr], candidates: object, fixed: bool) -> Clocks | None:
-        """The first clocks that fit, of equations one after the other."""
+    def _assigned(
+        self,
+        times: dict[Equation, Expr],
+        candidates: Candidates,
+        fixed: bool,
+        whole: Callable[[Mapping[Equation, Expr]], T | None],
+    ) -> T | None:
+        """What ``whole`` makes of the first clocks that fit, of equations one after the other, of which it makes something."""
         if len(times) == len(self.equations):
-            return self._clocks(times, fixed)
+            return whole(times)
         equation = self.equations[len(times)]
-        assert callable(candidates)
         for time in candidates(equation):
             self._tried += 1
             if self._tried > _MOST_TRIED:
                 return None
             own = {**times, equation: time}
             if all(self._fits(e, own, fixed) for e in self.edges if equation in (e.source, e.target)):
-                found = self._assigned(own, candidates, fixed)
+                found = self._assigned(own, candidates, fixed, whole)
                 if found is not None:
                     return found
         return None
@@ -134,6 +163,31 @@ class Search:
         if edge not in self._points:
             self._points[edge] = _Points(edge)
         return self._points[edge]
+
+    def _nest(self, times: Mapping[Equation, Expr]) -> Nest | None:
+        """Recurrences within the steps of clocks that leave equations at one time to read each other."""
+        lags = {e: self._lag(e, times[e.source], times[e.target]) for e in self.edges}
+        outer = Clocks(dict(times), {e: lag for e, lag in lags.items() if lag is not None})
+        here = [e for e, lag in outer.lags.items() if not lag.least]
+        if len(here) == len(self.edges):  # iterations that do not depend on each other are no loop
+            return None
+        below: dict[Equation, list[Equation]] = {own: [] for own in self.equations}
+        for edge in here:
+            below[edge.source].append(edge.target)
+        blocks: list[tuple[list[Equation], Clocks]] = []
+        for block in circles(self.equations, below.__getitem__):
+            if len(block) > 1 or any(e.source is e.target for e in here if e.source is block[0]):
+                inner = Search(block, [e for e in here if e.source in block and e.target in block])
+                inner.leave_out(times)
+                clocks = inner.fixed() or inner.kept()
+                if clocks is None:
+                    return None
+                blocks.append((block, clocks))
+        return Nest(outer, blocks) if blocks else None
+
+    def leave_out(self, times: Mapping[Equation, Expr]) -> None:
+        """No clock counts the axes that ``times`` are."""
+        self._left_out = {own: time for own, time in times.items() if isinstance(time, Axis)}
 
     def _clocks(self, times: Mapping[Equation, Expr], fixed: bool) -> Clocks | None:
         lags = {}
@@ -179,10 +233,14 @@ class Search:
     # --- candidates
 
     def _single(self, equation: Equation) -> Iterator[Expr]:
-        yield from equation.axes
+        yield from self._axes(equation)
+
+    def _axes(self, equation: Equation) -> tuple[Axis, ...]:
+        out = self._left_out.get(equation)
+        return tuple(a for a in equation.axes if a is not out)
 
     def _diagonal(self, equation: Equation) -> Iterator[Expr]:
-        axes = equation.axes
+        axes = self._axes(equation)
         for factors in product(_FACTORS, repeat=min(len(axes), 3)):
             if 1 in factors and sum(f > 0 for f in factors) > 1:
                 time = as_expr(0)

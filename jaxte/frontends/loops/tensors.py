@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
-from jaxte.frontends.loops.clocks import Clocks
+from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made, give_gradient
+from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Program
 from jaxte.frontends.loops.starts import with_starts
 from jaxte.frontends.loops.states import Kept, Timed
@@ -41,7 +42,8 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
     flow = Dataflow(widened(program))
     check(flow)
     flow, blocks, clocks = ordered(flow)
-    making = _Making(frozenset(n for own in program.regions for n in own.whole))
+    every = [e for block in blocks for e in block]
+    making = _Making(every, frozenset(n for own in program.regions for n in own.whole))
     for block, own in zip(blocks, clocks, strict=True):
         making.add(block, own, program)
     for region in program.regions:
@@ -52,15 +54,22 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
 class _Making:
     """Tensors under way; the values of the statements ``whole`` are tensors of their own, however small."""
 
-    def __init__(self, whole: frozenset[int] = frozenset()) -> None:
+    def __init__(self, every: Sequence[Equation], whole: frozenset[int] = frozenset()) -> None:
+        self._every = every
         self.made: dict[Equation, Made] = {}
         self._whole = whole
         self.definitions: dict[Equation, tuple[Compute, Timed]] = {}
 
-    def add(self, block: Sequence[Equation], clocks: Clocks | None, program: Program) -> None:
+    def add(self, block: Sequence[Equation], clocks: Clocks | Nest | None, program: Program) -> None:
         if not is_open(block):
             (own,) = block
             self.made[own] = self._plain(own)
+            return
+        if isinstance(clocks, Nest):
+            for equation in block:
+                equation.says(self._joined(equation.body))
+            others = [e for e in self._every if e not in set(block)]
+            self.made.update(Nesting(block, clocks, self._length, others).made())
             return
         if clocks is None:
             names = ", ".join(dict.fromkeys(e.name for e in block))

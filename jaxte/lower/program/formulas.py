@@ -49,6 +49,7 @@ def _states(tensors: Sequence[Tensor]) -> dict[Tensor, Tensor]:
             own = tensor.group
             for state, definition, whole in zip(own.states, own.definitions, own.tensors, strict=True):
                 found |= {state: whole, definition: whole}
+            found |= _states(own.inside)
     return found
 
 

@@ -10,22 +10,25 @@ is read at each of the places without any condition: slices of one array, where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import isfinite
 
+from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.functions import select
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, substitute
+from jaxte.lower.recurrences.finals import with_finals_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.steps import Step
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.steps import Step, step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 Interval = tuple[int, int]
@@ -64,12 +67,27 @@ class _Guarded:
         return all(own == _within(r, b) for own, r, b in zip(self.box, self.reach, box, strict=True))
 
 
+def written_step(group: Recurrence, wanted: Collection[State] | None = None) -> Step:
+    """One step of ``group`` as it is written: what is handed on, and what the ``wanted`` states are, those that something reads behind the loop."""
+    step = step_of(group)
+    needed = set(group.states if wanted is None else wanted)
+    needed |= {state for state, _ in step.carried} | set(step.history)
+    results = [r for s, r in zip(group.states, step.results, strict=True) if s in needed]
+    return with_frames(with_finals_of(step.only(results)))
+
+
 def with_frames(step: Step) -> Step:
     """``step`` with such reads as reads of the inside with zeros around it."""
     frames: dict[tuple[object, ...], Compute] = {}
-    known_as: dict[Tensor, Compute] = {}
-    order: list[Compute] = []
+    known_as: dict[Tensor, Tensor] = {}
+    order: list[Tensor] = []
     for tensor in step.order:
+        if not isinstance(tensor, Compute):
+            if tensor not in known_as and any(t in known_as for t in tensor.inputs):
+                together = [t for t in step.order if isinstance(t, Recurrent) and t.group is tensor.group]
+                known_as.update(zip(together, Rebuilt(known_as).parts(together), strict=True))
+            order.append(known_as.get(tensor, tensor))
+            continue
         table: dict[Expr, Expr] = {
             r: Read(known_as[r.tensor], r.indices)
             for r in postorder(tensor.body)
@@ -84,7 +102,7 @@ def with_frames(step: Step) -> Step:
         order.append(known_as.get(tensor, tensor))
     if not known_as:
         return step
-    return replace(step, order=order, results=[known_as.get(t, t) for t in step.results])
+    return step.renewed(order, known_as)
 
 
 def _framed(body: Expr, axes: Sequence[Axis], frames: dict[tuple[object, ...], Compute]) -> Expr:

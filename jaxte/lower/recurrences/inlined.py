@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import Members
@@ -60,6 +61,11 @@ def _with_bodies(group: Recurrence, cheap: dict[Tensor, Compute], again: Members
     """``group`` with the bodies of ``cheap`` where it reads these, and with the last values of ``again`` where it reads no others."""
     known: dict[Tensor, Tensor] = {}
     for tensor in group.inside:
+        if not isinstance(tensor, Compute):
+            if any(t in known for t in tensor.inputs):
+                own = Rebuilt(known).parts(tensor.group.tensors)
+                known.update(zip(tensor.group.tensors, own, strict=True))
+            continue
         table: dict[Expr, Expr] = {}
         for read in reads_of(tensor.body):
             if read.tensor in cheap:

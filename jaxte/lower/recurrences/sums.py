@@ -228,7 +228,7 @@ def _with(group: Recurrence, sums: Sequence[_Sum]) -> Recurrence:
     )
 
 
-def _added(step: Step) -> list[Compute]:
+def _added(step: Step) -> list[Compute | Recurrent]:
     """What a step computes for the last of its states alone."""
     others = set(topological_order(step.results[:-1]))
     return [t for t in step.order if t not in others]
@@ -237,6 +237,8 @@ def _added(step: Step) -> list[Compute]:
 def _is_plain(step: Step) -> bool:
     """Whether what is added is elementwise but for its own sum, at positions that are no data."""
     for tensor in _added(step):
+        if not isinstance(tensor, Compute):
+            return False
         nodes = list(postorder(tensor.body))
         sums = [n for n in nodes if isinstance(n, Reduce)]
         outer = tensor is step.results[-1]
@@ -255,7 +257,8 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy) -> boo
     count = extent_of(as_expr(group.extent))
     speed = rates.spill if count * at_once > rates.cache else rates.stream
     result = points(made.definition.axes[1:]) * dtypes.width(made.state.dtype)
-    calls = sum(expensive_calls([t.body]) * points(t.axes) for t in _added(step)[:-1])
+    between = [t for t in _added(step)[:-1] if isinstance(t, Compute)]
+    calls = sum(expensive_calls([t.body]) * points(t.axes) for t in between)
     in_step = 1 / rates.kernel + 3 * result / rates.stream + calls / rates.transcendental
     return in_step < at_once / speed
 

@@ -17,12 +17,12 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
-from jaxte.lower.recurrences.frames import with_frames
+from jaxte.lower.recurrences.frames import written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Slice, Step, step_of
+from jaxte.tensors.recurrences.steps import Slice, Step
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -49,7 +49,8 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    text = Text(group, with_frames(step_of(group)), dict(idents), writer, scope, ended_by(wanted))
+    step = written_step(group, [group.states[t.position] for t in wanted])
+    text = Text(group, step, dict(idents), writer, scope, ended_by(wanted))
     rows = [t.position for t in wanted if text.is_stacked(t)]
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
@@ -100,7 +101,7 @@ class Text:
         inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}), self.known, self.scope)
         lines += inner.statements
         self.choices = list(inner.choices)
-        results = [tensor_name(inner.names[r], r) for r in self.step.results]
+        results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
         if most is not None:
             results = self._held(results, most, lines)
         found = [results[n] for n in rows]

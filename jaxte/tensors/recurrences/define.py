@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from jaxte.lang import dtypes
@@ -18,6 +18,8 @@ from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result, evaluated
 from jaxte.tensors.compute import Several, Sizes, defined
+from jaxte.tensors.recurrences.handed import with_whole
+from jaxte.tensors.recurrences.inner import Around, Inner, around_of
 from jaxte.tensors.recurrences.lags import lags_of, unrolled
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.steps import guarded_read, step_of
@@ -114,7 +116,14 @@ def recurrence(
         raise DtypeError(
             f"{given.label}: the dtype of the body depends on that of the tensor itself; give dtype="
         )
-    tensors = given.group(states, results).tensors
+    around = around_of([*results, *given.begins], given.axes)
+    if around is None:
+        tensors: tuple[Any, ...] = given.group(states, results).tensors[: len(states)]
+    else:
+        table = {s: around.state(s) for s in states}
+        bodies = [around.over(r, table, around.own) for r in results]
+        group = given.within(around).group(tuple(table.values()), bodies)
+        tensors = tuple(Inner(t, around.axes) for t in group.tensors[: len(states)])
     return tensors[0] if given.is_one else tensors
 
 
@@ -136,6 +145,31 @@ class _Given:
     @property
     def label(self) -> str:
         return ", ".join(self.names)
+
+    @property
+    def begins(self) -> list[Expr]:
+        """What stands before the first position, where that is said by expressions."""
+        found = []
+        for init, axes, place in zip(self.inits, self.axes, self.places, strict=True):
+            others = [a for n, a in enumerate(axes) if n != place]
+            if isinstance(init, Inner):
+                found.append(init[tuple(others)])
+            elif isinstance(init, Expr):
+                found.append(init)
+            elif callable(init) and not isinstance(init, Tensor):
+                found.append(as_expr(evaluated(init, *others)))
+        return found
+
+    def within(self, around: Around) -> _Given:
+        """The same over the axes of the body that it stands in, too."""
+        count = len(around.axes)
+        return replace(
+            self,
+            shapes=tuple((*around.shape, *s) for s in self.shapes),
+            axes=tuple((*around.own, *own) for own in self.axes),
+            places=tuple(p + count for p in self.places),
+            inits=tuple(around.init(i) for i in self.inits),
+        )
 
     def first_kinds(self) -> list[str]:
         found = []
@@ -181,7 +215,7 @@ class _Given:
                 definitions += defined([label], axes, [body])
             except RangeError as error:
                 raise RangeError(self._said(error, states, before)) from None
-        group = Recurrence(tuple(states), tuple(definitions), self.places, self.reverse)
+        group = with_whole(Recurrence(tuple(states), tuple(definitions), self.places, self.reverse))
         step_of(group)
         return group
 

@@ -6,7 +6,7 @@ so far, which the loop hands on. A tensor on the way, of which more than one pos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
@@ -17,7 +17,7 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.recurrences.node import Recurrence, State
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 
 def offset_from(clock: Axis, index: Expr) -> Expr | None:
@@ -32,7 +32,7 @@ def offset_from(clock: Axis, index: Expr) -> Expr | None:
 def with_bodies(body: Expr, group: Recurrence, clock: Axis) -> Expr:
     """``body`` with the definitions of those tensors between states that it does not read at one position for each of its own."""
     for tensor in reversed(group.inside):
-        if among(tensor, group.definitions):
+        if among(tensor, group.definitions) or not isinstance(tensor, Compute):
             continue
         table: dict[Expr, Expr] = {
             r: _element(tensor, r) for r in reads_of(body) if r.tensor is tensor and not _is_at_one(r, clock)
@@ -63,6 +63,34 @@ def _element(tensor: Compute, read: Read) -> Expr:
         else tensor.body
     )
     return substitute(body, dict(zip(tensor.axes, read.indices, strict=True)))
+
+
+def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
+    """``body`` where reads of tensors at a number that the conditions around them say the clock is, or is some steps away from, are written so.
+
+    Args:
+        places: which axis of each tensor the clock is.
+    """
+    suspects = {
+        r
+        for r in reads_of(body)
+        if r.tensor in places and offset_from(clock, r.indices[places[r.tensor]]) is None
+    }
+    found: dict[Read, list[int | None]] = {r: [] for r in suspects}
+    axes_of_body = tuple(dict.fromkeys((clock, *free_axes(body))))
+    for read, axes, conditions in contexts(axes_of_body, body, suspects) if suspects else ():
+        points = IntegerSet(axes, conditions)
+        if not points.is_empty():
+            found[read].append(_lag(points, clock - read.indices[places[read.tensor]]))
+    table: dict[Expr, Expr] = {}
+    for read, lags in found.items():
+        lag = (lags or [0])[0]
+        if lag is not None and len(set(lags)) < 2:
+            place = places[read.tensor]
+            table[read] = Read(
+                read.tensor, [normal(clock - lag) if n == place else i for n, i in enumerate(read.indices)]
+            )
+    return substitute(body, table)
 
 
 def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:

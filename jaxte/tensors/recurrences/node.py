@@ -105,19 +105,18 @@ class Recurrence:
         return self.places[self.numbers[state]]
 
     @cached_property
-    def inside(self) -> tuple[Compute, ...]:
-        """The tensors that depend on a state, each after what it reads; the definitions are among them."""
+    def inside(self) -> tuple[Compute | Recurrent, ...]:
+        """The tensors that depend on a state, each after what it reads; the definitions are among them, and tensors of recurrences within a step."""
         moving: set[Tensor] = set(self.states)
-        found: list[Compute] = []
+        found: list[Compute | Recurrent] = []
         for tensor in topological_order(self.definitions):
             if not any(t in moving for t in tensor.inputs):
                 continue
-            if not isinstance(tensor, Compute):
-                what = "a recurrence" if isinstance(tensor, Recurrent) else "a function of arrays (te.extern)"
+            if not isinstance(tensor, (Compute, Recurrent)):
                 states = ", ".join(s.name for s in self.states)
                 raise DefinitionError(
-                    f"{tensor.name}, {what}, depends on {states} within the recurrence of {states}; a step is made of definitions only: "
-                    "make it a state of the same recurrence, or write it as a definition"
+                    f"{tensor.name}, a function of arrays (te.extern), depends on {states} within the recurrence of {states}; a step is made of "
+                    "definitions only: write it as a definition"
                 )
             moving.add(tensor)
             found.append(tensor)
@@ -174,7 +173,7 @@ def definitions_in(order: Iterable[Tensor]) -> list[Compute]:
     found: dict[Compute, None] = {}
     for tensor in order:
         if isinstance(tensor, Recurrent):
-            found.update(dict.fromkeys(tensor.group.inside))
+            found.update(dict.fromkeys(definitions_in(tensor.group.inside)))
         elif isinstance(tensor, Compute):
             found[tensor] = None
     return list(found)

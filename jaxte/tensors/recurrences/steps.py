@@ -7,14 +7,15 @@ at that position: only states are carried from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
@@ -22,8 +23,9 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.tensors.recurrences.conditions import decided, is_zero, same_condition
-from jaxte.tensors.recurrences.earlier import offset_from, with_bodies, with_lags
-from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.recurrences.earlier import at_clock, offset_from, with_bodies, with_lags
+from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 Carried = tuple[State, int]
@@ -55,12 +57,28 @@ class Step:
 
     clock: Axis
     now: Placeholder
-    order: list[Compute]
+    order: list[Compute | Recurrent]
     results: list[Compute]
     carried: dict[Carried, Placeholder]
     slices: dict[Placeholder, Slice]
     before: dict[State, Tensor]
     history: dict[State, Placeholder]
+
+    def only(self, wanted: Sequence[Compute]) -> Step:
+        """The same without tensors that are none of ``wanted``, and that these need not."""
+        own: set[Tensor] = set(self.order)
+        roots: list[Tensor] = [*wanted]
+        needed = reached(roots, lambda tensor: [t for t in tensor.inputs if t in own])
+        return replace(self, order=[t for t in self.order if t in needed])
+
+    def renewed(self, order: Sequence[Tensor], known: Mapping[Tensor, Tensor]) -> Step:
+        """The same with the tensors ``order``, and results that are what ``known`` says."""
+        results = [known.get(t, t) for t in self.results]
+        return replace(
+            self,
+            order=[t for t in order if isinstance(t, (Compute, Recurrent))],
+            results=[t for t in results if isinstance(t, Compute)],
+        )
 
     def depth(self, state: State) -> int:
         """How many steps ``state`` is carried for."""
@@ -106,7 +124,7 @@ class _Making:
     clock: Axis
     now: Placeholder
     results: list[Compute] = field(default_factory=list)
-    order: list[Compute] = field(default_factory=list)
+    order: list[Compute | Recurrent] = field(default_factory=list)
     carried: dict[Carried, Placeholder] = field(default_factory=dict)
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
     starts: dict[State, Tensor] = field(default_factory=dict)
@@ -115,6 +133,7 @@ class _Making:
     _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
     _under_way: list[tuple[tuple[Tensor, int, Expr], str]] = field(default_factory=list)
+    _within: dict[tuple[Recurrence, Expr], Recurrence] = field(default_factory=dict)
 
     def longer(self, group: Recurrence) -> _Making:
         """The same for ``group``, which has more states."""
@@ -122,7 +141,17 @@ class _Making:
 
     def _tables(self) -> dict[str, Any]:
         """Copies of what is known so far."""
-        names = ("carried", "slices", "starts", "from_zero", "history", "_made", "_sliced", "_under_way")
+        names = (
+            "carried",
+            "slices",
+            "starts",
+            "from_zero",
+            "history",
+            "_made",
+            "_sliced",
+            "_under_way",
+            "_within",
+        )
         return {name: copy(getattr(self, name)) for name in names}
 
     @property
@@ -139,27 +168,64 @@ class _Making:
             {**self.history},
         )
 
-    def at(self, tensor: Compute, place: int, offset: Expr | int, shown: str = "") -> Compute:
-        """``tensor`` at the clock plus ``offset`` along the axis at ``place``."""
+    def at(
+        self, tensor: Compute, place: int, offset: Expr | int, shown: str = "", nest: Nest | None = None
+    ) -> Compute:
+        """``tensor`` at the clock plus ``offset`` along the axis at ``place``; part of a recurrence within the step if that is a ``nest``."""
         key = tensor, place, as_expr(offset)
         if key in self._made:
             return self._made[key]
-        if any(identical(own, key) for own, _ in self._under_way):
-            self._refuse_circle(key, shown)
-        self._under_way.append((key, shown))
+        self._enter(key, shown)
         axes = [a for n, a in enumerate(tensor.axes) if n != place]
         body = decided(substitute(tensor.body, {tensor.axes[place]: normal(self.clock + offset)}))
         self._check_bounds(tensor, body)
-        value = _Reading(self, tensor).value(body)
+        value = _Reading(self, tensor, nest).value(body)
         if value.weak or value.dtype != tensor.dtype:
             value = cast(value, tensor.dtype)
         self._under_way.pop()
         made = self._made[key] = Compute(tensor.name, axes, value)
-        self.order.append(made)
+        if nest is None:
+            self.order.append(made)
         return made
+
+    def within(self, tensor: Recurrent, place: int, offset: Expr, shown: str) -> Recurrent:
+        """``tensor``, of a recurrence within a step, at the clock plus ``offset``: one of a recurrence without that axis."""
+        inner = tensor.group
+        key = inner, offset
+        if key not in self._within:
+            self._enter((inner.tensors[0], place, offset), shown)
+            nest = nest_of(tensor, place, self.clock)
+            rows = zip(inner.definitions, nest.states, strict=True)
+            definitions = tuple(self.at(d, nest.places[s], offset, nest=nest) for d, s in rows)
+            places = tuple(p - (nest.places[s] < p) for p, s in zip(inner.places, nest.states, strict=True))
+            self._within[key] = Recurrence(tuple(nest.states.values()), definitions, places, inner.reverse)
+            self._under_way.pop()
+        found = self._within[key].tensors[tensor.position]
+        if not among(found, self.order):
+            self.order.append(found)
+        return found
+
+    def _enter(self, key: tuple[Tensor, int, Expr], shown: str) -> None:
+        if any(identical(own, key) for own, _ in self._under_way):
+            self._refuse_circle(key, shown)
+        self._under_way.append((key, shown))
 
     def moves(self, index: Expr) -> bool:
         return among(self.clock, free_axes(index))
+
+    @cached_property
+    def inner_places(self) -> dict[Tensor, int]:
+        """Which axis of the tensors of recurrences within a step the clock is."""
+        inner = [t for t in self.group.inside if isinstance(t, Recurrent)]
+        clocked = Clocked(dict(zip(self.group.states, self.group.places, strict=True))) if inner else None
+        found = {} if clocked is None else {t: clocked.place(t) for t in inner}
+        return {t: place for t, place in found.items() if place is not None}
+
+    def place_of(self, tensor: Tensor, moving: Sequence[int]) -> int | None:
+        """Which axis of ``tensor``, which depends on states, the clock is, where the clock is in the indices ``moving`` of a read."""
+        if len(moving) == 1:
+            return moving[0]
+        return self.inner_places.get(tensor)
 
     def slice_of(self, tensor: Tensor, positions: dict[int, Expr]) -> Placeholder:
         key = (tensor, *positions.items())
@@ -216,9 +282,12 @@ class _Reading:
 
     making: _Making
     tensor: Compute
+    nest: Nest | None = None
 
     def value(self, body: Expr) -> Expr:
         making = self.making
+        within = making.inner_places if self.nest is None else self.nest.with_places(making.inner_places)
+        body = at_clock(body, within, making.clock)
         body = with_lags(
             with_bodies(body, making.group, making.clock), making.group, making.clock, making.so_far
         )
@@ -317,7 +386,9 @@ class _Reading:
             own = group.definitions[group.numbers[tensor]]
             return Read(making.at(own, place, 0, text(node)), rest)
         moving = [n for n, index in enumerate(node.indices) if making.moves(index)]
-        if among(tensor, group.inside):
+        if self.nest is not None and isinstance(tensor, State) and tensor in self.nest.states:
+            return self.nest.read(node, self.tensor.name)
+        if among(tensor, group.inside) or (self.nest is not None and among(tensor, self.nest.inside)):
             return self._of_inside(node, moving)
         still = {n: node.indices[n] for n in moving if self._is_of_clock(node.indices[n])}
         if not still:
@@ -327,11 +398,18 @@ class _Reading:
 
     def _of_inside(self, node: Read, moving: Sequence[int]) -> Expr:
         """A read of a tensor that depends on states itself."""
-        (place,) = moving
-        offset = offset_from(self.making.clock, node.indices[place])
-        assert offset is not None
+        place = self.making.place_of(node.tensor, moving)
+        offset = None if place is None else offset_from(self.making.clock, node.indices[place])
+        if offset is None or place is None:
+            raise DefinitionError(
+                f"{self.tensor.name} reads {text(node)}: a step of a recurrence has {node.tensor.name} at one position along {self.making.clock.name}; "
+                "make it a state of the recurrence"
+            )
         rest = [i for n, i in enumerate(node.indices) if n != place]
-        return Read(self.making.at(node.tensor, place, offset, text(node)), rest)
+        if isinstance(node.tensor, Recurrent):
+            return Read(self.making.within(node.tensor, place, offset, text(node)), rest)
+        nest = self.nest if self.nest is not None and among(node.tensor, self.nest.inside) else None
+        return Read(self.making.at(node.tensor, place, offset, text(node), nest), rest)
 
     def _is_of_clock(self, index: Expr) -> bool:
         """Whether ``index`` is the same at all points of one position."""

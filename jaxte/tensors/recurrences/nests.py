@@ -1,0 +1,137 @@
+"""Recurrences within a step of another one, which have the clock of that as one more axis: which axis of each of their tensors it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Axis, Read
+from jaxte.lang.identity import among
+from jaxte.lang.text import text
+from jaxte.lang.walk import reads_of
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, definition_of
+from jaxte.tensors.tensor import Compute, Tensor
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A recurrence within a step.
+
+    Attributes:
+        states: what stands for each state at one position of the clock.
+        places: which axis of each is the clock.
+        inside: the tensors between the states.
+        clock: that of the step.
+    """
+
+    states: dict[State, State]
+    places: dict[State, int]
+    inside: tuple[Tensor, ...]
+    clock: Axis
+
+    def with_places(self, places: Mapping[Tensor, int]) -> dict[Tensor, int]:
+        """``places``, and those of its states."""
+        found = dict(places)
+        for state, place in self.places.items():
+            found[state] = place
+        return found
+
+    def read(self, read: Read, name: str) -> Read:
+        """``read``, of a state, at the position of the clock that its reader has."""
+        state = read.tensor
+        assert isinstance(state, State)
+        place = self.places[state]
+        index = linear_or_none(read.indices[place])
+        if index is None or index.coefficient(self.clock) != 1 or len(index.terms) > 1:
+            raise DefinitionError(
+                f"{name} reads {text(read)}, another position of {self.clock.name} than its own: a recurrence within a step reads those before as "
+                "states of the outer one"
+            )
+        return Read(self.states[state], [i for n, i in enumerate(read.indices) if n != place])
+
+
+def nest_of(tensor: Recurrent, place: int, clock: Axis) -> Nest:
+    """How the recurrence of ``tensor`` stands within a step, where its axis at ``place`` is the ``clock``.
+
+    Raises:
+        DefinitionError: its tensors read each other at other positions of the clock, or nothing says where one of them has it.
+    """
+    group = tensor.group
+    places = _places(group, group.states[tensor.position], place)
+    for state in group.states:
+        if state not in places or places[state] == group.place_of(state):
+            raise DefinitionError(
+                f"{state.name} is part of a recurrence within a step over {clock.name}, and has no axis for the positions of {clock.name}; give it one"
+            )
+    states = {
+        s: State(s.name, tuple(e for n, e in enumerate(s.shape) if n != places[s]), s.dtype)
+        for s in group.states
+    }
+    between = tuple(t for t in group.inside if t not in set(group.definitions))
+    return Nest(states, places, between, clock)
+
+
+class Clocked:
+    """Which axis of a tensor the clock of a recurrence is, followed from its states through what reads them.
+
+    Args:
+        places: of the states.
+    """
+
+    def __init__(self, places: Mapping[State, int]) -> None:
+        self._known: dict[Tensor, int] = {}
+        for state, place in places.items():
+            self._known[state] = place
+        self._asked: set[Tensor] = set()
+        self._whole: dict[Tensor, Tensor] = {}  # what states within steps stand for
+
+    def place(self, tensor: Tensor) -> int | None:
+        """None where ``tensor`` does not depend on the states, or nothing says so."""
+        if isinstance(tensor, Recurrent):
+            self._whole.update(zip(tensor.group.states, tensor.group.tensors, strict=True))
+        tensor = self._whole.get(tensor, tensor)
+        if tensor not in self._known and tensor not in self._asked:
+            self._asked.add(tensor)
+            found = self._followed(tensor)
+            self._asked.discard(tensor)
+            if found is not None:
+                self._known[tensor] = found
+        return self._known.get(tensor)
+
+    def _followed(self, tensor: Tensor) -> int | None:
+        own = definition_of(tensor)
+        if own is None:
+            return None
+        for read in reads_of(own.body):
+            place = self.place(read.tensor)
+            if place is None:
+                continue
+            for n, axis in enumerate(own.axes):
+                form = linear_or_none(read.indices[place])
+                if form is not None and form.coefficient(axis) == 1:
+                    return n
+        return None
+
+
+def _places(group: Recurrence, first: State, place: int) -> dict[State, int]:
+    """Which axis of each state is the clock, where it is axis ``place`` of ``first``: those that one definition reads at its own position."""
+    found = {first: place}
+    known: dict[Tensor, int] = {}
+    for _ in group.inside:
+        for tensor in reversed(group.inside):
+            if not isinstance(tensor, Compute):
+                continue
+            own = known.get(tensor)
+            for state, definition in zip(group.states, group.definitions, strict=True):
+                own = found.get(state, own) if definition is tensor else own
+            if own is None:
+                continue
+            axis = tensor.axes[own]
+            for read in reads_of(tensor.body):
+                if read.tensor in group.numbers or among(read.tensor, group.inside):
+                    for n, index in enumerate(read.indices):
+                        if index is axis:
+                            (found if isinstance(read.tensor, State) else known).setdefault(read.tensor, n)  # type: ignore[arg-type]
+    return found
