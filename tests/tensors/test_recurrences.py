@@ -172,7 +172,7 @@ def test_a_recurrence_within_a_step_is_refused():
 
     _refused(
         te.DefinitionError,
-        "r, a recurrence, depends on h within the recurrence of h",
+        "r, a recurrence, depends on one over t within that, and has no axis for the positions of t",
         lambda: te.recurrence((6, 4), cell),
     )
 

@@ -126,12 +126,9 @@ class Nesting:
     def _placed(self, equation: Equation, clocks: Clocks, outer: Expr, length: Expr) -> _Within:
         counted = self.nest.outer.times[equation]
         assert isinstance(counted, Axis)
-        timed = Timed(equation, clocks, length)
-        rest = [a for n, a in enumerate(timed.axes[1:]) if timed.rest[n] is not counted]
-        (own,) = (a for n, a in enumerate(timed.axes[1:]) if timed.rest[n] is counted)
-        clock = Axis(own.name, 0, outer)
-        timed.table = {key: substitute(value, {own: clock}) for key, value in timed.table.items()}
-        axes = (clock, timed.clock, *rest)
+        clock = Axis(counted.name, 0, outer)
+        timed = Timed(equation, clocks, length, {counted: clock})
+        axes = (clock, timed.clock, *(a for a in timed.axes[1:] if a is not clock))
         state = State(equation.name, tuple(as_extent(a.extent) for a in axes), equation.dtype)
         return _Within(timed, counted, state, axes, clocks)
 
@@ -182,9 +179,8 @@ class Nesting:
         definitions = []
         for equation in block:
             own = self._within[equation]
-            body = substitute(self._body(equation, block), {**own.timed.table, own.outer: own.axes[0]})
-            domain = substitute(own.timed.domain, {own.outer: own.axes[0]})
-            definitions.append(_defined(own.state, own.axes, body, domain))
+            body = substitute(self._body(equation, block), own.timed.table)
+            definitions.append(_defined(own.state, own.axes, body, own.timed.domain))
         states = tuple(self._within[e].state for e in block)
         group = Recurrence(states, tuple(definitions), (1,) * len(states), False)
         step_of(group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jaxte.frontends.loops.clocks import Clocks
 from jaxte.frontends.loops.equations import Equation
@@ -17,9 +17,11 @@ from jaxte.tensors.shapes import as_extent
 
 
 class Timed:
-    """An equation over its clock and its other axes."""
+    """An equation over its clock and its other axes, for some of which others are ``given``."""
 
-    def __init__(self, equation: Equation, clocks: Clocks, length: Expr) -> None:
+    def __init__(
+        self, equation: Equation, clocks: Clocks, length: Expr, given: Mapping[Axis, Axis] | None = None
+    ) -> None:
         self.equation = equation
         self.time = clocks.times[equation]
         solved = clocks.solved(equation)
@@ -27,7 +29,8 @@ class Timed:
         self.solved = solved
         self.clock = Axis(solved.name if self.time is solved else "t", 0, length)
         self.rest = tuple(a for a in equation.axes if a is not solved)
-        others = tuple(Axis(a.name, 0, a.extent) for a in self.rest)
+        known = {} if given is None else given
+        others = tuple(known[a] if a in known else Axis(a.name, 0, a.extent) for a in self.rest)
         self.axes = (self.clock, *others)
         self.table: dict[Expr, Expr] = dict(zip(self.rest, others, strict=True))
         form = linear(self.time)

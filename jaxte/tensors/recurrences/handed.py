@@ -33,7 +33,9 @@ def with_whole(group: Recurrence) -> Recurrence:
     there = {copied_by(d) for d in group.definitions}
     clocked = Clocked(dict(zip(group.states, group.places, strict=True)))
     rows = [(t, clocked.place(t)) for t in inner if t not in there]
-    more = [(State(t.name, t.shape, t.dtype), copy_of(t, t.name), place) for t, place in rows if place is not None]
+    more = [
+        (State(t.name, t.shape, t.dtype), copy_of(t, t.name), place) for t, place in rows if place is not None
+    ]
     if not more:
         return group
     states, definitions, places = zip(*more, strict=True)

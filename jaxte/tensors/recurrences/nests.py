@@ -63,7 +63,8 @@ def nest_of(tensor: Recurrent, place: int, clock: Axis) -> Nest:
     for state in group.states:
         if state not in places or places[state] == group.place_of(state):
             raise DefinitionError(
-                f"{state.name} is part of a recurrence within a step over {clock.name}, and has no axis for the positions of {clock.name}; give it one"
+                f"{state.name}, a recurrence, depends on one over {clock.name} within that, and has no axis for the positions of {clock.name}: define it in the body "
+                f"of that one, or over {clock.name} as well"
             )
     states = {
         s: State(s.name, tuple(e for n, e in enumerate(s.shape) if n != places[s]), s.dtype)
