@@ -147,6 +147,23 @@ CASES = {
         lambda n: ((n,), (4,)),
         4,
     ),
+    "blocks up to the last": Case(
+        lambda x, w: te.compute(x.shape, lambda c: x[c] * w[te.minimum(c // (x.shape[0] // 4), 4)], "y"),
+        lambda x, w: x * w[jnp.minimum(jnp.arange(len(x)) // (len(x) // 4), 4)],
+        lambda n: ((n,), (5,)),
+        4,
+    ),
+    "blocks and a rest": Case(
+        lambda x, w: te.compute(x.shape, lambda c: te.select(c < x.shape[0] // 4 * 4, x[c] * w[c // (x.shape[0] // 4)], te.sin(x[c])), "y"),
+        lambda x, w: jnp.where(jnp.arange(len(x)) < len(x) // 4 * 4, x * w[jnp.minimum(jnp.arange(len(x)) // (len(x) // 4), 3)], jnp.sin(x)),
+        lambda n: ((n,), (4,)),
+        4,
+    ),
+    "partners": Case(
+        element_wise(lambda n: 2 * (n // 2), lambda x, n, i: x[i] * x[te.select(i % 2 == 0, i + 1, i - 1)]),
+        lambda x: (x[: len(x) // 2 * 2].reshape(-1, 2) * x[: len(x) // 2 * 2].reshape(-1, 2)[:, ::-1]).reshape(-1),
+    ),
+    "seven times": Case(element_wise(lambda n: 7 * n, lambda x, n, i: te.sin(x[i % n])), lambda x: jnp.tile(jnp.sin(x), 7)),
     "an adaptive choice": Case(lambda x: te.compute((7,), lambda i: x[i * x.shape[0] // 7] ** 2, "y"), lambda x: x[jnp.arange(7) * len(x) // 7] ** 2),
     "a short range": Case(quarters, lambda x: jnp.sum(x[: 4 * (len(x) // 4 - 1) : 4] ** 2), least=8),
     "both neighbours": Case(both_neighbours, lambda x: jnp.sum(jnp.roll(x, 1) * jnp.roll(x, -1))),
@@ -210,7 +227,27 @@ def test_exported(name: str) -> None:
 # what JAX has to know of the size beyond what the definition asks for, since a slice of no element stands in the code
 ASKED = {
     "a range of less than nothing": 4,  # the range to n // 4 - 1
+    "partners": 2,  # every other one of 2 * (n // 2) elements
 }
+
+
+@pytest.mark.parametrize(
+    "name", ["blocks", "blocks up to the last", "blocks and a rest", "partners", "seven times"]
+)
+def test_no_positions_that_are_data(name: str) -> None:
+    case = CASES[name]
+    n = te.var("n", at_least=case.least)
+    inputs = [te.placeholder(shape, name=f"x{i}") for i, shape in enumerate(case.shapes(n))]
+    y = case.build(*inputs)
+    adjoints = te.differentiate(y, inputs, head=te.placeholder(y.shape, name="H"))
+    assert ".at[" not in te.source([y, *adjoints])
+
+
+def test_positions_around_sizes_that_may_be_small_are_data() -> None:
+    """Five steps around the end of ``n`` elements are one gather, and not six slices of which a large ``n`` has two."""
+    n = te.var("n")
+    x = te.placeholder((n,), name="x")
+    assert te.source(te.compute((n,), lambda i: x[(i + 5) % n], "y")).count(".at[") == 1
 
 
 def test_sizes_that_no_array_tells() -> None:

@@ -163,16 +163,9 @@ def _fetch_symbolic(extent: Expr, low: Linear, high: Linear, stride: int) -> tup
             return Refusal(
                 f"it depends on the sizes whether `{text(from_linear(missing))}` elements are missing"
             )
-    if stride in (
-        1,
-        -1,
-    ):  # slice first: the pad is the last step, and nothing is padded that is cut off again
-        begin = low + widths[0]
-        end = high - widths[1]
-        if not nonnegative(end + constant(1) - begin):
-            return Refusal(
-                f"it depends on the sizes whether any of `{text(from_linear(end + constant(1) - begin))}` elements is there"
-            )
+    begin, end = low + widths[0], high - widths[1]
+    # Slices first, so that nothing is padded that is cut off again; a slice that might have less than no element is one of a padded array.
+    if abs(stride) == 1 and nonnegative(end + constant(1) - begin):
         order = (begin, end) if stride > 0 else (end, begin)
         steps = slice_steps(extent, *order, stride)
         ends = widths if stride > 0 else widths[::-1]

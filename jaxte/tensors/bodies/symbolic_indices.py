@@ -19,9 +19,12 @@ from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, highest, lowest, nonnegative
 
-_MOST_TURNS = 4  # quotients that a choice is written for
-_MOST_BRANCHES = 4  # reads that one becomes
-_FURTHEST = 4  # multiples of the size that are looked at on each side
+_MOST_TURNS = 8  # quotients that a choice is written for
+_MOST_TURNS_OF_SMALL_SIZES = (
+    4  # the same for remainders of which large sizes have fewer: each is a slice of the tensor
+)
+_MOST_BRANCHES = 8  # reads that one becomes
+_FURTHEST = 8  # multiples of the size that are looked at on each side
 
 Positions = Callable[[str, Sequence[Axis], Expr], Expr]
 
@@ -118,12 +121,11 @@ def _choices(node: Expr) -> list[tuple[Expr, Expr]] | None:
         form, unit = linear(divided.number), linear(divided.divisor)
     except IndexExpressionError:
         return None
-    quotients = _quotients(form, unit)
-    if quotients is None:
+    quotients, rest = _quotients(form, unit), isinstance(divided, Remainder)
+    if quotients is None or (rest and _only_of_small_sizes(form, unit, quotients)):
         return None
     found: list[tuple[Expr, Expr]] = []
     for quotient in quotients:
-        rest = isinstance(divided, Remainder)
         value = from_linear(form - unit * quotient) if rest else as_expr(quotient)
         found.append((call(LESS, from_linear(form), from_linear(unit * (quotient + 1))), value))
     return found
@@ -140,6 +142,16 @@ def _quotients(form: Linear, unit: Linear) -> range | None:
     if first is None or last is None or last - first >= _MOST_TURNS:
         return None
     return range(first, last + 1)
+
+
+def _only_of_small_sizes(form: Linear, unit: Linear, quotients: range) -> bool:
+    """Whether there are many quotients, some of which only small sizes have: five steps around the end of ``n`` elements, which may be one."""
+    if len(quotients) <= _MOST_TURNS_OF_SMALL_SIZES:
+        return False
+    low, high = lowest(form), highest(form)
+    assert low is not None and high is not None
+    reached = high - unit * quotients[-1], unit * (quotients[0] + 1) - low - constant(1)
+    return not all(map(nonnegative, reached))
 
 
 def _neighbour(divided: Division) -> list[tuple[Expr, Expr]] | None:
