@@ -16,6 +16,8 @@ from functools import wraps
 from threading import Lock
 from typing import Generic, ParamSpec, TypeVar
 
+from jaxte.lang.garbage import kept
+
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 CHOICES = 16  # of variables to solve for and to pin, that one set of equations is solved by
 OPERATIONS = 400_000  # of isl, for one question: a fifth of a second
@@ -107,7 +109,8 @@ def bounded(tensors: int) -> Iterator[Budget]:
     budget = Budget(DERIVATION + EACH * tensors)
     token = _derivation.set(budget)
     try:
-        yield budget
+        with kept():
+            yield budget
     finally:
         _derivation.reset(token)
 

@@ -79,8 +79,17 @@ def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
 
 
 def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
-    if bounds is not None and atom in bounds:
-        return constant(bounds[atom][largest])
+    if bounds is None:
+        return _own_end(atom, largest)
+    return constant(bounds[atom][largest]) if atom in bounds else _end_of(atom, largest, bounds)
+
+
+@lru_cache(maxsize=8192)  # each question about a box asks for the same quotients
+def _own_end(atom: Expr, largest: bool) -> Linear | None:
+    return _end_of(atom, largest, None)
+
+
+def _end_of(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
     match division(atom):
         case Quotient(numerator, int() as divisor):
             end = _end(linear(numerator), largest, bounds)

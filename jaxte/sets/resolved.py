@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,6 +43,7 @@ def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
         current = normal(substitute(current, found))
 
 
+@lru_cache(maxsize=8192)
 def _resolved(node: Expr) -> Expr | None:
     match division(node):
         case Division(numerator, int() as divisor) as divided:

@@ -43,6 +43,11 @@ def beside(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
     return found
 
 
+def owners() -> dict[Compute, Compute]:
+    """The tensors that there are beside others, and those: an adjoint of an adjoint has some beside what is beside a tensor of the user's."""
+    return {made: owner for (owner, kind), made in _made.items() if kind != _SAME}
+
+
 def all_beside(tensor: Compute) -> dict[str, Compute]:
     """The tensors beside ``tensor`` that there are, by their kinds."""
     return {kind: found for kind in KINDS if (found := _made.get((tensor, kind))) is not None}

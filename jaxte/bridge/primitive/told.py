@@ -44,7 +44,7 @@ def told(
             if prices is not None and prices.is_ahead:
                 continue
             warnings.warn(
-                f"{label}: {choice.part_of or choice.tensor} ({choice.form}) is {verdict}{_text(prices)}. te.explain shows what "
+                f"{label}: {choice.known_as} ({choice.form}) is {verdict}{_text(prices)}. te.explain shows what "
                 'else was considered; warnings.filterwarnings("ignore", category=te.PerformanceWarning) turns this off',
                 PerformanceWarning,
                 stacklevel=_level_of_user(),

@@ -241,6 +241,7 @@ class Choice:
         verdict: what it computes and holds beside what it has to; None where it is made in tiles, or by a function.
         target: what it is called in the emitted code; empty where it is no variable there.
         part_of: the tensor that it was made for, by its name; empty where that is itself.
+        beside: the tensor whose derivative needs it, as the places of its maxima, by its name; empty where there is none.
     """
 
     tensor: str
@@ -253,6 +254,13 @@ class Choice:
     verdict: Verdict | None = None
     target: str = ""
     part_of: str = ""
+    beside: str = ""
+
+    @property
+    def known_as(self) -> str:
+        """It in words of the user, who has not named all tensors."""
+        own = self.part_of or self.tensor
+        return f"what the gradient of {self.beside} needs" if self.beside else own
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jaxte.autodiff.terms.beside import owners
 from jaxte.autodiff.terms.held import Held
 from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
@@ -180,7 +181,7 @@ class _Lowering:
         by_call = policy.facts.drops_barriers and not tile_of
         in_one = read_by_one(tensors, self.results) if by_call else ()
         original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
-        repeated = Repeated(lower_tensor)
+        repeated, owned = Repeated(lower_tensor), owners()
         for tensor in planned.order:
             if isinstance(tensor, Tiles):
                 writer = Writer(self.shared, lower_tensor, self.written)
@@ -213,7 +214,8 @@ class _Lowering:
             label = WHEN_TRACED if isinstance(tensor, Known) else tile_of or target
             own = Assignment(label, target, tensor.name, idents, in_tiles=bool(tile_of))
             made = repeated.lowered(own, before_calls if label == WHEN_TRACED else shared, tensor)
-            choice = replace(made.choice, part_of=tensor.part_of if tensor.part_of != tensor.name else "")
+            part_of = tensor.part_of if tensor.part_of != tensor.name else ""
+            choice = replace(made.choice, part_of=part_of, beside=_named(tensor, owned))
             if tensor in planned.refused:
                 choice = replace(choice, refused=(*choice.refused, (TILES, planned.refused[tensor])))
             if tensor.name in self.refused:
@@ -351,6 +353,14 @@ def _size_read(told: Told, shape: str, printer: Printer) -> str:
 
 
 # --- the rest
+
+
+def _named(tensor: Compute, owned: Mapping[Compute, Compute]) -> str:
+    """What the user calls the tensor that ``tensor`` is beside; nothing where there is none."""
+    owner = owned.get(tensor)
+    while owner in owned:
+        owner = owned[owner]
+    return "" if owner is None else owner.part_of
 
 
 def _extern(

@@ -259,6 +259,20 @@ def test_what_plain_jax_holds_too_is_not_told_of() -> None:
     assert "max_memory" not in str(te.explain(later))
 
 
+def test_places_of_maxima_are_called_after_what_is_differentiated() -> None:
+    x, s = te.placeholder((4, 192, 192), name="x"), te.placeholder((5, 5), name="s")
+    k, q = te.reduce_axis((0, 5), "k"), te.reduce_axis((0, 5), "q")
+    y = te.compute(
+        (4, 188, 188), lambda b, i, j: te.max(x[b, i + k, j + q] + s[k, q], axis=(k, q)), "dilated"
+    )
+    adjoints = te.differentiate(y, [x], head=te.placeholder(y.shape, name="H"))
+    with pytest.warns(
+        te.PerformanceWarning, match=r"what the gradient of dilated needs \(reduce\)"
+    ) as caught:
+        te.source(list(adjoints))
+    assert not any("places_" in str(w.message) for w in caught)
+
+
 def _no_plan(budget: int) -> Program:
     raise te.LoweringError("no plan")
 

@@ -49,7 +49,7 @@ _MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
-@lru_cache(maxsize=64)  # asked for by each tensor, and by all of them together
+@lru_cache(maxsize=1024)  # asked for by each tensor, and by all of them together
 def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
