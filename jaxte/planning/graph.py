@@ -27,7 +27,7 @@ from jaxte.planning.sums import DEFINITIONS, SUMS, Definition, mark_parts, plann
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.parts import PartialSum
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,31 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
     """
-    order = topological_order(outputs)
-    if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):  # others know their tensors
+    plain = _apart_from_others(tuple(outputs))
+    if not plain:
         return tuple(outputs)
+    order = topological_order(plain)
     with bounded(len(order)):
-        whole = tuple(outputs)
-        near = NEAR.at(whole, Asked())
-        order = order if near is whole else topological_order(near)
-        return _planned_in_order(order, near)
+        near = NEAR.at(plain, Asked())
+        order = order if near is plain else topological_order(near)
+        made = dict(zip(plain, _planned_in_order(order, near), strict=True))
+    return tuple(made.get(t, t) for t in outputs)
+
+
+def _apart_from_others(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Those of ``outputs`` that need plain definitions alone, and none that one of the other outputs needs.
+
+    Tensors of other kinds know the ones that they were made for, as what an adjoint was planned into does, and would not know their planned definitions.
+    """
+    needed = {t: [n for n in topological_order([t]) if n.inputs] for t in dict.fromkeys(outputs)}
+    left = {t for t, below in needed.items() if any(type(n) is not Compute for n in below)}
+    while left:
+        held = {n for t in left for n in needed[t]}
+        more = {t for t, below in needed.items() if t not in left and not held.isdisjoint(below)}
+        if not more:
+            break
+        left |= more
+    return tuple(t for t in outputs if t not in left) if left else outputs
 
 
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:

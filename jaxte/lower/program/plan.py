@@ -358,7 +358,7 @@ def _size_read(told: Told, shape: str, printer: Printer) -> str:
 def _named(tensor: Compute, owned: Mapping[Compute, Compute]) -> str:
     """What the user calls the tensor that ``tensor`` is beside; nothing where there is none."""
     owner = owned.get(tensor)
-    while owner in owned:
+    while owner is not None and owner in owned:
         owner = owned[owner]
     return "" if owner is None else owner.part_of
 
