@@ -1,26 +1,29 @@
 """Reductions one position after the other: ``acc = acc + f(x[:, k], y[k, :])`` for each ``k``, and what that takes.
 
     d[i, j] = sum over c of (x[i, c] - y[j, c])**2        g[i, c] = sum over j of h[i, j] * (x[i, c] - y[j, c])
-    m[i, j] = max over k of a[i, k] + b[k, j]             k[i, j] = sum over c of abs(x[i, c] - y[j, c])
+    m[i, j] = max over k of a[i, k] + b[k, j]             y[b, t] = sum over k of w[k] * x[b, t - k]
 
-No such reduction is a product of matrices: what is reduced has a value at each point of the whole. XLA on the CPU reduces it along rows, element by element,
+No such reduction is a product of matrices: what is reduced has a value at each point of the whole, computed or read in a window. XLA on the CPU reduces it along rows, element by element,
 or writes it to memory. A step for one position is a loop over all of the result, whose elements lie side by side, so that it is one of vectors; of a few steps
 XLA makes one loop, which reads and writes the result once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from jaxte.algebra.product import product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.default_work import is_expensive
+from jaxte.lower.cost.default_work import general_work, is_expensive, shifted_axes
 from jaxte.lower.cost.paces import Paces
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.limits import FEW_POSITIONS
+from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS
+from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 
 TOGETHER = 4  # steps that are one loop: of eight, XLA on the CPU makes slower ones
@@ -29,26 +32,51 @@ _NARROWEST = 8  # elements of the result side by side
 
 
 def is_in_steps(node: Reduce) -> bool:
-    """Whether ``node`` reduces over one axis what is computed for each point of it and of the result."""
-    if node.reducer.name not in _REDUCERS or node.reducer.arity > 1 or node.where is not TRUE:
+    """Whether ``node`` reduces over one axis what is computed, or read in windows, for each point of it and of the result."""
+    if node.reducer.name not in _REDUCERS or node.reducer.arity > 1 or len(node.axes) != 1:
         return False
-    if node.dtype not in ("float32", "float64") or len(node.axes) != 1 or node.exprs[0].dtype != node.dtype:
+    if node.dtype not in ("float32", "float64") or node.exprs[0].dtype != node.dtype:
         return False
     kept = list(free_axes(node))
     extents = [known(a.extent) for a in (*kept, *node.axes)]
-    if not kept or any(e is None for e in extents) or (known(node.axes[0].extent) or 0) <= FEW_POSITIONS:
+    if len(kept) < 2 or None in extents or any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
         return False
-    if any(isinstance(n, Reduce) for n in postorder(node.exprs[0])) or len(kept) < 2:
+    reads = reads_of(node.exprs[0])
+    sliding = [r for r in reads if _slides(r, node)]
+    if (node.where is not TRUE and not sliding) or (known(node.axes[0].extent) or 0) <= _fewest(
+        sliding, node
+    ):
         return False
-    return all(_is_plain(r, node) for r in reads_of(node.exprs[0])) and _is_computed_everywhere(node)
+    return all(_is_sliced(r, node) for r in reads) and _is_computed_everywhere(node)
 
 
-def _is_plain(read: Read, node: Reduce) -> bool:
-    """Whether each index is of one axis, the reduced one as it is, and not all of them are met."""
+def _fewest(sliding: Sequence[Read], node: Reduce) -> int:
+    """How many positions are written out, as slices where they are those of windows."""
+    if not sliding:
+        return FEW_POSITIONS
     (own,) = node.axes
-    plain = all(i is own or not depends_on(i, (own,)) for i in read.indices)
-    single = all(len(free_axes(i)) <= 1 and not reads_of(i) for i in read.indices)
-    return plain and single and not _is_whole(read, node)
+    product = all(isinstance(f.expr, (Read, Const)) for f in product_of(node.exprs[0]).factors)
+    line = product and all(sum(depends_on(i, (own,)) for i in r.indices) == 1 for r in sliding)
+    return MOST_DIAGONALS if line else LONGEST_UNROLLED
+
+
+def _slides(read: Read, node: Reduce) -> bool:
+    """Whether an index moves with the reduced axis and with another one."""
+    return any(depends_on(i, node.axes) and len(free_axes(i)) > 1 for i in read.indices)
+
+
+def _is_sliced(read: Read, node: Reduce) -> bool:
+    """Whether ``read`` is a slice for each position that is reduced, and not one of an array of all points."""
+    if any(reads_of(i) or not is_index(i) for i in read.indices):
+        return False
+    (own,) = node.axes
+    for form in map(linear, read.indices):
+        kept = [a for a in form.terms if a is not own]
+        if len(kept) > 1 or any(not isinstance(a, Axis) or abs(form.coefficient(a)) != 1 for a in kept):
+            return False
+        if not kept and form.coefficient(own) not in (0, 1):
+            return False
+    return _slides(read, node) or not _is_whole(read, node)
 
 
 def _is_whole(expr: Expr, node: Reduce) -> bool:
@@ -83,13 +111,13 @@ def _computed(node: Reduce, paces: Paces) -> float:
 
 
 def seconds_otherwise(node: Reduce, facts: Platform, laid_out: bool) -> float:
-    """The time that ``node`` takes as one reduction: what is reduced is written to memory where it is ``laid_out``."""
-    points = prod(_extents([*free_axes(node), *node.axes]))
+    """The time that ``node`` takes as one reduction: what is reduced is written to memory where it is ``laid_out``, or read in windows."""
+    width, points = dtypes.width(node.dtype), prod(_extents([*free_axes(node), *node.axes]))
+    if shifted_axes(node):
+        return general_work(tuple(free_axes(node)), node).seconds(facts.rates)
     if facts.paces is None:
-        return 2 * dtypes.width(node.dtype) * points / facts.rates.stream
-    reduced = (
-        2 * dtypes.width(node.dtype) * points / facts.rates.stream if laid_out else points / facts.paces.row
-    )
+        return 2 * width * points / facts.rates.stream
+    reduced = 2 * width * points / facts.rates.stream if laid_out else points / facts.paces.row
     return _computed(node, facts.paces) + reduced
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from jaxte.autodiff.terms.held import Held
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Axis, Const, Reduce
+from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, reads_of
@@ -27,6 +27,8 @@ from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seconds_otherwise
 from jaxte.lower.cost.work import bytes_of, points
+from jaxte.lower.forms.band.recognise import recognise_band
+from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
@@ -162,13 +164,20 @@ class _Planner:
             return False
         whole, found = tensor, []
         for node in outermost(tensor.body):
-            if is_in_steps(node) and (form == IN_STEPS or self._steps_are_faster(node)):
+            if not is_in_steps(node) or isinstance(recognise_band(tensor.axes, node), BandSpec):
+                continue
+            if form == IN_STEPS or self._steps_are_faster(node):
                 wholes, whole = apart(whole, node)
                 found.append(wholes)
         if not found:
             return False
-        for wholes in found:
-            self.passes.append(step_pass(next(runnings(wholes, {}))))
+        try:
+            steps = [step_pass(next(runnings(wholes, {}))) for wholes in found]
+        except NoBlock:
+            return False
+        if any(n.where is not TRUE for p in steps for u in p.updates for n in outermost(u.new.body)):
+            return False  # each step would ask where it counts
+        self.passes += steps
         if whole is not tensor:
             self.stand_ins[tensor] = whole
         return True

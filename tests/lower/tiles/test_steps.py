@@ -70,6 +70,77 @@ def test_nothing_of_all_pairs_and_features_is_held() -> None:
     assert held["plain"] > 10 * held["own"]
 
 
+def filtered(x: Tensor, w: Tensor) -> Compute:
+    """A causal filter with a long memory."""
+    k = te.reduce_axis((0, w.shape[0]), "k")
+    return te.compute(x.shape, lambda b, t: te.sum(w[k] * x[b, t - k], axis=k, where=t >= k), "y")
+
+
+def delayed(x: Tensor, w: Tensor) -> Compute:
+    """Delay and sum over microphones."""
+    b, n, t = x.shape
+    m = te.reduce_axis((0, n), "m")
+    return te.compute((b, t - 2 * n), lambda b, t: te.sum(w[m] * x[b, m, t + 2 * m], axis=m), "y")
+
+
+def squashed(x: Tensor, w: Tensor) -> Compute:
+    """A function of a sequence and a weight for each distance."""
+    b, n = x.shape
+    j = te.reduce_axis((0, n), "j")
+    return te.compute((b, n), lambda b, i: te.sum(te.tanh(w[i - j + n - 1] * x[b, j]), axis=j), "y")
+
+
+def eroded(x: Tensor, w: Tensor) -> Compute:
+    """Erosion by a long, curved element."""
+    k = te.reduce_axis((0, w.shape[0]), "k")
+    shape = (x.shape[0], x.shape[1] - w.shape[0] + 1)
+    return te.compute(shape, lambda b, t: te.min(x[b, t + k] - w[k], axis=k), "y")
+
+
+WINDOWS = {
+    "filter": (filtered, (3, 300), (150,)),
+    "delays": (delayed, (2, 40, 120), (40,)),
+    "Toeplitz": (squashed, (2, 40), (79,)),
+    "erosion": (eroded, (2, 120), (50,)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_long_windows_are_slices_one_after_the_other(name: str) -> None:
+    build, shape, taps = WINDOWS[name]
+    x, w = points(*shape[:1], np.prod(shape[1:])).reshape(shape), points(1, *taps)[0]
+    own, other = te.function(build, forms=ASKED), te.function(build, without="steps")
+    text = own.source(x, w).split("def backward")[0]
+    assert "unroll=4" in text
+    assert "jnp.tile" not in text
+    assert "unroll=4" not in other.source(x, w)
+    np.testing.assert_allclose(own(x, w), te.interpret(*_graph(build, x, w)), rtol=1e-4, atol=1e-5)
+    for a, b in zip(
+        *(jax.grad(lambda x, w, f=f: jnp.sum(jnp.sin(f(x, w))), (0, 1))(x, w) for f in (own, other)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def _graph(build: Build, x: np.ndarray, w: np.ndarray) -> tuple[Compute, dict[Tensor, np.ndarray]]:
+    own = te.placeholder(x.shape, name="x"), te.placeholder(w.shape, name="w")
+    return build(*own), dict(zip(own, (x, w), strict=True))
+
+
+def test_a_filter_of_400_taps_holds_no_windows() -> None:
+    x, w = points(8, 4096), points(1, 400)[0]
+    compiled = jax.jit(te.function(filtered)).lower(x, w).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 4 * x.nbytes
+
+
+def test_attention_in_windows_stays_blocks_of_matrices() -> None:
+    def averaged(p: Tensor, y: Tensor) -> Compute:
+        k = te.reduce_axis((0, p.shape[1]), "k")
+        return te.compute((p.shape[0], y.shape[1]), lambda i, d: te.sum(p[i, k] * y[i + k, d], axis=k), "o")
+
+    assert "unroll" not in te.function(averaged).source(points(256, 65), points(320, 64))
+
+
 def test_rows_of_the_result_are_read_side_by_side() -> None:
     text = te.function(of_pairs(*CASES["squares"][0]), forms=ASKED).source(points(14, 11), points(10, 11))
     assert "y_q_all = y.T" in text
