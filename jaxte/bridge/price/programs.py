@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -66,21 +66,35 @@ def with_gradient(f: Callable[..., Any], moving: Sequence[int]) -> Callable[...,
 Emitted = Callable[..., Sequence[Any]]
 
 
+AHEAD = 1.15  # how many times as long plain JAX has to take: estimates are not nearer
+
+
 @dataclass(frozen=True)
 class Beside:
-    """Seconds of the value and the gradient by the platform's estimate: of what was derived, and of what ``jax.vjp`` makes of the forward pass."""
+    """Seconds by the platform's estimate: of what was derived or emitted, and of what plain JAX does in its place.
 
-    derived: float
-    transposed: float
+    Attributes:
+        own: what is emitted.
+        plain: what JAX does.
+        margin: how many times as long JAX has to take for the emitted code to be ahead.
+        what: what takes ``own``.
+        how: what takes ``plain``.
+    """
+
+    own: float
+    plain: float
+    margin: float = 1.0
+    what: str = "value and gradient"
+    how: str = "with JAX's transpose of the same forward pass"
 
     @property
     def is_ahead(self) -> bool:
-        return self.derived <= self.transposed
+        return self.margin * self.own <= self.plain
 
     def __str__(self) -> str:
+        takes = "take" if self.what == "value and gradient" else "takes"
         return (
-            f"value and gradient take {1e3 * self.derived:.2g} ms by estimate, with JAX's transpose of the same forward pass "
-            f"{1e3 * self.transposed:.2g} ms"
+            f"{self.what} {takes} {1e3 * self.own:.2g} ms by estimate, {self.how} {1e3 * self.plain:.2g} ms"
         )
 
 
@@ -95,17 +109,46 @@ def beside_transpose(
         forward: the emitted function, what it takes, and the positions of its results that are differentiated.
         backward: the emitted function, and what it takes.
     """
-    paces = platform_of(platform).paces
     run, inputs, heads = forward
-    if paces is None or not all(isinstance(e, int) for t in (*inputs, *backward[1]) for e in t.shape):
+    given, residuals = _structs(inputs), _structs(backward[1])
+    if given is None or residuals is None:
         return None
-    given, residuals = (
-        [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in own] for own in (inputs, backward[1])
-    )
     moving = [n for n, t in enumerate(inputs) if is_float(t.dtype)]
     plain = with_gradient(lambda *arrays: [run(*arrays)[n] for n in heads], moving)
-    derived = (jax.make_jaxpr(run)(*given), jax.make_jaxpr(backward[0])(*residuals))
-    return Beside(
-        seconds(total(amounts_of(own, platform) for own in derived), paces),
-        seconds(amounts_of(jax.make_jaxpr(plain)(*given), platform), paces),
+    return _beside([(run, given), (backward[0], residuals)], (plain, given), platform)
+
+
+def beside_whole(emitted: Emitted, whole: Emitted, inputs: Sequence[Tensor], platform: str) -> Beside | None:
+    """The prices of a function and of the same definitions computed from whole arrays; None as above.
+
+    Args:
+        emitted, whole: both as emitted code.
+        inputs: what they take.
+    """
+    given = _structs(inputs)
+    found = None if given is None else _beside([(emitted, given)], (whole, given), platform)
+    return (
+        None
+        if found is None
+        else replace(found, margin=AHEAD, what="it", how="from whole arrays, as plain JAX does,")
     )
+
+
+def _beside(
+    own: Sequence[tuple[Emitted, Sequence[Any]]], plain: tuple[Emitted, Sequence[Any]], platform: str
+) -> Beside | None:
+    paces = platform_of(platform).paces
+    if paces is None:
+        return None
+    first, second = (
+        seconds(total(amounts_of(jax.make_jaxpr(f)(*given), platform) for f, given in programs), paces)
+        for programs in (own, [plain])
+    )
+    return Beside(first, second)
+
+
+def _structs(tensors: Sequence[Tensor]) -> list[jax.ShapeDtypeStruct] | None:
+    """What tells JAX of ``tensors``; None where a size is a symbol."""
+    if not all(isinstance(e, int) for t in tensors for e in t.shape):
+        return None
+    return [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in tensors]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import jax
 
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.bridge.price.programs import Beside, beside_transpose
+from jaxte.bridge.price.programs import Beside, beside_transpose, beside_whole
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
@@ -24,18 +24,27 @@ from jaxte.derivatives.overrides import Override, by_fdiff, check_overrides
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.transpose import reached_from
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import LoweringError
+from jaxte.lower.apart.differences import APART
+from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
-from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
 from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
 from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
+from jaxte.lower.program.rows import rows
 from jaxte.lower.program.shared_reductions import with_shared
+from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 FORWARD, SAVING, BACKWARD, TANGENT = "forward", "forward_with_residuals", "backward", "tangents"
+
+_OTHER_WAYS = frozenset(
+    name for kind, own in rows().items() if kind != "forms" for name, _ in own
+) | frozenset((TILES, IN_STEPS, APART))
 
 # Pieces written into one array, and sums of several results at once, are gathered on every device by XLA.
 _UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED))
@@ -108,18 +117,30 @@ class Program:
             return lower(self.name, self.inputs, self.outputs, replace(self.policy, max_memory=budget))
 
         return told(
-            self.label, made, None if self.policy.max_memory else within, lambda: self._beside_transpose(made)
+            self.label, made, None if self.policy.max_memory else within, lambda: self.beside_jax(made)
         )
 
-    def _beside_transpose(self, made: Lowered) -> Beside | None:
-        """The prices of a backward pass, lowered as ``made``, and of JAX's transpose of the forward pass."""
+    def beside_jax(self, made: Lowered) -> Beside | None:
+        """The prices of what was lowered as ``made`` and of plain JAX: of a backward pass, the transpose of the forward pass."""
         forward = self.beside
-        if forward is None:
+        if forward is not None:
+            backward = (self._loaded(made), self.inputs)
+            return beside_transpose(
+                (forward, forward.inputs, forward.with_head), backward, self.policy.platform
+            )
+        plain = replace(self.policy, forms={ANY: GENERAL}, without=_OTHER_WAYS, max_memory=None, measured={})
+        try:
+            whole = lower(self.name, self.inputs, self.outputs, plain)
+        except LoweringError:
             return None
+        return beside_whole(self._loaded(made), self._loaded(whole), self.inputs, self.policy.platform)
+
+    def _loaded(self, made: Lowered) -> Callable[..., Any]:
+        """The function that was lowered as ``made``."""
         own, externs = with_own_externs([made])
         module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
-        backward = (module[self.name], self.inputs)
-        return beside_transpose((forward, forward.inputs, forward.with_head), backward, self.policy.platform)
+        found: Callable[..., Any] = module[self.name]
+        return found
 
     @lazy
     def module(self) -> Module:

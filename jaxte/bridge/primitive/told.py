@@ -32,8 +32,8 @@ def told(
 
     Args:
         within: gives the same program within a budget of bytes; by it a budget is tried before it is advised.
-        beside: the prices of it and of JAX's transpose of the same forward pass, where it is a backward pass; nothing is warned of where it is
-            ahead by them.
+        beside: the prices of it and of plain JAX: of a backward pass, JAX's transpose of the same forward pass, of others the definitions computed from
+            whole arrays. Nothing is warned of where it is ahead by them.
     """
     choices = [_checked(choice, within) for choice in program.choices]
     for choice in choices:

@@ -86,6 +86,32 @@ def test_stencils_after_stencils_are_ahead_of_their_transposes() -> None:
     assert beside_transpose((found[0], found[0].inputs, (0,)), (found[1], found[1].inputs), "gpu") is None
 
 
+def dilated(n: int) -> tuple[list[te.Tensor], te.Tensor]:
+    """A long erosion, which plain JAX computes from all windows."""
+    x, w = te.placeholder((8, n), name="x"), te.placeholder((100,), name="w")
+    k = te.reduce_axis((0, 100), "k")
+    return [x, w], te.compute((8, n - 99), lambda b, t: te.min(x[b, t + k] - w[k], axis=k), "eroded")
+
+
+def test_a_forward_pass_is_set_beside_whole_arrays() -> None:
+    """A mask over everything takes no less than plain JAX's, slices one after the other take far less than all windows do."""
+    prices = {}
+    for build in (band, dilated):
+        inputs, y = build(1203)
+        program = Graph("f", tuple(inputs), (y,), ()).program
+        prices[build] = program.beside_jax(lower("forward", inputs, [y]))
+    masked, windows = prices[band], prices[dilated]
+    assert masked is not None and not masked.is_ahead
+    assert "from whole arrays, as plain JAX does, " in str(masked)
+    assert windows is not None and windows.is_ahead and windows.plain > 2 * windows.own
+
+
+def test_the_warning_of_a_function_says_what_it_takes() -> None:
+    inputs, y = band(1204)
+    with pytest.warns(te.PerformanceWarning, match=r"it takes .* ms by estimate, from whole arrays"):
+        te.function(inputs, y)(np.ones((1204, 1204), "float32"))
+
+
 def test_the_report_opens_with_it() -> None:
     inputs, y = band(1300)
     fn = te.function(inputs, y)
