@@ -6,7 +6,6 @@ of parentheses add, and functions are written around what they are taken of. Par
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -28,7 +27,7 @@ from jaxte.frontends.text.tree import (
     Span,
     nearest,
 )
-from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS
+from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS, least_arity
 from jaxte.frontends.text.words import SIGNS, Python
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
@@ -52,12 +51,10 @@ class _Reader:
         self.tokens: list[_Token] = []
         spaced = False
         for found in _TOKENS.finditer(source.text):
-            if found.group().isspace():
-                spaced = True
-                continue
             text = SIGNS.get(found.group(), found.group())
-            self.tokens.append(_Token(text, Span(source, *found.span()), spaced))
-            spaced = False
+            if not text.isspace():
+                self.tokens.append(_Token(text, Span(source, *found.span()), spaced))
+            spaced = text.isspace()
         self.end = Span(source, len(source.text), len(source.text) + 1)
         self.at = 0
         self.operands: list[Element] = []
@@ -174,7 +171,7 @@ class _Reader:
                 f"{name.text} is no function{nearest(name.text, FUNCTIONS) or '; between an axis and arithmetic in parentheses stands a space'}"
             )
         self.take("(")
-        values = [self.sum()] if _arity(name.text) == 1 else self.arguments()
+        values = [self.sum()] if least_arity(name.text) == 1 else self.arguments()
         close = self.take(")")
         return Operation(name.span.to(close.span), name.text, tuple(values))
 
@@ -276,12 +273,6 @@ def _is_number(text: str) -> bool:
 
 def _is_word(text: str) -> bool:
     return text.isidentifier() or text.isdigit() or text in ("...", ")")
-
-
-def _arity(function: str) -> int:
-    """How many scalars a function takes at least."""
-    parameters = inspect.signature(FUNCTIONS[function]).parameters.values()
-    return len([p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
 
 
 def _arithmetic(source: Source, span: Span) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -60,3 +61,9 @@ REDUCERS: Mapping[str, Callable[..., Any]] = {
 def reducers_with(given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The reductions of the language, and those that a user made with ``te.comm_reducer``."""
     return {**REDUCERS, **{name: _plain(reducer) for name, reducer in given.items()}}
+
+
+def least_arity(function: str) -> int:
+    """How many scalars a function takes at least."""
+    parameters = inspect.signature(FUNCTIONS[function]).parameters.values()
+    return len([p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
