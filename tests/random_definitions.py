@@ -42,6 +42,17 @@ class Definition:
         return "\n".join(["", *lines, f"seed {self.seed}"])
 
 
+class AtZeros(Definition):
+    """Of numbers among which many are zero or equal: heads of second derivatives vanish, extrema have ties, and factors of products are zero."""
+
+    def feeds(self) -> dict[Tensor, np.ndarray]:
+        rng = np.random.default_rng(self.seed)
+        return {
+            t: draw_numbers(rng, t) if t.dtype == "int32" else rng.choice([-0.5, 0.0, 0.0, 0.75], t.shape)
+            for t in self.inputs
+        }
+
+
 def draw_numbers(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
     if tensor.dtype == "int32":
         return rng.integers(-1, 6, tensor.shape).astype(np.int32)  # out of range at times

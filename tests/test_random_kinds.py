@@ -11,6 +11,7 @@ from tests.frontends.random_functions import RandomFunction, check_forward, chec
 from tests.random_definitions import definition
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_symbols import RandomSymbols, check_symbols
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -57,3 +58,9 @@ def test_a_rotated_axis_that_nothing_depends_on() -> None:
 def test_choices_within_choices(seed: int) -> None:
     """Steep functions within choices; of the last four, an extremum stands between a steep function and the choice."""
     check_choices(RandomChoices(seed))
+
+
+@pytest.mark.parametrize("seed", [38, 69, 231, 430])
+def test_sizes_that_are_symbols(seed: int) -> None:
+    """Windows that leave out elements, conditions on positions that wrap, ends of loops of fewer positions than there are results."""
+    check_symbols(RandomSymbols(seed))

@@ -36,9 +36,10 @@ from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
 from tests.points import excess
-from tests.random_definitions import Definition, definition
+from tests.random_definitions import AtZeros, Definition, definition
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_symbols import RandomSymbols, check_symbols
 from tests.test_random_forms import check_forms
 from tests.xla_flags import OLDER_EMITTERS
 
@@ -133,6 +134,10 @@ def loops_by_nodes(seed: int, _: int) -> Details:
     return {}
 
 
+def symbols(f: RandomSymbols, _: int) -> Details:
+    return check_symbols(f)
+
+
 def at_integers(definition: Definition, seed: int) -> Details:
     """First derivatives of two thirds, second ones of the others."""
     return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
@@ -144,6 +149,8 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
     "nodes": (nodes, {}),
     "nodes-twice": (partial(nodes, order=2), {"stages": (1, 1)}),
+    "zeros": (nodes, lambda seed: at_zeros(drawn("first", seed))),
+    "zeros-twice": (partial(nodes, order=2), lambda seed: at_zeros(drawn("second", seed))),
     "forms": (forms, {"stages": (1, 2)}),
     "law": (law, lambda seed: drawn("first", seed)),
     "law-twice": (partial(law, order=2), lambda seed: drawn("second", seed)),
@@ -160,6 +167,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
     "bits-nodes": (nodes, lambda seed: drawn("bits", seed)),
+    "symbols": (symbols, RandomSymbols),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""
@@ -170,6 +178,10 @@ def drawn(kind: str, seed: int) -> Any:
     if callable(options):
         return options(seed)
     return definition(Seeded(f"{kind} {seed}"), **{**STAGES[seed % len(STAGES)], **options})
+
+
+def at_zeros(own: Definition) -> AtZeros:
+    return AtZeros(own.output, own.seed)
 
 
 @contextmanager

@@ -97,7 +97,8 @@ class Frame:
         return value
 
     def _check(self, node: Node, value: np.ndarray) -> None:
-        if value.shape != self.shape(node.shape):
+        # a slice that begins behind its end, x[n:] of m < n elements, has none
+        if value.shape != tuple(max(e, 0) for e in self.shape(node.shape)):
             raise ArrayError(f"its shape is {value.shape}, and it says {self.shape(node.shape)}")
         if not node.kind[1] and value.dtype != storage(node.kind):
             raise ArrayError(f"its dtype is {value.dtype}, and it says {node.dtype}")

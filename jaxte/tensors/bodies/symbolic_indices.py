@@ -7,13 +7,13 @@ index becomes data: a tensor of positions that is read, ``x[at[i]]``, whose adjo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from math import prod
 
 from jaxte.lang.divisions import Division, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, cast
-from jaxte.lang.operators import LESS, MULTIPLY, SELECT
+from jaxte.lang.operators import AND, COMPARISONS, LESS, MULTIPLY, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
@@ -37,10 +37,34 @@ def without_divisions(name: str, body: Expr, positions: Positions) -> Expr:
         positions: the element, for the given axes, of a tensor that is called so and holds an index for each of their positions.
     """
 
+    divided = {
+        d for read in reads_of(body) for i in read.indices for d in postorder(i) if _divides_by_size(d)
+    }
+
     def rule(node: Expr) -> Expr:
-        return _read(name, node, positions) if isinstance(node, Read) else node
+        if isinstance(node, Read):
+            return _read(name, node, positions)
+        return _compared(node, divided) if divided and _is_comparison(node) else node
 
     return rewrite(body, rule)
+
+
+def _is_comparison(node: Expr) -> bool:
+    return isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node)
+
+
+def _compared(node: Expr, divided: Set[Expr]) -> Expr:
+    """A comparison of what reads divide, as a choice between comparisons without division: it may say that one of the choices of a read is inside."""
+    division = next((n for n in postorder(node) if n in divided and _choices(n) is not None), None)
+    if division is None:
+        return node
+    result: Expr | None = None
+    for test, value in reversed(_choices(division) or ()):
+        own = _compared(substitute(node, {division: value}), divided)
+        taken = call(AND, test, own)
+        result = own if result is None else call(OR, taken, call(AND, call(NOT, test), result))
+    assert result is not None
+    return result
 
 
 def _read(name: str, read: Read, positions: Positions) -> Expr:

@@ -40,7 +40,8 @@ from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, forms_of, is_injective, rewrite_forms, tied_axes
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
-from jaxte.sets.affine import normal
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.intervals import nonnegative
 from jaxte.sets.isl_text import is_decidable
 
 
@@ -226,7 +227,7 @@ def _specification(
         value = part.hi - 1 - position if backwards else part.lo + position
         replaced.append((w.x, normal(value)))
         dim = _dimension(w, part, backwards, len(own))
-        if any(isinstance(p, Const) and int(p) < 0 for p in dim.padding):
+        if not all(nonnegative(linear(p)) for p in dim.padding):
             return Refusal(f"the windows of {axis.name} leave out elements between those that they hold")
         dims.append(dim)
         own.append(position)
