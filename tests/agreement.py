@@ -191,8 +191,11 @@ def check(
             return compare(run(*map(jnp.asarray, given))) | {"apart"}
 
 
-def check_nodes(p: Pullback, tolerance: float = 1e-9) -> set[str]:
-    """Value and adjoints as the nodes of the emitted program mean them, in NumPy: nothing is compiled, so that a program takes a tenth of the time."""
+def check_nodes(p: Pullback, tolerance: float = 1e-9, at_ties: bool = False) -> set[str]:
+    """Value and adjoints as the nodes of the emitted program mean them, in NumPy: nothing is compiled, so that a program takes a tenth of the time.
+
+    Differences say nothing ``at_ties``: ``minimum(maximum(x, 0), 0)`` has slope 1/4 at 0, by JAX's rules.
+    """
     results = [p.output, *p.adjoints]
     derived = [interpreted(a, p.feeds) for a in p.adjoints]
     expected = interpreted(p.output, p.feeds)
@@ -209,7 +212,7 @@ def check_nodes(p: Pullback, tolerance: float = 1e-9) -> set[str]:
         if not is_rounding(p, [value, *own], [expected, *derived], evaluated):
             raise
         return notes | {"cancelled"}
-    if p.output.dtype == "float64" and np.isfinite(expected).all():
+    if not at_ties and p.output.dtype == "float64" and np.isfinite(expected).all():
         check_differences(p, derived)
     return notes
 
