@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
 from jaxte.frontends.jaxpr.loops.segments import segmented
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
+from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.build import Builder
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.loops import loop_of
@@ -89,7 +90,7 @@ class Planner:
         return found[1]
 
     def _plan(self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided)
+        instead, closed, slots, found = self._rewritten(closed, divided, wanted)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
@@ -120,23 +121,27 @@ class Planner:
         return Plan(items, _kept(listed, regions), instead=instead)
 
     def _rewritten(
-        self, closed: Any, divided: bool
+        self, closed: Any, divided: bool, wanted: Wanted
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
-        instead = None
         slots, found = steps_of(closed)
+        instead = bounded_whiles(closed, slots, wanted)
+        if instead is not None:
+            closed = instead.closed
+            slots, found = steps_of(closed)
         with_symbols = any(step.has_symbols for _, steps in found for step in steps)
         narrows = self.choice is not Choice.NOTHING and not with_symbols
         if narrows and not divided:
-            instead = counted_loops(closed, slots)
+            counting = counted_loops(closed, slots)
+            instead = instead if counting is None else counting.after(instead)
         if self.save is not None and not divided:
             kept = segmented(closed if instead is None else instead.closed, self.save)
             instead = instead if kept is None else kept.after(instead)
         if instead is not None:
             closed = instead.closed
             slots, found = steps_of(closed)
-        wanted = {guarded: self.safe and not divided, narrowed: narrows and not divided}
-        for rewrite in (rewrite for rewrite, is_wanted in wanted.items() if is_wanted):
+        asked = {guarded: self.safe and not divided, narrowed: narrows and not divided}
+        for rewrite in (rewrite for rewrite, is_asked in asked.items() if is_asked):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
             if other is not None:
                 instead, closed = other.after(instead), other.closed
