@@ -125,6 +125,19 @@ def _check_returned(where: str, kind: str, source: Tensor, part: Any, prefix: Se
         raise DtypeError(f"{where} {kind} of dtype {part.dtype}; {source.name} has {source.dtype}")
 
 
+def reached_with_derivatives(
+    outputs: Iterable[Tensor], given: Mapping[Tensor, Override] | None = None
+) -> list[Tensor]:
+    """Every tensor that the values of ``outputs`` need, or their derivatives: an override may depend on what its tensor does not read."""
+    checked = {} if given is None else given
+
+    def reads(tensor: Tensor) -> Sequence[Tensor]:
+        own = checked.get(tensor, tensor.override)
+        return tensor.inputs if own is None else (*tensor.inputs, *own.dependencies)
+
+    return topological_order(outputs, reads)
+
+
 def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = None) -> dict[Tensor, Override]:
     """The overrides between ``outputs`` and their inputs: those that are ``given``, and those that tensors came with.
 
@@ -132,15 +145,9 @@ def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = No
         DifferentiationError: a given override that is none, or of a tensor that ``outputs`` do not depend on.
     """
     checked = check_overrides({} if given is None else given)
-
-    def own_of(tensor: Tensor) -> Override | None:
-        return checked.get(tensor, tensor.override)
-
-    def reads(tensor: Tensor) -> Sequence[Tensor]:
-        return tensor.inputs if (own := own_of(tensor)) is None else (*tensor.inputs, *own.dependencies)
-
-    order = topological_order(outputs, reads)
-    found = {tensor: own for tensor in reversed(order) if (own := own_of(tensor)) is not None}
+    order = reached_with_derivatives(outputs, checked)
+    own_of = {tensor: checked.get(tensor, tensor.override) for tensor in reversed(order)}
+    found = {tensor: own for tensor, own in own_of.items() if own is not None}
     for tensor, own in checked.items():
         if not any(t in found for t in own.outputs if t in checked):
             raise DifferentiationError(

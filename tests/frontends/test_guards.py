@@ -163,3 +163,16 @@ def test_symbolic_sizes() -> None:
     (n,) = jax.export.symbolic_shape("n")
     exported = jax.export.export(jax.jit(te.grad(loss(naive("log")))))(jax.ShapeDtypeStruct((n,), "float32"))
     np.testing.assert_allclose(exported.call(LINE), te.grad(loss(naive("log")))(jnp.asarray(LINE)), rtol=1e-6)
+
+
+def test_a_power_of_a_root_whose_square_comes_from_another_region() -> None:
+    """The slope of the power flows into the square, which the value of the power does not read."""
+
+    def kernel(x: jax.Array) -> jax.Array:
+        q = jnp.sqrt(jnp.sum((x[:, None] - x[None]) ** 2, -1) + 1e-8) / 0.8
+        near, far = 1 - 1.5 * q**2 + 0.75 * q**3, 0.25 * (2 - q) ** 3
+        return jnp.sum(jnp.sum(jnp.where(q < 1, near, jnp.where(q < 2, far, 0.0)), 1) ** 2)
+
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(24, 2)), "float32")
+    found = jax.grad(te.adjoint(kernel, everything=True))(x)
+    np.testing.assert_allclose(found, jax.grad(kernel)(x), rtol=2e-4, atol=2e-4)

@@ -13,6 +13,7 @@ from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
+from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
@@ -30,7 +31,6 @@ from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these
@@ -320,8 +320,8 @@ def _code(
 
 
 def _read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
-    """What is read of the arrays from outside: a matrix that chooses elements is not."""
-    reached = set(topological_order(tensors))
+    """What is read of the arrays from outside, by values or by derivatives: a matrix that chooses elements is not."""
+    reached = set(reached_with_derivatives(tensors))
     return {slot: own for slot, own in builder.placeholders.items() if own in reached}
 
 
