@@ -2,7 +2,7 @@
 
     python benchmarks/prices.py [names] [--measure] [--fit]
 
-Of each function in benchmarks/raised and benchmarks/unseen.py there are up to three programs of the value and the gradient: plain JAX, what te.grad raises by its rules of
+Of each function in benchmarks/raised and benchmarks/unseen there are up to three programs of the value and the gradient: plain JAX, what te.grad raises by its rules of
 structure, and all that has a rule. ``--measure`` compiles and times those that are asked for (all: an hour) and keeps the figures in benchmarks/prices.json. Without it,
 the estimates are compared with these figures; ``--fit`` prints the paces that fit them best (it needs scipy, which comes with JAX).
 """

@@ -12,8 +12,14 @@ from jaxte.bridge.price.operations import Operation
 from jaxte.lower.cost.paces import Paces
 
 Amounts = dict[str, float]
-_SMALL_PRODUCT = 4096  # multiplications of a matrix product, up to which one of many takes a loop of its own
+_SMALL_PRODUCT = 512  # multiplications of a matrix product, below which one of many takes a call of its own
 _FEW_FEATURES = 4
+_WIDE = (
+    1 << 14
+)  # elements that are kept side by side, with more of which a reduction no longer stays in the cache
+_STARTS = 2.0  # of loops, in the time that a routine takes to start
+_WRITTEN_OUT = 32  # multiplications of one of many matrix products, up to which they are a loop
+_LEAST_INNER = 8  # numbers that are added in each element of one of many small products, from which on a routine takes all of them
 _NAMES = frozenset(Paces.__dataclass_fields__)
 
 
@@ -42,22 +48,26 @@ def of_loop(loop: Loop) -> Amounts:
     )
     found: Amounts = {}
     for own, count in loop.times.items():
+        if own is loop.root and loop.is_routine:
+            found = total([found, _reduced(own)])
+            continue
         name = _kind(own, tests > 1)
         if name:
             found[name] = found.get(name, 0.0) + _elements(own, count)
     read: dict[int, float] = {}
-    copied = 0.0
+    moved = loop.root.made.item * loop.times[loop.root]
     for own, n, array in loop.reads():
         if own.name == kinds.UPDATE and n == 0:
-            copied += 0 if _is_written_into(array.maker) and len(array.readers) == 1 else 2 * array.bytes
+            in_place = _is_written_into(array.maker) and len(array.readers) == 1
+            moved += 0 if in_place else 2 * array.bytes
         else:
-            read[id(array)] = max(
-                read.get(id(array), 0.0), array.item * min(read_by(own, n, loop.times[own]), array.size)
-            )
+            most = min(read_by(own, n, loop.times[own]), array.size)
+            read[id(array)] = max(read.get(id(array), 0.0), array.item * most)
     if loop.root.name in kinds.VIEWS and len(loop.times) == 1:
         return {}
-    moved = sum(read.values()) + copied + loop.root.made.item * loop.times[loop.root]
-    return total([found, {"moved": moved, "start": 1.0}])
+    if loop.is_routine and not read:
+        return {"start": 1.0}  # of repeated numbers, which is known
+    return total([found, {"moved": moved + sum(read.values()), "start": 1.0}])
 
 
 def _kind(own: Operation, tested: bool) -> str:
@@ -78,6 +88,20 @@ def _kind(own: Operation, tested: bool) -> str:
     return next((kind for names, kind in named if name in names), "")
 
 
+def _reduced(own: Operation) -> Amounts:
+    """What the routine for reductions does: it takes runs of what is reduced side by side, or of what is kept, and long ones of the latter badly."""
+    shape, axes = own.inputs[0].shape, own.params["axes"]
+    rank = len(shape)
+    along = rank - 1 in axes
+    run, at = 1, rank
+    while at and (at - 1 in axes) == along:
+        at -= 1
+        run *= shape[at]
+    size = float(own.inputs[0].size)
+    wide = not along and run > _WIDE
+    return {"wide" if wide else "reduced": size, "run": size / max(1, run), "start": _STARTS}
+
+
 def _elements(own: Operation, count: float) -> float:
     return count * own.inputs[0].size / max(1, own.made.size) if own.name in kinds.REDUCTIONS else count
 
@@ -89,27 +113,36 @@ def _is_written_into(maker: Operation | None) -> bool:
 def of_routine(own: Operation) -> Amounts:
     """What is no part of a loop."""
     name = next((n for n in _ROUTINES if own.name.startswith(n)), "")
-    moved = float(sum(a.bytes for a in (*own.inputs, *own.outputs)))
-    return _ROUTINES[name](own, moved) if name else {"moved": moved, "start": 1.0}
+    return total([moved_whole(own), _ROUTINES[name](own) if name else {"start": 1.0}])
 
 
-def _product(own: Operation, moved: float) -> Amounts:
+def moved_whole(own: Operation) -> Amounts:
+    """All that an operation reads and makes, in whole."""
+    return {"moved": float(sum(array.bytes for array in (*own.inputs, *own.outputs)))}
+
+
+def _product(own: Operation) -> Amounts:
     (left, right), (batch_left, batch_right) = own.params["dimension_numbers"]
     x, y = own.inputs[:2]
     inner, batch = (prod(x.shape[d] for d in dims) for dims in (left, batch_left))
     rows, columns = (max(1, a.size // max(1, inner * batch)) for a in (x, y))
     flops = 2.0 * batch * inner * rows * columns
-    small = batch > 1 and inner * rows * columns <= _SMALL_PRODUCT
+    each = inner * rows * columns
+    if batch > 1 and each <= _WRITTEN_OUT:
+        work = {"small_product": flops}
+    elif batch > 1 and inner < _LEAST_INNER and each < _SMALL_PRODUCT:
+        work = {"called": float(batch)}
+    else:
+        work = {"product": flops, "product_row": float(batch * rows)}
     laid_out = 0.0
     for array, over, shared in ((x, left, batch_left), (y, right, batch_right)):
         free = [d for d in range(len(array.shape)) if d not in over and d not in shared]
         orders = [*shared, *free, *over], [*shared, *over, *free]
         laid_out += array.size if all(order != sorted(order) for order in orders) else 0
-    work = {"small_product" if small else "product": flops, "moved": moved, "start": 1.0}
-    return total([work, {"turned": laid_out, "moved": 8 * laid_out}])
+    return total([work, {"turned": laid_out, "moved": 8 * laid_out, "start": 1.0}])
 
 
-def _convolution(own: Operation, moved: float) -> Amounts:
+def _convolution(own: Operation) -> Amounts:
     spec = own.params["dimension_numbers"].rhs_spec
     kernel = own.inputs[1].shape
     features_out, features_in = (kernel[d] for d in spec[:2])
@@ -120,49 +153,50 @@ def _convolution(own: Operation, moved: float) -> Amounts:
     elif len(spec) > 4:
         kind = "volume_convolution"
     else:
-        few = min(features_in, features_out) < _FEW_FEATURES
-        kind = "few_convolution" if few or max(own.params["lhs_dilation"], default=1) > 1 else "convolution"
-    return {kind: flops, "moved": moved, "start": 3.0}
+        few, many = sorted((features_in, features_out))
+        spread = max(own.params["lhs_dilation"], default=1) > 1
+        kind = "few_convolution" if few < _FEW_FEATURES or spread else "convolution"
+        kind = "plane_convolution" if many < _FEW_FEATURES else kind
+    return {kind: flops, "start": 3.0}
 
 
-def _windows(own: Operation, moved: float) -> Amounts:
-    return {"window": own.made.size * prod(own.params["window_dimensions"]), "moved": moved, "start": 1.0}
+def _windows(own: Operation) -> Amounts:
+    return {"window": own.made.size * prod(own.params["window_dimensions"]), "start": 1.0}
 
 
-def _winners(own: Operation, moved: float) -> Amounts:
+def _winners(own: Operation) -> Amounts:
     each = prod(own.params["window_dimensions"]) / prod(own.params.get("window_strides", (1,)))
-    return {"winner": own.inputs[0].size * each, "moved": moved, "start": 1.0}
+    return {"winner": own.inputs[0].size * each, "start": 1.0}
 
 
-def _scattered(own: Operation, moved: float) -> Amounts:
-    array, positions, updates = own.inputs[:3]
+def _scattered(own: Operation) -> Amounts:
+    positions, updates = own.inputs[1:3]
     rows = positions.size / max(1, positions.shape[-1] if positions.shape else 1)
     return {
         "scattered": float(updates.size),
         "scattered_row": max(1.0, rows),
-        "moved": 2.0 * array.bytes,
         "start": 2.0,
     }
 
 
-def _cumulated(own: Operation, moved: float) -> Amounts:
+def _cumulated(own: Operation) -> Amounts:
     levels = log2(max(2, own.inputs[0].shape[own.params["axis"]]))
-    return {"scan": own.inputs[0].size * levels, "moved": moved, "start": 2 * levels}
+    return {"scan": own.inputs[0].size * levels, "start": 2 * levels}
 
 
-def _sorted(own: Operation, moved: float) -> Amounts:
+def _sorted(own: Operation) -> Amounts:
     return {
         "sort": own.inputs[0].size * log2(max(2, own.inputs[0].shape[own.params["dimension"]])),
         "start": 1.0,
     }
 
 
-def _transformed(own: Operation, moved: float) -> Amounts:
+def _transformed(own: Operation) -> Amounts:
     size = max(own.inputs[0].size, own.made.size)
     return {"fft": size * log2(max(2, prod(own.params["fft_lengths"]))), "start": 1.0}
 
 
-_ROUTINES: dict[str, Callable[[Operation, float], Amounts]] = {
+_ROUTINES: dict[str, Callable[[Operation], Amounts]] = {
     "dot_general": _product,
     "conv_general_dilated": _convolution,
     "reduce_window": _windows,

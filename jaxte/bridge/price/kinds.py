@@ -73,6 +73,37 @@ REDUCTIONS = frozenset(
     ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"]
 )
 VIEWS = frozenset(["reshape", "squeeze", "expand_dims"])
+# large reductions of floats are done by a routine, which takes in these functions and no others: comparisons and choices become arrays before
+BY_ROUTINE = frozenset(["reduce_sum", "reduce_max", "reduce_min"])
+TAKEN_BY_ROUTINE = (
+    VIEWS
+    | FREE
+    | DIVISIONS
+    | EXPONENTIALS
+    | frozenset(
+        [
+            "abs",
+            "add",
+            "add_any",
+            "broadcast_in_dim",
+            "ceil",
+            "copy",
+            "floor",
+            "integer_pow",
+            "max",
+            "min",
+            "mul",
+            "neg",
+            "pad",
+            "pow",
+            "round",
+            "sign",
+            "square",
+            "sub",
+            "transpose",
+        ]
+    )
+) - {"rem", "cbrt"}
 JOINS = frozenset(["concatenate", "stack"])
 UPDATE = "dynamic_update_slice"
 MOVES = (

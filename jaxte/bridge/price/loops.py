@@ -2,7 +2,8 @@
 
 A loop begins at an operation that has to be an array, and takes in what it reads as long as that may be computed again for each of its
 readers: nothing dear is computed twice, and nothing is written into one loop more than fifteen times, once for each place that it is read
-at. So a sum of shifted reads of sums of shifted reads computes the inner ones for every way along which they are read.
+at. So a sum of shifted reads of sums of shifted reads computes the inner ones for every way along which they are read. Large sums and extrema
+are done by a routine, which takes in what is computed for it alone, without choices: all else that it reads is an array.
 """
 
 from __future__ import annotations
@@ -11,10 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from jaxte.bridge.price.kinds import DEAR, FOR_EACH, FUSED, JOINS, REDUCTIONS, UPDATE, VIEWS
+from jaxte.bridge.price.kinds import (
+    BY_ROUTINE,
+    DEAR,
+    FOR_EACH,
+    FUSED,
+    JOINS,
+    REDUCTIONS,
+    TAKEN_BY_ROUTINE,
+    UPDATE,
+    VIEWS,
+)
 from jaxte.bridge.price.operations import Array, Operation
 
 _MOST_WRITTEN = 15  # copies of an operation in the text of one loop
+_LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine
 _Place = tuple[
     Operation, int
 ]  # who reads at other positions than its own, by which operand; -1 for the loop itself
@@ -40,6 +52,12 @@ class Loop:
         size = self.root.inputs[1].size if update else self.root.made.size
         self.take(self.root, {(self.root, -1): float(size)})
         self.written[self.root] = 1
+
+    @property
+    def is_routine(self) -> bool:
+        """Whether a routine does all of it: a large reduction of floats."""
+        array = self.root.inputs[0]
+        return self.root.name in BY_ROUTINE and array.item > 1 and array.size > _LEAST_REDUCED
 
     def take(self, own: Operation, places: dict[_Place, float]) -> None:
         """``own`` is computed in it, for what is read at ``places``."""
@@ -73,9 +91,19 @@ def read_by(reader: Operation, n: int, times: float) -> float:
     array, made = reader.inputs[n], reader.made
     if reader.name in REDUCTIONS:
         return times * array.size / max(1, made.size)
+    if reader.name == "broadcast_in_dim" and _repeats_rows(reader):
+        return times / made.shape[-1]  # computed before the innermost loop
     if reader.name in JOINS or reader.name == "pad" or (reader.name == "gather" and n == 1):
         return times * min(1.0, array.size / max(1, made.size))
     return float(array.size) if reader.name == UPDATE else times
+
+
+def _repeats_rows(own: Operation) -> bool:
+    """Whether a broadcast makes rows of one element each."""
+    rank = len(own.made.shape)
+    return rank > 0 and (
+        rank - 1 not in own.params["broadcast_dimensions"] or own.inputs[0].shape[-1:] == (1,)
+    )
 
 
 def loops(order: Sequence[Operation]) -> list[Loop]:
@@ -115,7 +143,9 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
     wait(root)
     while waiting:
         _, own = heappop(waiting)
-        if _may_be_fused(own) and not any(r.name == UPDATE and r.inputs[0] is own.made for r in loop.times):
+        if _may_be_fused(own, loop) and not any(
+            r.name == UPDATE and r.inputs[0] is own.made for r in loop.times
+        ):
             places = loop.places(own)
             if places and _is_taken(own, loop, places, readers[own]):
                 loop.take(own, places)
@@ -123,7 +153,9 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
     return loop
 
 
-def _may_be_fused(own: Operation) -> bool:
+def _may_be_fused(own: Operation, loop: Loop) -> bool:
+    if loop.is_routine and (own.name not in TAKEN_BY_ROUTINE or _is_choice(own)):
+        return False
     rows = own.name in JOINS and own.params.get("dimension", 0) == len(own.made.shape) - 1
     return (
         own.name in FUSED
@@ -134,6 +166,14 @@ def _may_be_fused(own: Operation) -> bool:
     )
 
 
+def _is_choice(own: Operation) -> bool:
+    """Whether ``own`` makes numbers of a condition, or multiplies by such numbers, which XLA writes as a choice."""
+    if own.name == "convert_element_type":
+        return own.inputs[0].item == 1
+    makers = [a.maker for a in own.inputs if a.maker is not None] if own.name == "mul" else []
+    return any(maker.name == "convert_element_type" and maker.inputs[0].item == 1 for maker in makers)
+
+
 def _is_taken(own: Operation, loop: Loop, places: dict[_Place, float], readers: set[Operation]) -> bool:
     """Whether ``own`` is computed in ``loop``: not if it would be written too often, or something dear be computed twice."""
     written = sum(loop.written[reader] for reader, _ in places)
@@ -141,6 +181,8 @@ def _is_taken(own: Operation, loop: Loop, places: dict[_Place, float], readers: 
     if written * parts > _MOST_WRITTEN:
         return False
     others = own.made.is_result or any(r not in loop.times for r in readers)
+    if others and loop.is_routine:
+        return False
     if own.name in DEAR and (others or sum(places.values()) > 1.01 * written * own.made.size):
         return False
     return not (others and _exists_anyway(own))

@@ -8,7 +8,15 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.price.amounts import Amounts, of_loop, of_routine, seconds, times, total
+from jaxte.bridge.price.amounts import (
+    Amounts,
+    moved_whole,
+    of_loop,
+    of_routine,
+    seconds,
+    times,
+    total,
+)
 from jaxte.bridge.price.kinds import APART, FUSED
 from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import Operation, operations
@@ -31,7 +39,7 @@ def _others(own: Operation, platform: str) -> Iterator[Amounts]:
     match own.name:
         case "scan":
             yield from _repeated(amounts_of(own.params["jaxpr"], platform), own.params["length"])
-            yield {"moved": float(sum(a.bytes for a in (*own.inputs, *own.outputs)))}
+            yield moved_whole(own)
         case "while":
             yield from _repeated(amounts_of(own.params["body_jaxpr"], platform), _TURNS)
         case "cond":

@@ -1,9 +1,9 @@
-"""All that has a rule beside what gains by rules of structure: where the first is faster by the platform's estimate of both programs, it is taken."""
+"""What gains by rules of structure beside all that has a rule, and beside nothing: what is faster by the platform's estimate of the programs is taken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,54 +11,103 @@ import jax
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, with_gradient
-from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Step
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import reads_small_table
+from jaxte.frontends.jaxpr.gains.pairs import elements
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.plan.plan import BODIES, Planner, bodies_of, steps_of
-from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR
+from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.dtypes import is_float
 from jaxte.lower.cost.paces import Paces
 
-# Times by which a program has to be faster by estimate. Of 142 functions whose programs were measured, the estimate of the ratio is off by
-# a factor of 1.8 in the mean; where 1.2 is asked of both prices, none of those taken is slower.
-_MARGIN = 1.2
-_LEAST = 5e-4  # seconds, below which what is saved of a call takes thousands of calls to make up for deriving the other program
-_MOST_STEPS = 60  # whose derivatives are derived to find out
-_MOST_KEPT = 0.4  # of the time in large products and convolutions, which stay what they are
-_KEPT = ("product", "convolution", "fft", "sort")
+# what no program does faster: a scatter that is left by the rules of structure has positions that are data
+_KEPT = (
+    "product",
+    "product_row",
+    "convolution",
+    "fft",
+    "sort",
+    "gathered",
+    "scattered",
+    "scattered_row",
+    "exponential",
+    "power",
+)
+_LARGE = 1 << 13  # elements, in fewer of which a softmax takes no time
+_PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
-def cheaper(closed: Any, wanted: Wanted, plan: Plan, everything: Callable[[], Planner]) -> Plan:
-    """``plan``, or that of ``everything`` where this is faster by estimate, forward and backward."""
+def cheaper(closed: Any, wanted: Wanted, plan: Plan, planner: Callable[[Choice], Planner]) -> Plan:
+    """``plan``, which is what gains by rules of structure, or one of the ``planner`` of a choice: that of all that has a rule, or of nothing, where
+    this is faster by estimate, forward and backward.
+
+    What costs least is asked first: the function as it stands, then its gradient, and last the one that has to be derived.
+    """
     policy = NO_OPTIONS.policy()
-    paces = policy.facts.paces
-    if paces is None or not _is_known(closed):
+    paces, asked = policy.facts.paces, policy.facts.asked
+    number = _known_steps(closed) if paces is not None else None
+    if paces is None or number is None or (number > asked.most_steps and not plan.places):
         return plan
-    own = _amounts(closed, wanted, plan, policy.platform)
-    if seconds(_at_least(own), paces) < _LEAST or _kept(own, paces) > _MOST_KEPT:
+    alone = amounts_of(closed, policy.platform)
+    if asked.passes * seconds(alone, paces) < asked.least:
         return plan
-    other = everything().plan(closed, wanted)
-    if other.places == plan.places:
+
+    def candidate(own: Plan) -> _Candidate:
+        return _Candidate(own, _amounts(closed, wanted, own, policy.platform))
+
+    best = candidate(plan)
+    if best.seconds(paces) < asked.least:
         return plan
-    new = _amounts(closed, wanted, other, policy.platform)
-    if not all(_MARGIN * seconds(f(new), paces) < seconds(f(own), paces) for f in (dict, _at_least)):
-        return plan
-    for entry in (e for region in other.regions for e in region.equations if e.reason == ASKED_FOR):
-        entry.become(entry.fate, "raised with what is around it, which is faster by estimate")
-    return replace(other, priced=Priced(seconds(own, paces), seconds(new, paces)))
+    if plan.places:
+        left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
+        best = best.or_faster(left, paces, asked.taken_back)
+        _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
+    if number > asked.most_steps or _kept(best.amounts, paces) > asked.most_kept:
+        return best.plan
+    everything = planner(Choice.EVERYTHING).plan(closed, wanted)
+    if everything.places == plan.places:
+        return best.plan
+    raised = candidate(everything)
+    if best.or_faster(raised, paces, asked.margin) is best:
+        return best.plan
+    _tell(
+        (e for region in everything.regions for e in region.equations if e.reason == ASKED_FOR),
+        "raised with what is around it, which is faster by estimate",
+    )
+    return replace(everything, priced=Priced(best.seconds(paces), raised.seconds(paces)))
+
+
+def _tell(entries: Iterable[Equation], reason: str) -> None:
+    for entry in entries:
+        entry.become(entry.fate, reason)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A plan, and what the value and the gradient do by it."""
+
+    plan: Plan
+    amounts: Amounts
+
+    def seconds(self, paces: Paces) -> float:
+        return seconds(self.amounts, paces)
+
+    def or_faster(self, other: _Candidate, paces: Paces, margin: float) -> _Candidate:
+        """This one, or the other where that is faster by both prices, by the margin."""
+        prices = ((seconds(f(own.amounts), paces) for own in (self, other)) for f in (dict, _at_least))
+        return other if all(margin * new < old for old, new in prices) else self
 
 
 def _at_least(amounts: Amounts) -> Amounts:
     """The part of ``amounts`` that is certain: what pads cost depends on how XLA splits their loops, so that single stencils, for which there
-    are rules of structure, have a price that is too high; reductions take a fifth of the time where XLA has a routine for them.
+    are rules of structure, have a price that is too high.
     """
     own = {name: amount for name, amount in amounts.items() if name not in ("tested", "branch")}
-    own |= {name: own[name] / 5 for name in ("row", "column") if name in own}
     return {**own, "cheap": amounts.get("cheap", 0.0) + amounts.get("tested", 0.0)}
 
 
@@ -82,10 +131,10 @@ def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
         return amounts_of(jax.make_jaxpr(with_gradient(run, moving))(*given), platform)
 
 
-def _is_known(closed: Any) -> bool:
-    """Whether all of a jaxpr has a rule, so that JAX differentiates it too, and it is short."""
+def _known_steps(closed: Any) -> int | None:
+    """How many steps a jaxpr has; None where one of them has no rule, so that JAX differentiates it otherwise, or no price."""
     steps = list(_steps(closed))
-    return len(steps) <= _MOST_STEPS and all(step is not None and _has_price(step) for step in steps)
+    return len(steps) if all(step is not None and _has_price(step) for step in steps) else None
 
 
 def _has_price(step: Step) -> bool:
@@ -99,8 +148,27 @@ def _has_price(step: Step) -> bool:
         or len({s.dtype for s in step.inputs if is_float(s.dtype)}) > 1
     ):
         return False
-    small = step.name == "gather" and reads_small_table(step)
-    return not step.has_symbols and not small and (step.name in RULES or step.name in OWN_DERIVATIVES)
+    if (step.name == "gather" and reads_small_table(step)) or _begins_softmax(step):
+        return False
+    return not step.has_symbols and (step.name in RULES or step.name in OWN_DERIVATIVES)
+
+
+def _begins_softmax(step: Step) -> bool:
+    """Whether a large extremum is of functions of what is given, or of a product: XLA computes softmaxes and their entropies of these in fewer
+    passes than the estimate knows of, and JAX's derivative of them is as good as ours. Scores that are made of pairs are no such arrays.
+    """
+    if step.name != "reduce_max" or elements(step.inputs[0]) < _LARGE:
+        return False
+    size, stack, seen = elements(step.inputs[0]), [step.inputs[0]], set[Slot]()
+    while stack:
+        slot = stack.pop()
+        if slot in seen or slot.known is not None or elements(slot) < size:
+            continue
+        seen.add(slot)
+        if slot.origin is None or slot.origin.name in _PRODUCTS:
+            return True
+        stack += [] if slot.origin.name.startswith("reduce_") else slot.origin.inputs
+    return False
 
 
 def _steps(closed: Any) -> Iterator[Step | None]:

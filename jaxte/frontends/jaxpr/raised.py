@@ -152,7 +152,7 @@ class Raised(Explained[RaisedReport], Generic[P, R_co]):
             with made_for(self.platform):
                 found = self._planner(self.choice).plan(traced.closed, wanted)
                 if self.choice is Choice.ESTIMATED and self.save is None:
-                    found = cheaper(traced.closed, wanted, found, lambda: self._planner(Choice.EVERYTHING))
+                    found = cheaper(traced.closed, wanted, found, self._planner)
             self._plans.keep(own, found, wanted)
         return found
 

@@ -14,16 +14,18 @@ class Paces:
         start: loops and routines started.
         cheap, tested: additions and their like in loops, and in those that test each element for where it comes from.
         division, exponential, power: elements of these functions.
-        row, column: elements reduced along the last axis, and along others.
+        row, column: elements reduced in loops along the last axis, and along others.
+        reduced, wide, run: elements reduced by a routine, and those in runs that are longer than the cache; and the runs themselves.
         branch: elements of pads and concatenations.
         gathered, turned: elements read at positions that are computed, and of transpositions.
         window, winner: elements met by ``reduce_window``, and by ``select_and_scatter``.
         scattered, scattered_row: elements that are scattered, and the rows they are in.
         scan: elements of cumulative reductions, for each level of them.
         turn, step: turns of loops, and what is started in each.
-        product, small_product: operations of matrix products, and of many small ones.
-        convolution, few_convolution, group_convolution, volume_convolution: the same of convolutions, those of few features or of arrays with
-            zeros between their elements, in groups, and of three dimensions.
+        product, product_row: operations of matrix products, and the rows that they make.
+        small_product, called: operations of many small ones in a loop, and those that are called one by one.
+        convolution, few_convolution, plane_convolution, group_convolution, volume_convolution: the same of convolutions, those of few features or
+            of arrays with zeros between their elements, of few to few features, in groups, and of three dimensions.
         sort, fft: elements for each level.
     """
 
@@ -36,6 +38,9 @@ class Paces:
     power: float
     row: float
     column: float
+    reduced: float
+    wide: float
+    run: float
     branch: float
     gathered: float
     turned: float
@@ -47,41 +52,73 @@ class Paces:
     turn: float
     step: float
     product: float
+    product_row: float
     small_product: float
+    called: float
     convolution: float
     few_convolution: float
+    plane_convolution: float
     group_convolution: float
     volume_convolution: float
     sort: float
     fft: float
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of which functions the price is asked, and by how much another program has to be faster.
+
+    Attributes:
+        margin: times by which all that has a rule is.
+        taken_back: times by which the program as it stands is, where a rule of structure says that something gains.
+        least: seconds, below which what is saved of a call takes thousands of calls to make up for deriving another program.
+        passes: times that a gradient may take as long as its function, of which alone the price costs nothing.
+        most_steps: whose derivatives are derived to find out.
+        most_kept: part of the time in what no program does faster, such as large products and scatters to positions that are data.
+    """
+
+    margin: float
+    taken_back: float
+    least: float
+    passes: float
+    most_steps: int
+    most_kept: float
+
+
 CPU_PACES = Paces(
-    moved=7e10,
-    start=1.9e5,
-    cheap=4.8e10,
-    tested=2.3e10,
-    division=3.4e10,
-    exponential=3.3e9,
-    power=1.4e8,
-    row=9.7e8,
-    column=9.8e8,
-    branch=3.1e10,
-    gathered=6.4e9,
-    turned=3.4e10,
-    window=9.2e8,
-    winner=2.5e7,
-    scattered=8.1e8,
-    scattered_row=1.9e8,
-    scan=3.7e9,
-    turn=1.4e7,
-    step=1.2e7,
-    product=5.4e10,
-    small_product=5e9,
-    convolution=2.1e10,
-    few_convolution=1.8e9,
-    group_convolution=4.4e8,
-    volume_convolution=1.4e8,
-    sort=1e8,
-    fft=1e9,
+    moved=4e10,
+    start=2.5e5,
+    cheap=5.5e10,
+    tested=3e10,
+    division=2.4e10,
+    exponential=2.7e9,
+    power=1.6e8,
+    row=8e8,
+    column=4e8,
+    reduced=3.5e9,
+    wide=1.4e8,
+    run=2.3e8,
+    branch=1.3e10,
+    gathered=1.2e10,
+    turned=1.2e10,
+    window=8e8,
+    winner=3e7,
+    scattered=1.2e9,
+    scattered_row=1.2e8,
+    scan=2.7e9,
+    turn=2e7,
+    step=2e7,
+    product=4.8e10,
+    product_row=9e7,
+    small_product=6e9,
+    called=5e6,
+    convolution=1.9e10,
+    few_convolution=4e9,
+    plane_convolution=8e8,
+    group_convolution=4.2e8,
+    volume_convolution=5e7,
+    sort=6.7e7,
+    fft=1.8e9,
 )
+
+CPU_ASKED = Asked(margin=1.12, taken_back=1.2, least=5e-4, passes=5.0, most_steps=100, most_kept=0.6)

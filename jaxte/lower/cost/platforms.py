@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.arrays.kernels import INTERPRETER, MOSAIC, TRITON
-from jaxte.lower.cost.paces import CPU_PACES, Paces
+from jaxte.lower.cost.paces import CPU_ASKED, CPU_PACES, Asked, Paces
 from jaxte.planning.asked import Intermediates
 
 
@@ -109,6 +109,7 @@ class Platform:
         kernel_memory: bytes of the largest array of a block of a Pallas kernel, of which several are held at a time.
         kernel_wholes: bytes of all arrays that each block reads in whole, or loads windows of: the memory of a core.
         paces: how fast whole programs are; None where none were measured.
+        asked: of which functions the price is asked by these paces.
     """
 
     rates: Rates
@@ -146,6 +147,7 @@ class Platform:
     kernel_memory: int = 2**20
     kernel_wholes: int = 2**23
     paces: Paces | None = None
+    asked: Asked = CPU_ASKED
 
     @property
     def intermediates(self) -> Intermediates:

@@ -92,7 +92,9 @@ def test_branches_cost_as_the_dearest() -> None:
     ("f", "kind", "amount"),
     [
         (lambda u: u @ u, "product", 2 * N**3),
-        (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 4, 4)] * 2), "small_product", 2 * N * N * 4),
+        (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 2, 2)] * 2), "small_product", 2 * N * N * 2),
+        (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 4, 4)] * 2), "called", N * N / 16),
+        (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 8, 8)] * 2), "product_row", N * N / 8),
         (lambda u: jnp.cumsum(u, 1), "scan", N * N * 6),
         (lambda u: jnp.sort(u), "sort", N * N * 6),
         (lambda u: u.at[jnp.array([3, 5])].add(1.0), "scattered", 2 * N),
@@ -103,6 +105,35 @@ def test_branches_cost_as_the_dearest() -> None:
 )
 def test_routines(f: Callable[..., Any], kind: str, amount: float) -> None:
     assert amounts(f)[kind] == pytest.approx(amount)
+
+
+LARGE = jax.ShapeDtypeStruct((4 * N, N), "float32")
+
+
+@pytest.mark.parametrize(
+    ("f", "started", "arrays"),
+    [
+        (lambda u: jnp.sum(jnp.exp(u) * u, 1), 3, 0),
+        (lambda u: jnp.sum(jnp.where(u > 0, u, 0.0), 1), 4, 1),
+        (lambda u: jnp.sum((u > 0) * u, 1), 4, 1),
+        (lambda u: (jnp.sum(u * u, 1), jnp.max(u * u, 0)), 7, 1),
+    ],
+)
+def test_large_sums_are_a_routine_that_takes_in_no_choices(
+    f: Callable[..., Any], started: int, arrays: int
+) -> None:
+    """What else it reads, or is read by others too, is an array: written once, and read by each."""
+    found = amounts(f, LARGE)
+    size = 4 * N * N
+    assert found["start"] == started and found["reduced"] % size == 0
+    assert found["moved"] >= 4 * size * (1 + 2 * arrays)
+
+
+def test_runs_of_what_is_reduced_or_kept() -> None:
+    assert amounts(lambda u: jnp.sum(u, 1), LARGE)["run"] == 4 * N
+    assert amounts(lambda u: jnp.sum(u), LARGE)["run"] == 1
+    assert amounts(lambda u: jnp.sum(u.reshape(N, N, 4), 1), LARGE)["run"] == N * N
+    assert amounts(lambda u: jnp.sum(u, 0), jax.ShapeDtypeStruct((3, 20000), "float32"))["wide"] == 60000
 
 
 def test_positions_cost_nothing() -> None:
