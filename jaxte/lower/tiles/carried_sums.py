@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.graphs import leaves
+from jaxte.lang.graphs import ordered
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
@@ -80,9 +80,9 @@ class Update:
 
 
 def outermost(body: Expr) -> list[Reduce]:
-    """The reductions of ``body`` that are not part of others."""
-    parts = leaves(body, lambda node: () if isinstance(node, Reduce) else node.children)
-    return [part for part in parts if isinstance(part, Reduce)]
+    """The reductions of ``body`` that are not part of others, each once."""
+    nodes = ordered([body], lambda node: () if isinstance(node, Reduce) else node.children)
+    return [node for node in nodes if isinstance(node, Reduce)]
 
 
 def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
