@@ -52,11 +52,10 @@ def refused(report: te.Explanation) -> dict[str, str]:
 
 def test_both_passes_are_products_of_matrices() -> None:
     w, x, y = np.abs(points(60, 50)), points(60), points(50, seed=1)
-    fn = te.function(weighted)
-    text = fn.source(w, x, y)
+    text = te.function(weighted, forms=ASKED).source(w, x, y)
     assert text.count("jnp.einsum") == 3
     assert "[:, None, :] - " not in text
-    assert APART in rewritten(te.explain(fn, w, x, y))
+    assert APART in rewritten(te.explain(te.function(weighted), w, x, y))
     assert APART not in rewritten(te.explain(te.function(weighted, without=APART), w, x, y))
 
 
