@@ -207,7 +207,7 @@ MECHANISMS = (
         (
             Sample(sums.laplacian, ((60, 60), (60, 16)), 4),
             Sample(sums.repelled, ((60, 24),), 1.3),
-            Sample(sums.residuals, ((300, 8), (300, 16), (8, 16)), 3),
+            Sample(sums.residuals, ((600, 16), (600, 32), (16, 32)), 3),
         ),
     ),
     Mechanism(
