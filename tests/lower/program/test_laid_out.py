@@ -104,9 +104,9 @@ def test_what_is_fused_is_not_counted() -> None:
 
 
 def both_passes(save: str) -> list[str]:
-    """What is warned of where values and gradients are compiled together."""
+    """What is warned of where values and gradients are compiled together, each sum as one loop of XLA's."""
     inputs, y = triples(256)
-    fn = te.function(inputs, y, save=save)
+    fn = te.function(inputs, y, save=save, forms={"*": "sum"})
 
     def both(h: jax.Array, x: jax.Array) -> object:
         value, pullback = jax.vjp(fn, x)
