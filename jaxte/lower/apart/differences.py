@@ -220,7 +220,7 @@ def _weights(found: Difference, owner: Compute, parts: Parts) -> list[Factor]:
         return found.others
     axes = list(dict.fromkeys(a for f in wide for a in free_axes(f.expr)))
     part = parts.element(owner, "weights", axes, multiplied(wide))
-    return [*(f for f in found.others if f not in wide), Factor(part)]
+    return [*(f for f in found.others if all(f is not w for w in wide)), Factor(part)]
 
 
 def _from_a_position(found: Difference, owner: Compute, parts: Parts) -> tuple[Expr, Expr]:
