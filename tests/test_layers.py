@@ -49,6 +49,7 @@ LAYERS = (
     "lang",
     "sets.quasi_affine",
     "sets.affine",
+    "sets.written_sizes",
     "sets.index_forms",
     "sets.isl_text",
     "sets.tabulate",

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
 from jaxte.lang.divisions import Quotient, Remainder, division
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr
-from jaxte.lang.operators import MAXIMUM, MINIMUM, MULTIPLY, Op
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import is_of_sizes
+from jaxte.sets.written_sizes import written_size
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
@@ -173,11 +174,16 @@ def least_size(size: Expr) -> int | None:
 
 @cache
 def _asked(size: Expr) -> bool:
+    """Whether isl finds ``size`` to be at least 0."""
+    return _holds(size >= ZERO)
+
+
+def _holds(condition: Expr) -> bool:
     """isl's answer; the sizes are the variables of the set."""
-    if not is_decidable(size >= ZERO):
+    if not is_decidable(condition):
         return False
-    sizes = list(dict.fromkeys(n for n in postorder(size) if isinstance(n, Var)))
-    return IntegerSet(sizes, [s >= s.least for s in sizes], {}).implies(size >= ZERO)
+    sizes = list(dict.fromkeys(n for n in postorder(condition) if isinstance(n, Var)))
+    return IntegerSet(sizes, [s >= s.least for s in sizes], {}).implies(condition)
 
 
 def at_most(a: Expr | Linear, b: Expr | Linear) -> bool:
@@ -186,8 +192,19 @@ def at_most(a: Expr | Linear, b: Expr | Linear) -> bool:
 
 
 def same(a: Expr | Linear, b: Expr | Linear) -> bool:
-    """Whether ``a == b`` for all sizes."""
-    return a is b or from_linear(_form(a) - _form(b)) is ZERO
+    """Whether ``a == b`` for all sizes, in whatever way their quotients are spelled."""
+    if a is b:
+        return True
+    difference = from_linear(_form(a) - _form(b))
+    return difference is ZERO or _cancels(difference)
+
+
+@lru_cache(maxsize=4096)
+def _cancels(difference: Expr) -> bool:
+    """Whether the quotients of sizes in ``difference`` add up to 0: as they are written, ``n // 2 + (n + 1) // 2 - n``, or as isl knows."""
+    if not is_of_sizes(difference) or all(isinstance(atom, Var) for atom in linear(difference).terms):
+        return False  # sums of sizes have one form
+    return written_size(difference) is ZERO or _holds(call(EQUAL, difference, ZERO))
 
 
 def _form(value: Expr | Linear) -> Linear:

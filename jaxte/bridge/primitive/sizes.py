@@ -14,9 +14,9 @@ import jax
 from jaxte.bridge.primitive.scopes import least, written
 from jaxte.lang.expr import Call, Const, Expr, Var, as_expr
 from jaxte.lang.walk import fold, postorder
-from jaxte.lower.printing.written_sizes import written_size
 from jaxte.meaning.told import told_sizes
 from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.written_sizes import written_size
 from jaxte.tensors.shapes import Extent, Shape, as_extent
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -68,7 +68,7 @@ def is_symbolic(arrays: Sequence[Any]) -> bool:
 def in_one_form(
     emitted: Callable[..., list[Any]], inputs: Sequence[Shape], results: Sequence[Shape]
 ) -> Callable[..., list[Any]]:
-    """``emitted`` on arrays whose dimensions are written in another form than the one of ``lower.printing.written_sizes``."""
+    """``emitted`` on arrays whose dimensions are written in another form than the one of ``sets.written_sizes``."""
 
     def call(*arrays: Any) -> list[Any]:
         sizes = _sizes(inputs, arrays)

@@ -8,7 +8,7 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise, leaves
 from jaxte.lower.printing.numbers import Written, dtype_text, number_text
 from jaxte.lower.printing.writer import Rules, Writer, call
-from jaxte.lower.printing.written_sizes import is_multiple
+from jaxte.sets.written_sizes import is_multiple
 
 _KEPT = {
     "barrier": "lax.optimization_barrier",

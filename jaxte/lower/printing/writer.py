@@ -16,7 +16,7 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import leaves
 from jaxte.lower.arrays.node import Node, extents_in, nodes_below
 from jaxte.lower.printing.numbers import Written, parenthesised, tuple_text
-from jaxte.lower.printing.written_sizes import written_size
+from jaxte.sets.written_sizes import written_size
 
 _RESERVED = {*keyword.kwlist, "functools", "jax", "jnp", "lax", "range", "reversed", "sum", "zip"}
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"

@@ -22,9 +22,9 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.printing.written_sizes import is_multiple
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
+from jaxte.sets.written_sizes import is_multiple
 
 
 def affine_view(extent: Expr, form: Linear) -> View | Refusal:
@@ -116,7 +116,7 @@ def _is_shifted(span: Linear, stride: int) -> bool:
 
 
 def _counts_otherwise(extent: Expr, start: Linear, last: Linear, stride: int) -> bool:
-    """Whether jax.export would write the extent of a slice up to the end in another form than ``lower.printing.written_sizes``."""
+    """Whether jax.export would write the extent of a slice up to the end in another form than ``sets.written_sizes``."""
     counted = linear(extent) - start + constant(stride - 1)
     if not counted.terms or stride == 1 or not nonnegative(last):
         return False

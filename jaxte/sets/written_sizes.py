@@ -1,4 +1,4 @@
-"""Sizes in the one form in which emitted code has them.
+"""Sizes in the one form in which emitted code has them, and in which they are compared.
 
 ``jax.export`` compares symbolic sizes as it computed them: ``n // 2`` and ``(n - n % 2) // 2`` are two sizes to it, ``(n + 1) // 2 - 1`` and
 ``(n - 1) // 2`` too. So each size is written as a sum of sizes and of their quotients, no remainders, and in a quotient by ``c`` with a
@@ -9,10 +9,12 @@ elements add up.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import gcd
 
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Expr, Var, as_expr, call
 from jaxte.lang.operators import FLOOR_DIVIDE
+from jaxte.lang.text import text
 from jaxte.sets.affine import Linear, linear
 
 
@@ -59,10 +61,18 @@ def _quotient(form: Linear, divisor: int) -> Linear:
     rest = form - whole * divisor
     if not rest.terms:
         return whole
+    common = gcd(divisor, *rest.terms.values())
+    if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
+        return whole + _quotient(rest // common, divisor // common)
     if divisor == 2 and rest.constant:
         lower = rest - Linear({}, 1)
         return whole + lower - _quotient(lower, 2)
-    return whole + Linear({call(FLOOR_DIVIDE, _sum(rest), as_expr(divisor)): 1})
+    match [q for a, c in rest.terms.items() if c == 1 and isinstance(q := division(a), Quotient)]:
+        case [Quotient(numerator, int() as inner) as only]:  # (x // b + e) // c == (x + b * e) // (b * c)
+            outer = rest.without(only.node) * inner + _form(linear(numerator))
+            return whole + _quotient(outer, divisor * inner)
+    named = Linear(dict(sorted(rest.terms.items(), key=lambda term: text(term[0]))), rest.constant)
+    return whole + Linear({call(FLOOR_DIVIDE, _sum(named), as_expr(divisor)): 1})
 
 
 def _sum(form: Linear) -> Expr:
