@@ -54,6 +54,11 @@ SHAPES = {
 }
 
 
+def rows_of_tiles(told):
+    """Of each pass in tiles; steps take one position at a time, each for all of the result."""
+    return [t.size for made, t in told.tiles.items() if not str(told.forms[made]).startswith("steps of")]
+
+
 @pytest.mark.parametrize("build", SHAPES, ids=lambda f: f.__name__)
 def test_counts_at_doubled_sizes(build) -> None:
     before = None
@@ -61,8 +66,7 @@ def test_counts_at_doubled_sizes(build) -> None:
         told = te.explain(
             te.function(build), *[jax.ShapeDtypeStruct(s, jnp.float32) for s in SHAPES[build](n)]
         )
-        rows = [tiles.size for tiles in told.tiles.values()]
-        assert not rows or min(rows) >= FEWEST, told.forms
+        assert all(size >= FEWEST for size in rows_of_tiles(told)), told.forms
         verdicts = told.verdicts.values()
         share = sum(v.flops for v in verdicts) / max(1, sum(v.asked for v in verdicts))
         assert before is None or share <= MOST * max(1.0, before), told.forms
@@ -81,7 +85,7 @@ def test_three_doublings(name: str) -> None:
         work = sum(v.flops for v in verdicts) / max(1, sum(v.asked for v in verdicts))
         held = max((v.held / (v.needed + 4 * v.counting) for v in verdicts), default=0.0)
         assert not told.scatters, told.forms
-        assert all(tiles.size >= FEWEST for tiles in told.tiles.values()), told.forms
+        assert all(size >= FEWEST for size in rows_of_tiles(told)), told.forms
         if before is not None:
             assert work <= MOST * max(1.0, before[0]), told.forms
             assert held <= MOST * max(1.0, before[1]), told.forms

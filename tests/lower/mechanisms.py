@@ -195,7 +195,7 @@ MECHANISMS = (
         "bytes",
         as_named,
         (
-            Sample(of.relative_values, ((3, 40, 40), (3, 40, 16), (79, 16)), 4),
+            Sample(of.relative_values, ((3, 40, 40), (3, 40, 16), (79, 16)), 1.7),  # beside steps
             Sample(of.additive, ((50, 12), (40, 12), (12,)), 8),
             Sample(of.rows_and_columns, ((8, 8, 16), (15, 16), (15, 16)), 2.5),
         ),

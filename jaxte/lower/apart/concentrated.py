@@ -41,6 +41,8 @@ def may_be_concentrated(weights: Sequence[Expr], sides: Sequence[Expr], pairs: P
     for node in _behind(weights):
         if node is None:
             return "too much is behind the weights to see whether they are large where both sides coincide"
+        if _picks_an_extremum(node, sources, known):
+            return "the weights are those of a nearest point, and its two sides may coincide"
         divisor = _divisor(node)
         if divisor is None or not _is_of_pairs(divisor, pairs) or not _comes_from(divisor, sources, known):
             continue
@@ -92,6 +94,14 @@ def _divisor(node: Expr) -> Expr | None:
         case Call(op, (arg,)) if op.name in ("rsqrt", "reciprocal"):
             return arg
     return None
+
+
+def _picks_an_extremum(node: Expr, sources: frozenset[Tensor], known: dict[Tensor, bool]) -> bool:
+    """Whether ``node`` compares with what an extremum over one of ``sources`` gave: the mask of its place, as the gradient of a least distance has."""
+    if not isinstance(node, Call) or node.op not in ops.COMPARISONS:
+        return False
+    behind = (n for n in _behind(node.args) if isinstance(n, Reduce))
+    return any(n.reducer.name not in ("sum", "prod") and _comes_from(n, sources, known) for n in behind)
 
 
 def _is_of_pairs(expr: Expr, pairs: Pairs) -> bool:

@@ -178,12 +178,15 @@ class Parts:
     """The tensors that sums with their sides apart read: one for all that read the same."""
 
     def __init__(self) -> None:
-        self._axes: dict[tuple[str, Expr], Axis] = {}
+        self._axes: dict[tuple[str, Expr, int], Axis] = {}
         self._made: dict[Expr, Compute] = {}
 
     def element(self, owner: Compute, name: str, axes: Sequence[Axis], body: Expr) -> Expr:
         """The element at ``axes`` of a tensor with ``body``, a part of ``owner``."""
-        own = {a: self._axes.setdefault((a.name, a.extent), Axis(a.name, 0, a.extent)) for a in axes}
+        own: dict[Axis, Axis] = {}
+        for a in axes:  # two of one name are two
+            alike = sum(b.name == a.name for b in own)
+            own[a] = self._axes.setdefault((a.name, a.extent, alike), Axis(a.name, 0, a.extent))
         inside = substitute(body, {a: b + a.lo for a, b in own.items()})
         if inside not in self._made:
             self._made[inside] = PartialSum(f"{owner.name}_{name}", list(own.values()), inside).as_part_of(

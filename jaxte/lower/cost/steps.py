@@ -17,6 +17,7 @@ from jaxte.algebra.product import product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import general_work, is_expensive, shifted_axes
 from jaxte.lower.cost.paces import Paces
@@ -56,7 +57,9 @@ def _fewest(sliding: Sequence[Read], node: Reduce) -> int:
         return FEW_POSITIONS
     (own,) = node.axes
     product = all(isinstance(f.expr, (Read, Const)) for f in product_of(node.exprs[0]).factors)
-    line = product and all(sum(depends_on(i, (own,)) for i in r.indices) == 1 for r in sliding)
+    line = product and (
+        len(sliding) > 1 or all(sum(depends_on(i, (own,)) for i in r.indices) == 1 for r in sliding)
+    )
     return MOST_DIAGONALS if line else LONGEST_UNROLLED
 
 
@@ -85,9 +88,19 @@ def _is_whole(expr: Expr, node: Reduce) -> bool:
 
 def _is_computed_everywhere(node: Reduce) -> bool:
     if node.reducer.name == "sum":  # a term without such a factor is a product of matrices by itself
-        terms = [term for term, _ in signed_terms(node.exprs[0], mixed=True)]
+        terms = [
+            term for branch in _branches(node.exprs[0], node) for term, _ in signed_terms(branch, mixed=True)
+        ]
         return all(any(_is_whole(f.expr, node) for f in product_of(term).factors) for term in terms)
     return _is_whole(node.exprs[0], node)
+
+
+def _branches(expr: Expr, node: Reduce) -> list[Expr]:
+    """What is summed, for each answer of conditions that hold for all that is reduced or for nothing of it."""
+    match expr:
+        case Call(op, (condition, *branches)) if op is SELECT and not depends_on(condition, node.axes):
+            return [own for branch in branches for own in _branches(branch, node)]
+    return [expr]
 
 
 def seconds_in_steps(node: Reduce, facts: Platform) -> float:

@@ -111,7 +111,7 @@ CASES = {
     ),
     "pads": Case(padded, plain_padded, (struct(256, 256),), ("optimization_barrier", "_apart")),
     "windows": Case(variance, plain_variance, (struct(4, 64, 64),), ("v_over",)),
-    "coordinates": Case(forces, plain_forces, (struct(1024, 1024), struct(1024, 3)), ("f_from",)),
+    "coordinates": Case(forces, plain_forces, (struct(1024, 1024), struct(1024, 3)), ("f_from", "f_tile")),
     "columns": Case(
         weights, plain_weights, (struct(8, 256, 256), struct(8, 262, 256)), ("lax.reduce", "einsum")
     ),
