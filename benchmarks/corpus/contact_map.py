@@ -18,6 +18,7 @@ ABOVE = {
         "differences of positions in small arrays, which are one product; large ones are not held",
     ),
     "temporaries": (3.4, "the same"),
+    "flops": (1.6, "the same"),
 }
 
 

@@ -7,6 +7,12 @@ from harness.inputs import normal, uniform
 
 TITLE = "Laplacian of a weighted graph"
 SIZES = {"full": dict(n=1024, c=32), "quick": dict(n=64, c=16), "tiny": dict(n=5, c=3)}
+ABOVE = {
+    "while": (
+        1,
+        "a loop of vectors for each position that is reduced, where all pairs and features would be held",
+    )
+}
 
 
 def inputs(n, c):

@@ -7,6 +7,12 @@ from harness.inputs import uniform
 
 TITLE = "histogram intersection"
 SIZES = {"full": dict(n=512, m=512, k=32), "quick": dict(n=48, m=40, k=16), "tiny": dict(n=4, m=5, k=3)}
+ABOVE = {
+    "while": (
+        1,
+        "a loop of vectors for each position that is reduced, where all pairs and features would be held",
+    )
+}
 
 
 def inputs(n, m, k):

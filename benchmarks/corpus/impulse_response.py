@@ -12,7 +12,8 @@ ABOVE = {
     "bytes": (
         6,
         "rows of the line side by side, where a convolution of one feature reads the line once, and is slow",
-    )
+    ),
+    "temporaries": (4.5, "the same, of short lines"),
 }
 
 
