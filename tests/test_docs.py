@@ -156,7 +156,7 @@ def test_cells_of_numbers_stay_on_one_line() -> None:
 
 
 def test_pages_are_short() -> None:
-    lengths = {page.name: len(page.read_text(encoding="utf-8").splitlines()) for page in PAGES}
+    lengths = {page: len(page.read_text(encoding="utf-8").splitlines()) for page in PAGES}
     assert {name: length for name, length in lengths.items() if length > 300} == {}
 
 

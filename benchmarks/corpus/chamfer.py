@@ -11,6 +11,12 @@ SIZES = {
     "quick": dict(b=2, n=64),
     "tiny": dict(b=1, n=4),
 }
+ABOVE = {
+    "flops": (
+        1.6,
+        "ties of a least distance are counted, and masks of its places multiplied with differences",
+    )
+}
 
 
 def inputs(b, n):

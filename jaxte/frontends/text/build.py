@@ -20,7 +20,7 @@ from jaxte.frontends.text.tree import (
 )
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
 from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
-from jaxte.lang.expr import TRUE, ZERO, Axis, Expr, Read, as_expr, call
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.tensors.bodies.open_ranges import extents_of
 from jaxte.tensors.bodies.open_uses import OpenAxis, OpenRangeError
@@ -157,6 +157,8 @@ class _Builder:
     def operation(self, node: Operation, axes: Axes) -> Expr:
         own = self.scope.given.get(node.function) or FUNCTIONS[node.function]
         args = [self.value(a, axes) for a in node.args]
+        if node.function == "power" and (number := _power_of_integers(node, args)) is not None:
+            return as_expr(number)
         try:
             result: Expr = as_expr(own(*args))
         except (ArgumentError, DtypeError) as error:
@@ -231,6 +233,23 @@ class _Builder:
         if hi is not None:
             found.append(lambda inner: inner[reduced.name.name] < self.value(hi, inner))
         return found
+
+
+def _power_of_integers(node: Operation, args: Sequence[Expr]) -> int | None:
+    """A power of two integers is an integer, too, of 32 bits: one that is none, or does not fit, is no constant that a formula could mean."""
+    base, exponent = (a.value if isinstance(a, Const) else None for a in args)
+    if not isinstance(base, int) or not isinstance(exponent, int):
+        return None
+    if exponent < 0:
+        raise node.span.fault(
+            f"an integer has no negative powers: write {base}.0**{exponent} for the number", ArgumentError
+        )
+    if abs(base) > 1 and (exponent > 31 or not -(2**31) <= base**exponent < 2**31):
+        raise node.span.fault(
+            f"{base}**{exponent} does not fit into an integer of 32 bits: write {base}.0**{exponent} for the number",
+            ArgumentError,
+        )
+    return int(base**exponent)
 
 
 def _explained(error: OpenRangeError, builder: _Builder, scope: Scope) -> JaxteError:

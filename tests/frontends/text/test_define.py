@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
@@ -111,3 +112,20 @@ def test_an_axis_hides_the_size_of_its_name() -> None:
     assert repr(prefix) == "<te.define: y[n] = sum[i <= n](x[i])>"
     short = te.define("y[m] = sum[i < n](x[i]) + sum[i < m](x[i])", m=3, n=4)
     np.testing.assert_array_equal(short(x), 6 + np.float32([0, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("power", "remedy"),
+    [
+        ("2**40", "2.0**40"),
+        ("2**-1", "2.0**-1"),
+        ("9**9**9", "9.0**387420489"),
+        ("n**5", "100000.0**5"),
+    ],
+)
+def test_powers_of_integers_that_are_none_of_32_bits(power: str, remedy: str) -> None:
+    """They were wrapped in silence."""
+    formula = te.define(f"Y[i] = {power} * X[i]", **({"n": 100_000} if "n" in power else {}))
+    with pytest.raises(te.ArgumentError, match=re.escape(f"write {remedy} for the number")):
+        formula(jnp.ones(3))
+    np.testing.assert_array_equal(te.define("Y[i] = 2**10 * X[i]")(jnp.ones(3)), np.full(3, 1024))
