@@ -7,6 +7,7 @@ found, so that it does not matter what was asked before.
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,6 @@ from dataclasses import dataclass
 from functools import wraps
 from threading import Lock
 from typing import Generic, ParamSpec, TypeVar
-
-from jaxte.lang.garbage import kept
 
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 CHOICES = 16  # of variables to solve for and to pin, that one set of equations is solved by
@@ -221,3 +220,24 @@ def remembered(most: int, one: bool = False) -> Callable[[Callable[_P, _T]], Cal
         return call
 
     return decorate
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Within it no cycles are collected; what is not part of one is freed as ever. What the process had set holds again at the end.
+
+    Example:
+        >>> with kept():
+        ...     gc.isenabled()
+        False
+        >>> gc.isenabled()
+        True
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

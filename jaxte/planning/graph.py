@@ -11,14 +11,13 @@ from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.distances import with_distances
-from jaxte.planning.conditions.narrow_reads import with_narrow_reads
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
-from jaxte.planning.conditions.plain_conditions import with_plain_conditions
+from jaxte.planning.conditions.plain_conditions import with_narrow_reads, with_plain_conditions
 from jaxte.planning.conditions.prefix_differences import window_bodies
+from jaxte.planning.indices.digits import Digits
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
-from jaxte.planning.indices.number_digits import Digits
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.repeats import with_repeats_counted

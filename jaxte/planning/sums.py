@@ -14,17 +14,14 @@ from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
-from jaxte.planning.indices.digits import with_whole_axes
+from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
+from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.lines import with_lines
-from jaxte.planning.indices.number_digits import over_digits, with_digit_axes
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
-from jaxte.planning.indices.whole_terms import at_terms
-from jaxte.planning.indices.window_elements import with_elements
 from jaxte.planning.orders.contraction import planned_sum
-from jaxte.planning.orders.distribution import added, distributed
+from jaxte.planning.orders.distribution import added, distributed, with_tables_first
 from jaxte.planning.orders.geometric import in_blocks
-from jaxte.planning.orders.tables_first import with_tables_first
 from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies

@@ -18,7 +18,7 @@ from jaxte.lower.body import evaluator
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.rewrites import hoist
-from jaxte.lower.rules import einsum_letters, form_table, reduce, sum_of_products
+from jaxte.lower.rules import einsum_operands, form_table, reduce, sum_of_products
 from jaxte.lower.tiles import carried_sums, planner
 from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
@@ -313,7 +313,7 @@ MECHANISMS = (
     Mechanism(
         "order of operands",
         "temporaries",
-        _replaced(einsum_letters, "_summed_first", lambda *args: None),
+        _replaced(einsum_operands, "_summed_first", lambda *args: None),
         (
             Sample(sums.pooled, ((24, 30, 48), (24, 30)), 3),
             Sample(sums.moments, ((9, 10, 11, 40), (9, 10, 11)), 3),

@@ -8,11 +8,13 @@ of these operands to the specification's ``*_source`` function, which makes the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import substitute
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
 from jaxte.sets.affine import normal
 
 
@@ -63,3 +65,24 @@ def array(axes: Sequence[Axis], body: Expr) -> Array:
     fresh = tuple(Axis(axis.name, 0, normal(axis.extent)) for axis in axes)
     shifted = {old: normal(new + old.lo) for old, new in zip(axes, fresh, strict=True)}
     return Array(fresh, substitute(body, shifted))
+
+
+def on_names(arrays: Sequence[Array]) -> list[Node]:
+    """Names of ``arrays``."""
+    return [Name(f"operand_{n}", own.shape, (own.dtype, False)) for n, own in enumerate(arrays)]
+
+
+class Dry:
+    """Takes the place of what names nodes in statements, and has all that was named."""
+
+    def __init__(self) -> None:
+        self.named: dict[Node, Name] = {}
+
+    def __call__(self, node: Node, target: str = "") -> Name:
+        own = Name(target or f"step_{len(self.named)}", node.shape, node.kind)
+        return self.named.setdefault(node, own)
+
+    def roots(self, result: Node) -> Iterator[Node]:
+        """What was named, and the result."""
+        yield from self.named
+        yield result

@@ -30,8 +30,8 @@ from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.forms.pieces.kept_around import kept_around, write_into
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.printing.printer import Printer
+from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.materialised import materialised
-from jaxte.lower.program.across.one_gather import with_one_gather
 from jaxte.lower.program.across.padded_once import (
     behind_barrier,
     held,
@@ -40,7 +40,6 @@ from jaxte.lower.program.across.padded_once import (
     with_calls,
     without_barriers,
 )
-from jaxte.lower.program.across.pieces_once import put_together, read_by_one
 from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.formulas import formulas
 from jaxte.lower.program.repeated import Repeated

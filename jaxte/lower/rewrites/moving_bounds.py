@@ -14,7 +14,7 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LONGEST_UNROLLED
-from jaxte.lower.rewrites.unroll import written_out
+from jaxte.lower.rewrites.short_axes import written_out
 from jaxte.sets.intervals import known
 from jaxte.sets.tabulate import tabulated
 

@@ -20,7 +20,7 @@ from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.rewrites.unroll import chosen
+from jaxte.lower.rewrites.short_axes import chosen
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Tensor
 

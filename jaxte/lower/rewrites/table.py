@@ -8,16 +8,14 @@ from jaxte.algebra.even_functions import with_even_functions
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
-from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
+from jaxte.lower.rewrites.disjoint_terms import with_residues_apart, without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_factors_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.lower.rewrites.quarter_powers import root_power
-from jaxte.lower.rewrites.residue_terms import with_residues_apart
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
-from jaxte.lower.rewrites.split_short_axes import short_axes_apart
+from jaxte.lower.rewrites.short_axes import at_unit_axes, short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
 from jaxte.lower.rewrites.table_rows import with_rows_apart
-from jaxte.lower.rewrites.unit_axes import at_unit_axes
 
 
 def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:

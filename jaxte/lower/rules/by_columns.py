@@ -21,7 +21,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import LARGE_RESULT
-from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Tensor
 

@@ -20,10 +20,17 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM
 from jaxte.lower.match.empty_sums import points_shadow
-from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import by_columns, column_of
-from jaxte.lower.rules.einsum_letters import in_good_order, letters_of
-from jaxte.lower.rules.einsum_operands import Job, dims_under, grouped_factors, is_plain, masked_operands
+from jaxte.lower.rules.einsum_operands import (
+    Job,
+    dims_under,
+    grouped_factors,
+    in_good_order,
+    is_plain,
+    letters_of,
+    masked_operands,
+)
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of

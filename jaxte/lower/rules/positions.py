@@ -1,6 +1,6 @@
 """A dimension of a few positions written out: what is computed at each of them is combined.
 
-Definitions are written out by ``rewrites/unroll.py``; here it is values, where how a dimension is read decides.
+Definitions are written out by ``rewrites/short_axes.py``; here it is values, where how a dimension is read decides.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
-from jaxte.lower.rewrites.unroll import few_positions
-from jaxte.lower.rules.choose_form import recognised
+from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.einsum import reduced_call
 from jaxte.lower.rules.einsum_operands import dims_under, natural_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
+from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value

@@ -21,7 +21,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition
-from jaxte.lower.rules.choose_form import recognised
+from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
 from jaxte.lower.views.condition_box import (
     Box,

@@ -23,7 +23,7 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
-from jaxte.lower.rewrites.unroll import is_short
+from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import by_columns
 from jaxte.lower.rules.einsum import contraction, reduced_call
 from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims

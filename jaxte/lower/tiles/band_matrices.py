@@ -28,7 +28,7 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.forms.band.write_blocks import blocks_of
 from jaxte.lower.match.index_terms import with_normal_indices
-from jaxte.lower.rewrites.unit_axes import at_unit_axes
+from jaxte.lower.rewrites.short_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import normal
 from jaxte.sets.conditions import nonnegative_forms

@@ -1,8 +1,12 @@
-"""Sums of which a few elements are read: these are computed, where they are read.
+"""Elements that are computed once, and only those that are read.
 
     whole[b, i] = sum over k of x[b, i + k] * w[k],   y[b, i] = whole[b, 4 * i]    is    y[b, i] = sum over k of x[b, 4 * i + k] * w[k]
+    r[i, j, k] = max over m of x[i + k, j + m]     is   M[i + k, j]                with  M[p, j] = max over m of x[p, j + m]
+    y[b, i] = max over k of abs(tanh(x[b, i - k])) is   max over k of e[b, i - k]  with  e[b, p] = abs(tanh(x[b, p]))
 
-A filter that is followed by a choice of every fourth sample is a strided one. Prefixes, whose elements are made of each other, stay.
+A filter that is followed by a choice of every fourth sample is a strided one; prefixes, whose elements are made of each other, stay. A reduction whose
+terms take fewer values than their axes is found once for each value. The elements of a long window are computed once for each position, not for each
+window that the position is in, and what asks which of them are the largest reads them.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from jaxte.lang.expr import TRUE, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
+from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
+from jaxte.tensors.bodies.range_checks import reads_inside
+from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST_GAIN = 1.3  # how many times more elements there are than are read
@@ -57,3 +64,55 @@ def where_read(body: Expr, known: dict[Tensor, Compute]) -> Expr:
         if (tensor := known.get(read.tensor)) is not None:
             table[read] = substitute(tensor.body, dict(zip(tensor.axes, read.indices, strict=True)))
     return substitute(body, table)
+
+
+_WORTH = 1.3  # how many times fewer values there have to be
+
+
+def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
+    """``node``, or a read of a tensor of all values that it takes.
+
+    Args:
+        node: a reduction over the points of ``axes`` where ``guards`` hold.
+        name: what the tensor is called after.
+    """
+    if node.reducer.arity > 1 or reads_of(node.where):
+        return node
+    split = Split(node.axes, [*node.exprs, node.where])
+    found = coordinates(split.terms, term_bounds(split.terms, guards), axes)
+    if found is None or found.points * _WORTH > prod(map(extent, free_axes(node))):
+        return node
+    inner = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes}
+    rewriting = Rewriting(split, found, inner)
+    exprs = [rewriting(e) for e in node.exprs]
+    own = Reduce(node.reducer, exprs, tuple(inner.values()), rewriting(node.where), node.position)
+    places = [c.axis for c in found.order]
+    if not set(free_axes(own)) <= set(places) or not reads_inside(places, own):
+        return node  # a condition with a maximum of indices has terms of its own
+    label = f"{name}_over_{'_'.join(a.name for a in node.axes)}"
+    return Read(PartialSum(label, places, own), [c.position for c in found.order])
+
+
+_FEWER = 4  # times fewer positions than elements of all windows
+_LONGEST = 32  # positions of a window whose elements are compared where they are computed
+
+
+def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
+    """``node``, a maximum or minimum at the points of ``axes``, of elements that are read, where windows share them."""
+    element = node.exprs[0]
+    if node.reducer.name not in ("max", "min") or node.reducer.arity > 1 or not isinstance(element, Call):
+        return node
+    if prod(map(extent, node.axes)) <= _LONGEST or any(
+        reads_of(i) for r in reads_of(element) for i in r.indices
+    ):
+        return node
+    split = Split((), [element])
+    found = coordinates(split.terms, term_bounds(split.terms, conjuncts(node.where)), (*axes, *node.axes))
+    if found is None or found.points * _FEWER > prod(map(extent, free_axes(element))):
+        return node
+    body = Rewriting(split, found, {})(element)
+    places = [c.axis for c in found.order]
+    if not set(free_axes(body)) <= set(places) or not reads_inside(places, body):
+        return node
+    read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in found.order])
+    return Reduce(node.reducer, (read,), node.axes, node.where, node.position)

@@ -1,9 +1,14 @@
-"""Products of a sum of arrays that differ in what they depend on: multiplied out, so that each term is a product of matrices.
+"""Products before sums and choices: what has a value for each point of a whole sum is written as terms that are products of matrices.
 
     sum over d of q[h, i, d] * (k[h, j, d] + r[i - j + n - 1, d])
 
-has a factor with a value for each point of the whole sum, which no product of matrices has. Multiplied out it is two sums with two small
-factors each. Differences stay as they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
+has a factor with a value for each point, which no product of matrices has. Multiplied out it is two sums with two small factors each. Differences stay as
+they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
+
+    sum over c of e[seq[n, l], c] * w[c, o]    is    p[seq[n, l], o]    with    p[k, o] = sum over c of e[k, c] * w[c, o]
+
+where the table ``e`` has fewer rows than there are positions that read one: the product is taken of all rows once, and data choose among the results. What
+the sum is multiplied by or made of otherwise stays outside of it; positions out of range have no row in either spelling.
 """
 
 from __future__ import annotations
@@ -12,13 +17,16 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
-from jaxte.lang.expr import Axis, Call, Expr, Reduce, call, conjunction
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import leaves
+from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
-from jaxte.sets.intervals import extent
+from jaxte.sets.intervals import extent, known
+from jaxte.tensors.parts import PartialSum
 
 _MOST_TERMS = 4
 _SMALLER = 8  # how much fewer values a term has than the sum of all
@@ -97,3 +105,55 @@ def added(sums: Sequence[Expr]) -> Expr:
     for other in rest:
         total = call(ADD, total, other)
     return total
+
+
+_FEWER = 4  # how many times fewer rows than positions there are
+
+
+def with_tables_first(node: Reduce, name: str) -> Expr:
+    """``node``, or the element that data choose among sums over all rows of what it reads at data."""
+    if node.reducer.name != "sum" or node.dtype not in EXACT or node.where is not TRUE:
+        return node
+    (body,) = node.exprs
+    chosen = [r for r in reads_of(body) if any(map(reads_of, r.indices))]
+    if not chosen or any(isinstance(n, Reduce) for n in postorder(body)):
+        return node
+    place = _place(chosen, node.axes)
+    if place is None:
+        return node
+    data, rows = place
+    row = Axis("row", 0, rows)
+    table: dict[Expr, Expr] = {
+        r: Read(r.tensor, [row if i is data else i for i in r.indices]) for r in chosen
+    }
+    inner = substitute(body, table)
+    others = [a for a in free_axes(inner) if a is not row and not among(a, node.axes)]
+    if not _has_fewer_rows(data, others, rows):
+        return node
+    own = [Axis(a.name, 0, a.extent) for a in others]
+    reduced = [Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes]
+    new: dict[Expr, Expr] = {a: b + a.lo for a, b in zip(others, own, strict=True)}
+    new |= dict(zip(node.axes, reduced, strict=True))
+    total = Reduce(node.reducer, (substitute(inner, new),), reduced, TRUE)
+    part = PartialSum(f"{name}_rows", [row, *own], total)
+    return Read(part, [data, *(a - a.lo for a in others)])
+
+
+def _place(chosen: Sequence[Read], axes: Sequence[Axis]) -> tuple[Expr, int] | None:
+    """The index that all of ``chosen`` have in place of a position that is known, and how many rows there are; None where they differ in it."""
+    found: list[tuple[Expr, int]] = []
+    for read in chosen:
+        own = [(i, e) for i, e in zip(read.indices, read.tensor.shape, strict=True) if reads_of(i)]
+        if len(own) != 1 or depends_on(own[0][0], axes) or not is_inexact(read.tensor.dtype):
+            return None
+        rows = known(as_expr(own[0][1]))
+        if rows is None:
+            return None
+        found.append((own[0][0], rows))
+    return found[0] if all(i is found[0][0] and n == found[0][1] for i, n in found) else None
+
+
+def _has_fewer_rows(data: Expr, others: Sequence[Axis], rows: int) -> bool:
+    """Whether there are few rows for the positions that choose one, of which nothing else in the sum depends."""
+    own = list(free_axes(data))
+    return not any(among(a, others) for a in own) and rows * _FEWER <= prod(map(extent, own))

@@ -15,7 +15,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 import jaxte as te
-from jaxte.tensors.alignment import alignment
+from jaxte.bridge.primitive.placement import alignment
 from tests.transformations.functions import ROWS
 from tests.xla_flags import OLDER_EMITTERS
 

@@ -10,7 +10,7 @@ import pytest
 import jaxte as te
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.code.vocabulary import Choice
-from jaxte.lower.rules import choose_form
+from jaxte.lower.rules import form_table
 from jaxte.lower.rules.form_table import FAMILIES
 from jaxte.tensors.tensor import Compute
 from tests.lowered import program_of, text_of
@@ -88,7 +88,7 @@ def choices(*tensors: te.Tensor) -> dict[str, Choice]:
 def test_the_order_of_the_rows_shows_nowhere(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = DEFINITIONS[name]()
     source, told = text_of(tensor), choices(tensor)
-    monkeypatch.setattr(choose_form, "FAMILIES", FAMILIES[::-1])
+    monkeypatch.setattr(form_table, "FAMILIES", FAMILIES[::-1])
     assert text_of(tensor) == source
     for own in choices(tensor).values():
         before = told[own.tensor]

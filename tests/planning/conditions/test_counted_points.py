@@ -10,8 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Reduce
-from jaxte.planning.conditions.counted_points import at_counted_points
-from jaxte.planning.conditions.tight_axes import with_tight_axes
+from jaxte.planning.conditions.counted_points import at_counted_points, with_tight_axes
 from jaxte.tensors.tensor import Compute
 from tests.agreement import check_both_passes
 from tests.spelled_counts import counts, lowered_tensor

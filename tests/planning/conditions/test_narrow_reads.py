@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.conditions.narrow_reads import with_narrow_reads
+from jaxte.planning.conditions.plain_conditions import with_narrow_reads
 from jaxte.planning.graph import planned
 from jaxte.tensors.tensor import Compute
 from tests.agreement import check_both_passes

@@ -21,8 +21,7 @@ from jaxte.frontends.jaxpr.gains.pairs import (
     is_pairwise,
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
-from jaxte.frontends.jaxpr.gains.repeats import is_counted
-from jaxte.frontends.jaxpr.gains.sums import sums_beside_ends, sums_shifts
+from jaxte.frontends.jaxpr.gains.sums import is_counted, sums_beside_ends, sums_shifts
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124

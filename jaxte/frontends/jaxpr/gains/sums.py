@@ -1,6 +1,7 @@
-"""Sums of an array beside single elements of it, and of shifted parts of it: the trapezoidal rule, Simpson's.
+"""Sums of an array that read or make its elements twice: beside single elements of it, of shifted parts of it, or of elements that are repeated.
 
-What flows back to such an array is one number along the axis of the sum, with others at a few places. JAX pads what flows back into each part.
+What flows back to an array whose sum and single elements are added (the trapezoidal rule, Simpson's) is one number along the axis of the sum, with others
+at a few places. JAX pads what flows back into each part. Elements that are repeated are computed once, and counted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.pairs import elements
 
 _ADDS = ("add", "sub", "add_any")
@@ -62,3 +64,34 @@ def _parts(slot: Slot, weights: list[Slot]) -> Iterator[Step | None]:
         else:
             yield step
     yield None
+
+
+_MOVES = ("broadcast_in_dim", "reshape", "copy")
+_MOST_READERS = 16
+
+
+def is_counted(slot: Slot) -> bool:
+    """Whether all that is made of ``slot`` are functions of its single elements, numbers beside them, summed to one number."""
+    family, stack, summed = {slot}, [slot], False
+    while stack:
+        for step in stack.pop().readers:
+            if step.name == "reduce_sum" and step.outputs[0].shape == ():
+                summed = True
+                continue
+            if len(family) > _MOST_READERS or not _stays(step, family):
+                return False
+            if step.outputs[0] not in family:
+                family.add(step.outputs[0])
+                stack.append(step.outputs[0])
+    return summed
+
+
+def _stays(step: Step, family: set[Slot]) -> bool:
+    """Whether ``step`` makes functions of single elements of ``family``, or moves them."""
+    rule = RULES.get(step.name)
+    if len(step.outputs) != 1 or rule is None:
+        return False
+    if step.name in _MOVES:
+        return True
+    others = [s for s in step.inputs if s not in family and (s.known is None or np.size(s.known) != 1)]
+    return not others and rule.reads in (Reads.POINTWISE, Reads.LINEAR)

@@ -13,7 +13,7 @@ from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
-from jaxte.lower.code.dry import Dry, on_names
+from jaxte.lower.code.spec import Dry, on_names
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
 from jaxte.lower.forms.band.spec import SCORES, Band, BandSpec, Dims

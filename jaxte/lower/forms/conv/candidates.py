@@ -16,8 +16,7 @@ from jaxte.lower.body.candidates import Candidate
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import way
-from jaxte.lower.code.dry import Dry, on_names
-from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.spec import Dry, Refusal, on_names
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of

@@ -28,9 +28,8 @@ from jaxte.lower.arrays.products import Tensordot
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.dry import on_names
 from jaxte.lower.code.lettered_array import moving
-from jaxte.lower.code.spec import Refusal
+from jaxte.lower.code.spec import Refusal, on_names
 from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points

@@ -22,7 +22,7 @@ from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of
-from jaxte.lower.code.dry import on_names
+from jaxte.lower.code.spec import on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec

@@ -20,7 +20,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, is_expensive
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.rewrites.unroll import terms_of, together
+from jaxte.lower.rewrites.short_axes import terms_of, together
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 

@@ -20,7 +20,7 @@ from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.combiners import OPS
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec
-from jaxte.lower.rewrites.unroll import term_at, together
+from jaxte.lower.rewrites.short_axes import term_at, together
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from jaxte.lang.rules import Rule
 from jaxte.lower.cost.policy import Policy
+from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.segments import with_segments
-from jaxte.lower.program.across.shared_products import with_shared_products
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.planning.asked import verify_kind
 from jaxte.tensors.tensor import Compute, Tensor

@@ -15,8 +15,7 @@ from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.body.write_form import operands_of, way
-from jaxte.lower.code.dry import Dry, on_names
-from jaxte.lower.code.spec import Array, Refusal
+from jaxte.lower.code.spec import Array, Dry, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
