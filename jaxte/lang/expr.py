@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jaxte.lang.dtypes import SHORT_INTEGERS
+from jaxte.lang.graphs import free_in
 from jaxte.lang.nodes.arithmetic import (
     FALSE,
     ONE,
@@ -27,7 +28,6 @@ from jaxte.lang.nodes.arithmetic import (
     narrowed,
     show_with,
 )
-from jaxte.lang.nodes.dependence import free_in
 from jaxte.lang.nodes.interning import Scalar, intern, new_node
 from jaxte.lang.nodes.logic import conjunction, conjuncts
 from jaxte.lang.operators import SUBTRACT

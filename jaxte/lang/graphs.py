@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
 Item = TypeVar("Item")
@@ -76,3 +76,20 @@ def components(items: Iterable[Item], keys: Callable[[Item], Iterable[Hashable]]
         groups = [*apart, (own, members)]
     listed = [sorted(members, key=lambda member: member[0]) for _, members in groups]
     return [[item for _, item in members] for members in sorted(listed, key=lambda group: group[0][0])]
+
+
+NOTHING: Mapping[Any, None] = {}
+
+
+def free_in(children: Iterable[Any], bound: Iterable[Any] = ()) -> Mapping[Any, None]:
+    """The axes that one of ``children`` depends on, less those that are ``bound``, in order of appearance.
+
+    A mapping that has them all already is taken as it is, so that a thousand nodes over the same axes hold one.
+    """
+    found = NOTHING
+    for child in children:
+        own = child.free
+        if own is not found and not own.keys() <= found.keys():
+            found = {**found, **own} if found else own
+    gone = found.keys() & set(bound)
+    return {axis: None for axis in found if axis not in gone} if gone else found

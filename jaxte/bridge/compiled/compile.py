@@ -21,8 +21,8 @@ from jaxte.lower.code.identifiers import Names, identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.laid_out import with_shared
 from jaxte.lower.program.plan import lower
-from jaxte.lower.program.shared_reductions import with_shared
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 

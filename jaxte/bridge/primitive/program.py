@@ -33,9 +33,9 @@ from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
 from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
 from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
+from jaxte.lower.program.laid_out import with_shared
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.rows import rows
-from jaxte.lower.program.shared_reductions import with_shared
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor

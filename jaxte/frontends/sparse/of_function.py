@@ -17,8 +17,7 @@ from jax.tree_util import tree_leaves
 from jaxte.frontends.jaxpr.kept_plans import Fingerprint, fingerprint
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.traced import Traced, is_traced
-from jaxte.frontends.sparse.coloured import coloured
-from jaxte.frontends.sparse.defined import defined
+from jaxte.frontends.sparse.entries import coloured, defined
 from jaxte.frontends.sparse.pattern import identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
 from jaxte.lang.errors import ArgumentError

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
-from jaxte.lang.nodes.dependence import NOTHING, free_in
+from jaxte.lang.graphs import NOTHING, free_in
 from jaxte.lang.nodes.interning import Scalar, intern, nodes
 from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (

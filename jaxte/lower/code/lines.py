@@ -1,13 +1,102 @@
-"""Statements as lines of Python."""
+"""Statements as lines of Python: assignments, and the functions of cumulative reductions in blocks.
+
+def y_prefix(x):
+    n = x.shape[1]
+    if n <= 1:
+        return x
+    x = jnp.pad(x, ((0, 0), (0, -n % 4)))
+    parts = [x[:, k::4] for k in range(4)]
+    before = y_prefix(parts[0] + parts[1] + parts[2] + parts[3])
+    total = jnp.pad(before[:, :-1], ((0, 0), (1, 0)))
+    totals = []
+    for part in parts:
+        total = total + part
+        totals.append(total)
+    return jnp.stack(totals, axis=2).reshape(x.shape)[:, :n]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lower.arrays.loops import Tuple
+from jaxte.lang.expr import Reducer
+from jaxte.lower.arrays.combiners import OPS, combined
+from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.loops import Item, Tuple
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Program, Statement
-from jaxte.lower.printing.prefix_function import prefix_lines
+from jaxte.lower.printing.combiner import combiner_source
+from jaxte.lower.printing.numbers import tuple_text
 from jaxte.lower.printing.printer import Printer
+
+BLOCK = 4
+
+
+def prefix_lines(
+    printer: Printer,
+    name: str,
+    reducer: Reducer,
+    position: int,
+    ndim: int,
+    axis: int,
+    reverse: bool,
+    step: Node,
+    identities: Sequence[Node],
+) -> list[str]:
+    """The body of the function ``name`` of ``x``, an array or one for each value of the reducer."""
+    lead = ":, " * axis
+    own = "x" if reducer.arity == 1 else f"x[{position}]"
+    first = "x" if reducer.arity == 1 else "x[0]"
+    fills = [_fill(printer, identity) for identity in identities]
+    if reverse:
+        other, rest, widths, parts, totals = "after", "1:", "(0, 1)", "reversed(parts)", "totals[::-1]"
+    else:
+        other, rest, widths, parts, totals = "before", ":-1", "(1, 0)", "parts", "totals"
+    shifted = f"jnp.pad({other}[{lead}{rest}], {_widths(ndim, axis, widths)}{fills[position]})"
+    return [
+        f"n = {first}.shape[{axis}]",
+        "if n <= 1:",
+        f"    return {own}",
+        *_parts(ndim, axis, fills),
+        f"{other} = {name}({_whole(printer, reducer)})",
+        f"total = {shifted}",
+        "totals = []",
+        f"for part in {parts}:",
+        f"    total = {printer.text(step)}",
+        "    totals.append(total)",
+        f"return jnp.stack({totals}, axis={axis + 1}).reshape({first}.shape)[{lead}:n]",
+    ]
+
+
+def _parts(ndim: int, axis: int, fills: Sequence[str]) -> list[str]:
+    """The positions of all blocks, first ones, second ones and so on, identities behind the last."""
+    ends = _widths(ndim, axis, f"(0, -n % {BLOCK})")
+    entry = f"[{':, ' * axis}k::{BLOCK}]"
+    if len(fills) == 1:
+        return [f"x = jnp.pad(x, {ends}{fills[0]})", f"parts = [x{entry} for k in range({BLOCK})]"]
+    return [
+        f"ends = {ends}",
+        f"x = {tuple_text(f'jnp.pad(x[{n}], ends{fill})' for n, fill in enumerate(fills))}",
+        f"parts = [{tuple_text(f'x[{n}]{entry}' for n in range(len(fills)))} for k in range({BLOCK})]",
+    ]
+
+
+def _whole(printer: Printer, reducer: Reducer) -> str:
+    """What each block comes to."""
+    if reducer.name not in OPS:
+        listed = "parts" if reducer.arity > 1 else f"[{', '.join(f'parts[{k}]' for k in range(BLOCK))}]"
+        return f"functools.reduce({combiner_source(reducer)}, {listed})"
+    parts = [Item(Name("parts"), k, (), (reducer.results[0].dtype, False)) for k in range(BLOCK)]
+    return printer.text(combined(reducer, parts))
+
+
+def _widths(ndim: int, axis: int, own: str) -> str:
+    return tuple_text([own if n == axis else "(0, 0)" for n in range(ndim)])
+
+
+def _fill(printer: Printer, identity: Node) -> str:
+    zero = isinstance(identity, Number) and not identity.value
+    return "" if zero else f", constant_values={printer.text(identity)}"
 
 
 def lines_of(statement: AnyStatement, printer: Printer) -> list[str]:

@@ -23,7 +23,7 @@ from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import masked_products as masked
-from jaxte.lower.forms.data import scatter_candidates as scatter
+from jaxte.lower.forms.data import scatters as scatter
 from jaxte.lower.forms.data.masked_products import recognise_mask
 from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
 from jaxte.lower.forms.data.recognise import recognise_scatter

@@ -23,11 +23,10 @@ from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.build import Builder
-from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region
+from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
 from jaxte.frontends.jaxpr.plan.measured import Place
 from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, still, wanted_of_bodies
-from jaxte.frontends.jaxpr.plan.order import ordered
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.gains.masks import is_equality, unmasked
 from jaxte.frontends.jaxpr.gains.parts import along_diagonal
 from jaxte.frontends.jaxpr.values.positions import decided, quotient
 from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
-from jaxte.lang.expr import TRUE, Axis, Expr, Reduce, as_expr, call
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.walk import postorder
 from jaxte.tensors import reducers, reductions
 
 _REDUCERS = {
@@ -173,3 +173,29 @@ def _cumulative(site: Site, x: Value) -> Value:
     if x.shape[axis] <= 1:
         return site.define(lambda *i: x[i])
     return site.define(element)
+
+
+def unmasked(product: Expr) -> tuple[Expr, Expr] | None:
+    """Where a product is not 0, and what it is there: of a factor that is 0 or 1 by a condition on positions, and another one."""
+    if not (isinstance(product, Call) and product.op is ops.MULTIPLY):
+        return None
+    for factor, other in (product.args, product.args[::-1]):
+        match factor:
+            case Call(op, (condition, Expr() as chosen, Const(0 | 0.0))) if op is ops.SELECT and not _reads(
+                condition
+            ):
+                one = isinstance(chosen, Const) and chosen.value == 1
+                return condition, other if one else call(ops.MULTIPLY, chosen, other)
+            case Call(op, (condition,)) if (
+                op.name == "cast" and condition.dtype == "bool" and not _reads(condition)
+            ):
+                return condition, other
+    return None
+
+
+def _reads(condition: Expr) -> bool:
+    return any(isinstance(n, (Read, Reduce)) for n in postorder(condition))
+
+
+def is_equality(condition: Expr) -> bool:
+    return isinstance(condition, Call) and condition.op is ops.EQUAL

@@ -19,10 +19,9 @@ from jaxte.lower.body.write_form import way
 from jaxte.lower.code.spec import Dry, Refusal, on_names
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of
+from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
-from jaxte.lower.forms.conv.per_group import groups_of, groups_source
 from jaxte.lower.forms.conv.per_image import (
     Image,
     held_bytes,

@@ -1,4 +1,6 @@
-"""A convolution of three or more dimensions as one of two: the windows of a dimension laid out among batch and features.
+"""Convolutions that XLA on the CPU has no fast one for, as those that it has: folded, or one for each group.
+
+A convolution of three or more dimensions is one of two, with the windows of a dimension laid out among batch and features.
 
 For each output ``t`` of a dimension the taps ``k`` meet ``x[gamma * t + beta * k - before]``. Laid out as an array over ``t`` and ``k``,
 the outputs are further examples of a batch and the taps further features that are contracted, of the operand and of the kernel:
@@ -7,6 +9,10 @@ the outputs are further examples of a batch and the taps further features that a
 
 XLA on the CPU has a fast convolution of two dimensions; its convolutions of three take ten times as long for the same products. What is
 laid out is as many times as large as there are taps, so it is the dimension with the fewest.
+
+The groups of a convolution have nothing in common: group ``g`` maps the input features ``[g * I, (g + 1) * I)`` to the output features
+``[g * O, (g + 1) * O)``. XLA's own grouped convolution is a plain loop on the CPU, up to a hundred times slower than the dense one, most of all where the
+kernel is as large as an image, as in the gradient of the weights. One convolution for each group stands side by side.
 """
 
 from __future__ import annotations
@@ -14,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.expr import ONE, Const, Expr, as_expr
 from jaxte.lower.arrays.leaves import Name, Number, Typed
-from jaxte.lower.arrays.loops import Each, Stacked, loop
+from jaxte.lower.arrays.loops import Each, Joined, Parts, Stacked, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
 from jaxte.lower.arrays.views import Spread
@@ -24,11 +30,47 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.dimension import Dimension, dimension
-from jaxte.lower.forms.conv.per_group import per_group_source
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import call_source, finished_source, rearranged
-from jaxte.lower.limits import LONGEST_UNROLLED
+from jaxte.lower.limits import LONGEST_UNROLLED, MOST_COPIES
 from jaxte.sets.affine import normal
+
+
+def groups_of(spec: ConvolutionSpec) -> int | Refusal:
+    """How many convolutions ``spec`` takes apart into."""
+    if spec.groups is ONE:
+        return Refusal("there is one group only")
+    if not isinstance(spec.groups, Const):
+        return Refusal("the number of groups is not known")
+    count = int(spec.groups)
+    return count if count <= MOST_COPIES else Refusal(f"{count} groups are more than {MOST_COPIES}")
+
+
+def groups_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:
+    """``spec`` on the nodes of ``spec.operands``."""
+    return finished_source(spec, per_group_source(spec, operands), operands)
+
+
+def per_group_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:
+    """The convolutions alone, side by side."""
+    count = int(spec.groups)
+    lhs, rhs, out = spec.dimension_numbers
+    shapes = (spec.lhs_shape, spec.rhs_shape)
+    arrays = tuple(rearranged(node, shape, None) for node, shape in zip(operands[:2], shapes, strict=True))
+    places = lhs.index("C"), rhs.index("O")
+    names = tuple(
+        Name(name, _part(array.shape, place, count), array.kind)
+        for name, array, place in zip("ab", arrays, places, strict=True)
+    )
+    dense = replace(spec, groups=ONE, lhs_shape=None, rhs_shape=None)
+    groups = Parts(names, arrays, places, count)
+    return Joined((Each(call_source(dense, names), (groups,)),), out.index("C"))
+
+
+def _part(shape: Sequence[Expr], axis: int, count: int) -> tuple[Expr, ...]:
+    """The shape of a part of an array that is split into ``count`` along ``axis``."""
+    return tuple(normal(e // count) if n == axis else e for n, e in enumerate(shape))
+
 
 RANK = 2  # the dimensions that are left
 

@@ -22,8 +22,7 @@ from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.signature import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
-from jaxte.lower.forms.data.scatter_candidates import scatter_candidates, scatter_operands
-from jaxte.lower.forms.data.write import accumulated, in_order
+from jaxte.lower.forms.data.scatters import accumulated, in_order, scatter_candidates, scatter_operands
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.views.scope import Scope
 

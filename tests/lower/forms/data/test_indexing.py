@@ -8,7 +8,7 @@ import pytest
 from jaxte.lang.expr import Reduce
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.data.recognise import recognise_scatter
-from jaxte.lower.forms.data.write import scatter_source
+from jaxte.lower.forms.data.scatters import scatter_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute

@@ -1,19 +1,39 @@
-"""Scatter-adds and their like as nodes."""
+"""The forms of a sum at positions that are data, with what each costs.
+
+``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V. It is also one after sorting the positions,
+which some platforms accumulate faster, and the product of V with the one-hot matrix ``I[i] == a``, which is fastest where
+matrix products are cheap and ``a`` takes few values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from math import log2, prod
 
-from jaxte.lang.expr import Const
+from jaxte.lang import dtypes
+from jaxte.lang.dtypes import is_float
+from jaxte.lang.expr import Const, Expr
 from jaxte.lang.operators import MULTIPLY, SELECT
+from jaxte.lower.arrays.counts import bytes_of
+from jaxte.lower.arrays.counts import flops as flops_of
 from jaxte.lower.arrays.data import OneHot, Scatter, Sorting, Take
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Number, number
-from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
+from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted
+from jaxte.lower.body.write_form import operands_of
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.forms.data.recognise import Position, ScatterSpec
+from jaxte.lower.code.spec import on_names
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec
+from jaxte.lower.match.guarded_reads import guarded_reads
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import extent_of
 
 
 def scatter_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
@@ -83,3 +103,50 @@ def _position(position: Position, block: int, operands: Sequence[Node]) -> Node 
     first = min(position.dims, default=block)
     entries = tuple(ALL if d in position.dims else NEW for d in range(first, block))
     return apply_steps(found, [Index(entries)])
+
+
+SORTED, ONE_HOT = "sorted scatter-add", "one-hot product"
+Source = Callable[[ScatterSpec, Sequence[Node]], Node]
+
+
+def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """A scatter-add, one of sorted positions, and a product with the one-hot matrix of the positions."""
+    node = wanted.node
+    values = prod(extent_of(e) for e in spec.values.shape)
+    width = dtypes.width(node.dtype)
+    moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
+    yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
+    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
+        return
+    rows = prod(extent_of(e) for e in spec.indices[0].shape)
+    order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)
+    yield _candidate(body, spec, wanted, SORTED, moved + order, sorted_scatter_source)
+    made = list(nodes_below(one_hot_source(spec, on_names(spec.operands))))
+    hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
+    flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
+    product = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
+    yield _candidate(body, spec, wanted, ONE_HOT, product, one_hot_source)
+
+
+def _candidate(
+    body: Body, spec: ScatterSpec, wanted: Wanted, form: str, work: Work, source: Source
+) -> Candidate:
+    def write() -> Search:
+        operands = yield from scatter_operands(body, spec, wanted.scope)
+        body.report.note(form)
+        if "scatter" in form:
+            body.report.because(spec.reason)
+        return Value(source(spec, operands), wanted.axes, (wanted.node.dtype, False))
+
+    return Candidate(form, work, write)
+
+
+def scatter_operands(
+    body: Body, spec: ScatterSpec, scope: Scope
+) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
+    """The nodes of the operands of ``spec``; what falls outside of the output may be anything."""
+    body.survey(spec.values.body)
+    # Single elements are as well filled in, as others do that read them: then there is one gather for all.
+    rows = len(spec.values.axes) > spec.block
+    hits = guarded_reads(spec.values.body, spec.hits if rows else ())
+    return (yield from operands_of(body, spec.operands, scope.hitting(hits)))
