@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -15,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.comparing import against_jax, drawn
+from jaxte.bridge.functions.function_methods import Function
+from jaxte.comparing import drawn
 from jaxte.frontends.text.tree import nearest
+from jaxte.lang.errors import JaxteError
 from jaxte.lower.program.rows import rows
+from jaxte.testing import compare
 
 _ARRAY = re.compile(r"(?P<kind>\w+)\[(?P<shape>[\d, ]*)\]")
 _KINDS = {
@@ -33,21 +35,39 @@ _KINDS = {
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m jaxte", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    compare = commands.add_parser("compare", help="a function with its gradient by jax.grad and by jaxte")
-    compare.add_argument("function", help="module:function")
-    compare.add_argument(
+    table = commands.add_parser("compare", help="a function with its gradient by jax.grad and by jaxte")
+    table.add_argument("function", help="module:function")
+    table.add_argument(
         "arrays", nargs="+", help="f32[64,64]: an array of random numbers of this dtype and shape"
     )
-    compare.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
+    table.add_argument(
+        "--reference", help="module:function: a JAX function of the same results, for a function of jaxte"
+    )
+    table.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
     commands.add_parser("rows", help="the steps, passes, rewrites and forms that programs are made by")
     given = parser.parse_args(words)
     if "function" not in given:
         print(_listed())
         return 0
-    module, _, name = given.function.partition(":")
-    if not name:
-        parser.error(f"{given.function} is no function; write module:function, as in model:loss")
     sys.path.insert(0, "")
+    function = _named(given.function, parser)
+    reference = [_named(given.reference, parser)] if given.reference else []
+    rng = np.random.default_rng(0)
+    arrays = [_array(a, rng, parser) for a in given.arrays]
+    try:
+        found = compare(function, *reference, *arrays, order=given.order, raises=False)
+    except (JaxteError, AssertionError) as error:
+        hint = "; give it with --reference module:function" if isinstance(function, Function) else ""
+        parser.error(f"{error}{'' if reference else hint}")
+    print(found)
+    return 0 if found.agrees else 1
+
+
+def _named(word: str, parser: argparse.ArgumentParser) -> Callable[..., Any]:
+    """The function that ``module:function`` names."""
+    module, _, name = word.partition(":")
+    if not name:
+        parser.error(f"{word} is no function; write module:function, as in model:loss")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -55,23 +75,7 @@ def main(words: Sequence[str]) -> int:
     function = getattr(found, name, None)
     if not callable(function):
         parser.error(f"{module} has no function {name}{nearest(name, vars(found))}")
-    rng = np.random.default_rng(0)
-    arrays = [_array(a, rng, parser) for a in given.arrays]
-    if misfit := _misfit(function, arrays):
-        parser.error(f"{name}{inspect.signature(function)} does not take {len(arrays)} arrays: {misfit}")
-    print(against_jax(function, arrays, given.order))
-    return 0
-
-
-def _misfit(function: Callable[..., Any], arrays: Sequence[Any]) -> str:
-    """Why a function does not take these arrays, nothing where it does or does not say."""
-    try:
-        inspect.signature(function).bind(*arrays)
-    except ValueError:
-        return ""
-    except TypeError as error:
-        return str(error)
-    return ""
+    return function  # type: ignore[no-any-return]
 
 
 def _listed() -> str:

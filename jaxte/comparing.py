@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import jax
@@ -19,121 +18,11 @@ from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.lang.errors import ArgumentError
 from jaxte.lang.identity import filled_in
+from jaxte.reports import Comparison, Difference, Side
 
 _ROUNDS = 7  # of calls, each side once in each
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two programs.
-
-    Attributes:
-        name: "jaxte", or what it is compared with: "jax.grad", or "reference".
-        value, gradient: the largest error beside the same in float64, in units of rounding of the largest element.
-        higher: the same of the derivatives of order 2 and above, as far as they were asked for.
-        seconds, spread: the median of the calls, and the distance between their quartiles.
-        compile_seconds: tracing, deriving and compiling.
-        flops, accessed, temporaries: XLA's counts of operations, and of bytes.
-    """
-
-    name: str
-    value: float
-    gradient: float
-    seconds: float
-    spread: float
-    compile_seconds: float
-    flops: float
-    accessed: float
-    temporaries: int
-    higher: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The result of ``te.compare(f, *args)``, and of ``te.compare(fn, reference, *args).timed()``; it prints itself as a table."""
-
-    name: str
-    sides: tuple[Side, Side]
-
-    @property
-    def speed(self) -> float:
-        """How many times as fast jaxte is."""
-        plain, own = self.sides
-        return plain.seconds / own.seconds
-
-    def rows(self) -> list[list[str]]:
-        """The table, its head first."""
-        head = [
-            self.name,
-            "value",
-            "gradient",
-            *(f"order {n + 2}" for n in range(len(self.sides[0].higher))),
-            "time",
-            "spread",
-            "compile",
-            "Mflop",
-            "MB accessed",
-            "MB temporaries",
-        ]
-        found = [head]
-        for side in self.sides:
-            found.append(
-                [side.name, f"{side.value:.1f} ulp", f"{side.gradient:.1f} ulp", *(f"{e:.1f} ulp" for e in side.higher), f"{side.seconds * 1e3:.3g} ms", f"{side.spread * 1e3:.2g} ms",
-                 f"{side.compile_seconds:.2f} s", f"{side.flops / 1e6:,.1f}", f"{side.accessed / 1e6:,.1f}", f"{side.temporaries / 1e6:,.1f}"]
-            )  # fmt: skip
-        return found
-
-    def chart(self, ax: Any = None) -> Any:
-        """What jaxte takes of what the other side takes, as bars: below 1 is less. Axes of matplotlib (the extra ``draw``).
-
-        Example:
-            >>> te.compare(loss, x).chart().figure.savefig("compared.png")
-        """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise JaxteError("chart() needs matplotlib: pip install 'jaxte[draw]'") from error
-        plain, own = self.sides
-        names = ("seconds", "compile_seconds", "flops", "accessed", "temporaries")
-        shares = [getattr(own, n) / getattr(plain, n) if getattr(plain, n) else 1.0 for n in names]
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 2.4))
-        # bars begin at 1 on a logarithmic axis, where a half is as long as twice
-        lengths = [max(share, 1e-3) - 1.0 for share in shares]
-        bars = ax.barh(
-            ["time", "compiling", "operations", "bytes accessed", "temporaries"], lengths, left=1.0
-        )
-        ax.set_xscale("log")
-        ax.margins(x=0.15)
-        ax.bar_label(bars, [f"{share:.2g}" for share in shares], padding=3)
-        ax.axvline(1.0, color="gray", linestyle="--")
-        ax.invert_yaxis()
-        ax.set_title(f"{self.name}: {own.name} / {plain.name}")
-        return ax
-
-    def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self.rows())
-
-
-def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """The rows of a table, its head first, as a notebook shows them."""
-    head, *rest = [[escape(cell) for cell in row] for row in rows]
-    lines = [
-        "".join(f"<th>{c}</th>" for c in head),
-        *("".join(f"<td>{c}</td>" for c in row) for row in rest),
-    ]
-    return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> Comparison:
@@ -148,11 +37,40 @@ def against_jax(f: Callable[..., Any], args: Sequence[Any], order: int = 1) -> C
             f"te.compare: {f.__name__} is a jaxte function, of which jax.grad takes the derived adjoints, too; give a reference of "
             "plain JAX as the second argument"
         )
+    _check_order(order)
+    check_arguments(f, args)
+    if not any(map(_is_floating, tree_leaves(tuple(args)))):
+        raise ArgumentError(
+            "te.compare: none of the arguments is an array of floating point numbers, to which a gradient is taken"
+        )
+    sides = _measured({"jax.grad": f, "jaxte": adjoint(f)}, args, order)
+    return Comparison(getattr(f, "__name__", "function"), lambda: sides)
+
+
+def _check_order(order: int) -> None:
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(
             f"te.compare: order is {order!r}; give 1 for gradients, 2 for second derivatives too, or more"
         )
-    return _measured(getattr(f, "__name__", "function"), {"jax.grad": f, "jaxte": adjoint(f)}, args, order)
+
+
+def check_arguments(f: Callable[..., Any], args: Sequence[Any]) -> None:
+    """That a function that says its parameters takes these arguments."""
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        bare = signature.replace(
+            parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+            return_annotation=signature.empty,
+        )
+        raise ArgumentError(
+            f"te.compare: {getattr(f, '__name__', 'the function')}{bare} is called with {len(args)} "
+            f"argument{'s' if len(args) != 1 else ''}: {error}; give all of its arguments after the function and its reference"
+        ) from None
 
 
 def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
@@ -165,24 +83,26 @@ def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
 
 
 def beside(
-    fn: Function | Raised[..., Any], reference: Callable[..., Any], args: Sequence[Any], order: int = 1
+    fn: Function | Raised[..., Any],
+    reference: Callable[..., Any],
+    args: Sequence[Any],
+    differences: Sequence[Difference],
+    order: int,
 ) -> Comparison:
-    """The same of a jaxte function and a JAX function of the same results."""
-    return _measured(fn.__name__, {"reference": reference, "jaxte": fn}, args, order)
+    """The same of a jaxte function and a JAX function of the same results, measured when it is asked for."""
+    _check_order(order)
+    functions = {"reference": reference, "jaxte": fn}
+    return Comparison(fn.__name__, lambda: _measured(functions, args, order), tuple(differences))
 
 
 def _measured(
-    name: str, functions: Mapping[str, Callable[..., Any]], args: Sequence[Any], order: int
-) -> Comparison:
+    functions: Mapping[str, Callable[..., Any]], args: Sequence[Any], order: int
+) -> tuple[Side, Side]:
     """Both functions with their gradients, beside the first of them in float64; leaves that are no arrays stay as they are."""
     leaves, tree = tree_flatten(tuple(args))
     numbers = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
     arrays = [leaves[n] for n in numbers]
     places = [m for m, array in enumerate(arrays) if _is_floating(array)]
-    if not places:
-        raise ArgumentError(
-            "te.compare: none of the arguments is an array of floating point numbers, to which a gradient is taken"
-        )
 
     def of_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any) -> Any:
@@ -207,7 +127,7 @@ def _measured(
     with jax.enable_x64(True):
         truth = tree_map(np.asarray, jax.jit(next(iter(programs.values())))(*map(_widened, arrays)))
     plain, own = (_side(s, compiled[s], results[s], truth, times[s], seconds[s]) for s in programs)
-    return Comparison(name, (plain, own))
+    return plain, own
 
 
 def _with_gradients(function: Callable[..., Any], places: Sequence[int], order: int) -> Callable[..., Any]:
@@ -219,6 +139,8 @@ def _with_gradients(function: Callable[..., Any], places: Sequence[int], order: 
             outputs = function(*filled_in(args, places, some))
             return sum(jnp.sum(jnp.real(o)) for o in tree_leaves(outputs) if _is_floating(o)), outputs
 
+        if not places:
+            return function(*args), ()
         moving = [args[n] for n in places]
         gradients, outputs = jax.grad(total, numbers, has_aux=True)(*moving)
         found, level = [gradients], lambda *some: total(*some)[0]

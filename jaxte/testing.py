@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,13 @@ from jaxte.bridge.calls.arrays import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
-from jaxte.comparing import Comparison, against_jax, beside
+from jaxte.comparing import against_jax, beside, check_arguments
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.identity import filled_in
-from jaxte.reports import Difference, Report
+from jaxte.reports import Comparison, Difference, difference_rows, text_table
 from jaxte.tensors.tensor import Tensor
 
 _TOLERANCES = {"float64": 1e-10, "complex128": 1e-10, "float16": 2e-2, "bfloat16": 1e-1}
@@ -143,57 +143,46 @@ def _size(a: Any, b: Any) -> float:
     return float(np.linalg.norm(products.ravel()))
 
 
-@overload
-def compare(  # type: ignore[overload-overlap]  # a second function is the reference
-    fn: Callable[..., object],
-    reference: Callable[..., object],
-    *args: object,
-    rtol: float | None = None,
-    raises: bool = True,
-    seed: int = 0,
-) -> Report: ...
-@overload
-def compare(fn: Callable[..., object], reference: object, *args: object, order: int = 1) -> Comparison: ...
 @wants_arguments
 def compare(
-    fn: Any,
-    reference: Any,
+    fn: Callable[..., object],
+    reference: object,
     *args: object,
     rtol: float | None = None,
     raises: bool = True,
     seed: int = 0,
     order: int = 1,
-) -> Any:
+) -> Comparison:
     """Compares values and gradients of a jaxte function with those of a JAX function; ``te.compare(f, *arrays)`` compares the gradients of a JAX function by jaxte and by JAX.
 
-    Without a reference, ``f`` is a JAX function, and the table has both gradients of it, by ``jax.grad`` and by jaxte: errors beside float64
-    in units of rounding, interleaved times with their spread, compile times, operations, bytes and temporaries.
-
-    The gradients are those of the sum of the outputs times random numbers, with respect to every array of floating
-    point numbers among the arguments: of ``fn`` by the derived adjoints, of ``reference`` by ``jax.vjp``.
+    The table has errors beside float64 in units of rounding, interleaved times with their spread, compile times, operations, bytes and
+    temporaries. With a reference there is a second one: how far the values, and the gradients of the sum of the outputs times random
+    numbers, with respect to every array of floating point numbers among the arguments, are from those of the reference.
 
     Args:
-        fn: a jaxte function, a builder, or ``te.adjoint(f)`` of a JAX function.
-        reference: a JAX function of the same arguments and results.
+        fn: with a reference, a jaxte function, a builder, or ``te.adjoint(f)`` of a JAX function; without, a JAX function.
+        reference: a JAX function of the same arguments and results; without one, the first argument.
+        args: arrays, or trees of them.
         rtol: greatest norm of a difference over the norm of the reference; by default 1e-5 for float32.
-        raises: whether a disagreement is an AssertionError.
+        raises: whether a disagreement with the reference is an AssertionError.
         seed: of the random numbers.
-        order: without a reference, the highest order of the derivatives that are compared.
+        order: the highest order of the derivatives that are measured.
 
     Returns:
-        A :class:`Report`, whose method ``timed()`` measures both functions as a :class:`Comparison`; without a reference a
-        :class:`Comparison`.
+        A :class:`Comparison`. Beside a reference, what both take is measured when the comparison is printed, or asked for it.
+
+    Raises:
+        ArgumentError: the functions do not take the arguments; none of these is an array of floating point numbers.
+        AssertionError: the results differ from those of the reference.
 
     Example:
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
     """
-    if is_array(reference) and callable(fn):
+    if not callable(reference):
         return against_jax(fn, (reference, *args), order)
     function: Function | Raised[..., Any] = fn if isinstance(fn, Raised) else as_function(fn)
-    if not callable(reference):
-        raise ArgumentError(
-            f"the reference of te.compare is {described(reference)}; give a function of the same arrays"
-        )
+    for f in (function, reference):
+        check_arguments(f, args)
     leaves, tree = tree_flatten(args)
     for leaf in leaves:
         if not (is_array(leaf) or is_static(leaf)):
@@ -213,10 +202,11 @@ def compare(
     rows = [*_compare_values(found, expected, rtol)]
     for place, got, want in zip(places, gradients, expected_gradients, strict=True):
         rows.append(_difference("gradient", names[place], got, want, rtol))
-    report = Report(tuple(rows), lambda order: beside(function, reference, args, order))
-    if raises and not report.agrees:
-        raise AssertionError(f"{function.__name__} and its reference disagree\n{report}")
-    return report
+    comparison = beside(function, reference, args, rows, order)
+    if raises and not comparison.agrees:
+        table = text_table(difference_rows(rows))
+        raise AssertionError(f"{function.__name__} and its reference disagree\n{table}")
+    return comparison
 
 
 def _results_and_gradients(

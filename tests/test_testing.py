@@ -78,7 +78,7 @@ def test_compare_reports_each_argument(rng) -> None:
     report = te.compare(dense, dense_jax, x, w)
     assert report.agrees and report.max_error < 1e-5
     assert list(report.gradient_errors) == ["x", "w"]
-    assert [row.what for row in report.rows] == ["value", "gradient", "gradient"]
+    assert [d.what for d in report.differences] == ["value", "gradient", "gradient"]
     assert "relative" in str(report) and "differs" not in str(report)
 
 
@@ -89,7 +89,7 @@ def test_compare_raises_with_the_table(rng) -> None:
         te.compare(f, lambda x: x * x, x)
     report = te.compare(f, lambda x: x * x, x, raises=False)
     assert not report.agrees and report.gradient_errors["x"] == pytest.approx(0.5)
-    assert report.rows[0].agrees
+    assert report.differences[0].agrees
     assert te.compare(f, lambda x: x * x, x, rtol=0.6).agrees
 
 

@@ -16,6 +16,7 @@ import jax
 
 from jaxte.bridge.functions import transforms
 from jaxte.bridge.functions.builder_function import Array
+from jaxte.bridge.functions.derivative import Built, Derivative
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.transformed import (
@@ -27,6 +28,7 @@ from jaxte.frontends.transformed import (
     raised_for,
 )
 from jaxte.lang.checks import wants_arguments
+from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
 # "Any" as the bound lets a lambda do what it likes with its parameter.
@@ -49,11 +51,61 @@ class Options(TypedDict, total=False):
 
 @overload
 def grad(
-    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: Built[Callable[Concatenate[Tensor, P], Tensor | Array]],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[Tensor, P], Tensor]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[A, P], Tensor | Array]],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[A, Tensor, P], Tensor | Array]],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, Tensor, P], Tensor]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[A, B, P], Tensor | Array]],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, B, P], B]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[Tensor, Tensor, P], Tensor | Array]],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[Tensor, Tensor, P], tuple[Tensor, Tensor]]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[A, B, P], Tensor | Array]],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, B, P], tuple[A, B]]: ...
+@overload
+def grad(
+    f: Built[Callable[Concatenate[A, P], tuple[Tensor | Array, Aux]]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, P], tuple[A, Aux]]: ...
+@overload
+def grad(
+    f: OwnFunction, argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Callable[..., Array]: ...
 @overload
 def grad(
-    f: OwnFunction[P], argnums: Sequence[int], has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, argnums: Sequence[int], has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Callable[..., tuple[Array, ...]]: ...
 @overload
 def grad(
@@ -146,11 +198,53 @@ def grad(
 
 @overload
 def value_and_grad(
-    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: Built[Callable[Concatenate[Tensor, P], Tensor | Array]],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[Tensor, P], tuple[Tensor, Tensor]]: ...
+@overload
+def value_and_grad(
+    f: Built[Callable[Concatenate[A, P], Tensor | Array]],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, P], tuple[Tensor, A]]: ...
+@overload
+def value_and_grad(
+    f: Built[Callable[Concatenate[A, Tensor, P], Tensor | Array]],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, Tensor, P], tuple[Tensor, Tensor]]: ...
+@overload
+def value_and_grad(
+    f: Built[Callable[Concatenate[A, B, P], Tensor | Array]],
+    argnums: Literal[1],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, B, P], tuple[Tensor, B]]: ...
+@overload
+def value_and_grad(
+    f: Built[Callable[Concatenate[Tensor, Tensor, P], Tensor | Array]],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[Tensor, Tensor, P], tuple[Tensor, tuple[Tensor, Tensor]]]: ...
+@overload
+def value_and_grad(
+    f: Built[Callable[Concatenate[A, B, P], Tensor | Array]],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    **options: Unpack[Options],
+) -> Derivative[Concatenate[A, B, P], tuple[Tensor, tuple[A, B]]]: ...
+@overload
+def value_and_grad(
+    f: OwnFunction, argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Callable[..., tuple[Array, Array]]: ...
 @overload
 def value_and_grad(
-    f: OwnFunction[P], argnums: Sequence[int], has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, argnums: Sequence[int], has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Callable[..., tuple[Array, tuple[Array, ...]]]: ...
 @overload
 def value_and_grad(

@@ -64,7 +64,7 @@ def jacobian(
 ) -> SparseDerivative[dict[int, Array]]: ...
 @overload
 def jacobian(
-    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Transformed[..., Array]: ...
 @overload
 def jacobian(
@@ -122,7 +122,7 @@ def hessian(
 ) -> SparseDerivative[dict[int, Array]]: ...
 @overload
 def hessian(
-    f: OwnFunction[P], argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, argnums: int = 0, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> Transformed[..., Array]: ...
 @overload
 def hessian(

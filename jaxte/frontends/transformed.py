@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.explain import RaisedReport
 from jaxte.frontends.jaxpr.raised import Raised
+from jaxte.lang.by_name import PickledByName
 from jaxte.lang.checks import described, for_users
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
@@ -30,10 +31,10 @@ from jaxte.tensors.tensor import Tensor
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 PyTree: TypeAlias = Any  # whose structure no type checker knows, as in the annotations of JAX
-OwnFunction: TypeAlias = BuilderFunction[Concatenate[Tensor, P], Tensor] | GraphFunction[Array]
+OwnFunction: TypeAlias = BuilderFunction[..., Tensor] | BuilderFunction[..., Array] | GraphFunction[Array]
 
 
-class Transformed(Explained[RaisedReport], Generic[P, R_co]):
+class Transformed(PickledByName, Explained[RaisedReport], Generic[P, R_co]):
     """A derivative of a raised function, which ``te.source`` and ``te.explain`` look into."""
 
     def __init__(
@@ -47,11 +48,12 @@ class Transformed(Explained[RaisedReport], Generic[P, R_co]):
         self.__doc__ = f"{what} of {raised.__name__}, raised by jaxte."
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_call"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_call", "__wrapped__")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._call = self._transform(self.raised, **self._options)
+        self.__dict__["__wrapped__"] = self.raised.f
 
     @for_users
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

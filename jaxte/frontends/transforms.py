@@ -35,8 +35,12 @@ class Options(TypedDict, total=False):
 
 @overload
 def vjp(
-    f: OwnFunction[...], *primals: ArrayLike, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, *primals: ArrayLike, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> tuple[Array, Callable[[Array], tuple[Array, ...]]]: ...
+@overload
+def vjp(
+    f: OwnFunction, *primals: *Ts, has_aux: Literal[False] = False, **options: Unpack[Options]
+) -> tuple[Array, Callable[[Array], tuple[*Ts]]]: ...
 @overload
 def vjp(
     f: Function, *primals: object, has_aux: Literal[False] = False, **options: Unpack[Options]
@@ -85,7 +89,7 @@ def jvp(
 ) -> list[Tensor]: ...
 @overload
 def jvp(
-    f: OwnFunction[...],
+    f: OwnFunction,
     primals: Sequence[ArrayLike],
     tangents: Sequence[ArrayLike],
     has_aux: Literal[False] = False,
@@ -140,7 +144,7 @@ def linearize(
 ) -> linear_maps.Linearization: ...
 @overload
 def linearize(
-    f: OwnFunction[...], *primals: ArrayLike, has_aux: Literal[False] = False, **options: Unpack[Options]
+    f: OwnFunction, *primals: ArrayLike, has_aux: Literal[False] = False, **options: Unpack[Options]
 ) -> tuple[Array, Callable[..., Array]]: ...
 @overload
 def linearize(

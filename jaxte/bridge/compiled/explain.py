@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -93,6 +93,11 @@ class Explanation:
     counting: Callable[[], dict[str, Counts]] = field(compare=False)
     asked: Mapping[str, str] = field(default_factory=dict)
     passes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __reduce__(self) -> Any:
+        """With what XLA counts, not with the code that it counts."""
+        others = [getattr(self, f.name) for f in fields(self) if f.name != "counting"]
+        return _with_counts, (self.counts, *others)
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
@@ -207,6 +212,11 @@ class Explanation:
         last = [f"saved for the backward pass: {entry}" for entry in self.saved]
         last += [f"XLA, {part}: {counts}" for part, counts in self.counts.items()]
         return table(f"{self.name}, forms for {self.platform}", self.choices, kept, last)
+
+
+def _with_counts(counts: dict[str, Counts], *others: Any) -> Explanation:
+    names = [f.name for f in fields(Explanation) if f.name != "counting"]
+    return Explanation(counting=lambda: counts, **dict(zip(names, others, strict=True)))
 
 
 def explain_graph(graph: Graph) -> Explanation:

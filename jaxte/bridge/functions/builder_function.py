@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from types import MethodType
@@ -27,6 +26,7 @@ from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
 from jaxte.bridge.compiled.compiled import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
+from jaxte.lang.by_name import PickledByName, found_under
 from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError, JaxteError
 from jaxte.lang.tracebacks import shorten
@@ -39,7 +39,7 @@ R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
 
 
-class BuilderFunction(OfArrays[P, R_co], Function):
+class BuilderFunction(PickledByName, OfArrays[P, R_co], Function):
     """A function given by a builder of Tensors: of Tensors it returns what the builder does, of arrays the same with arrays for Tensors."""
 
     def __init__(
@@ -103,20 +103,12 @@ class BuilderFunction(OfArrays[P, R_co], Function):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """By name where it is found under it, as functions are pickled; else by its builder, without the code made so far."""
-        found: Any = sys.modules.get(self.__module__)
-        path = getattr(self, "__qualname__", "")
-        for name in path.split("."):
-            found = getattr(found, name, None)
-        if found is self:
-            return path
-        return BuilderFunction, (
-            self.builder,
-            self.__name__,
-            self.options,
-            self.static_argnames,
-            self.has_aux,
-        )
+        """By its builder, without the code made so far; under the builder's name there may be what was made of it."""
+        found = found_under(self.__module__, getattr(self, "__qualname__", ""))
+        given = self.__name__, self.options, self.static_argnames, self.has_aux
+        if isinstance(found, BuilderFunction) and found.builder is self.builder:
+            return _of_builder, (found, *given)
+        return BuilderFunction, (self.builder, *given)
 
     def _build(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> Any:
         """Called with Tensors, the builder extends the graph that they belong to."""
@@ -178,3 +170,8 @@ class BuilderFunction(OfArrays[P, R_co], Function):
             f"{self.__name__} has one custom_vjp for each combination of shapes and static arguments; "
             "custom_vjp_for(*args) returns that of one call"
         )
+
+
+def _of_builder(function: BuilderFunction[P, R_co], *given: Any) -> BuilderFunction[P, R_co]:
+    """Another function of the builder of a function that is found by name."""
+    return BuilderFunction(function.builder, *given)

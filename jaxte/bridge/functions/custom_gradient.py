@@ -17,6 +17,7 @@ from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.given.array_gradient import ArrayGradient
 from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.derivatives.regions import at_several, transposed_rule
+from jaxte.lang.by_name import PickledByName
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError
@@ -29,7 +30,7 @@ R_co = TypeVar("R_co", covariant=True)
 _Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-class CustomGradient(OfArrays[P, R_co]):
+class CustomGradient(PickledByName, OfArrays[P, R_co]):
     """See :func:`custom_gradient`."""
 
     __name__: str
@@ -42,6 +43,9 @@ class CustomGradient(OfArrays[P, R_co]):
         self._jvp: Callable[..., Any] | None = None
         self._arrays = False
         self._function: Function | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_function": None}
 
     def defgrad(
         self, forward: Callable[..., Any], backward: Callable[..., Any], arrays: bool = False

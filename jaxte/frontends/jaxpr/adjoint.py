@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
+from jaxte.bridge.functions.derivative import Array, Built
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.tune import FIRST_CALL
 from jaxte.lang.checks import described, typed
 from jaxte.lang.errors import ArgumentError
 from jaxte.lower.cost.platforms import platform_of
+from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
+A = TypeVar("A")
 R = TypeVar("R")
 
 
@@ -23,28 +26,35 @@ class Adjoint(Protocol):
     def __call__(self, f: Callable[P, R], /) -> Raised[P, R]: ...
 
 
+class Options(TypedDict, total=False):
+    """The keywords of :func:`adjoint`."""
+
+    everything: bool
+    tune: tuple[object, ...] | Literal["first call"] | None
+    tuning_file: str | os.PathLike[str] | None
+    safe: bool
+    platform: str | None
+    save: int | None
+
+
 @overload
 def adjoint(
-    f: Callable[P, R],
-    *,
-    everything: bool = False,
-    tune: tuple[object, ...] | Literal["first call"] | None = None,
-    tuning_file: str | os.PathLike[str] | None = None,
-    safe: bool = True,
-    platform: str | None = None,
-    save: int | None = None,
-) -> Raised[P, R]: ...
+    f: Built[Callable[Concatenate[Tensor, P], Tensor | Array]], **options: Unpack[Options]
+) -> Raised[..., Array]: ...
 @overload
 def adjoint(
-    f: None = None,
-    *,
-    everything: bool = False,
-    tune: tuple[object, ...] | Literal["first call"] | None = None,
-    tuning_file: str | os.PathLike[str] | None = None,
-    safe: bool = True,
-    platform: str | None = None,
-    save: int | None = None,
-) -> Adjoint: ...
+    f: Built[Callable[Concatenate[dict[str, Tensor], P], Tensor | Array]], **options: Unpack[Options]
+) -> Raised[..., Array]: ...
+@overload
+def adjoint(
+    f: Built[Callable[Concatenate[A, Tensor, P], Tensor | Array]], **options: Unpack[Options]
+) -> Raised[..., Array]: ...
+@overload
+def adjoint(f: Built[Callable[P, Tensor | Array]], **options: Unpack[Options]) -> Raised[P, Array]: ...
+@overload
+def adjoint(f: Callable[P, R], **options: Unpack[Options]) -> Raised[P, R]: ...
+@overload
+def adjoint(f: None = None, **options: Unpack[Options]) -> Adjoint: ...
 @typed
 def adjoint(
     f: Any = None,

@@ -12,6 +12,7 @@ from jax.tree_util import tree_leaves
 
 from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
+from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
 from jaxte.frontends.jaxpr.kept_plans import Fingerprint, KeptPlans, fingerprint
 from jaxte.frontends.jaxpr.plan.alike import Alike
@@ -23,6 +24,7 @@ from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Traced, call_as_jaxpr
 from jaxte.frontends.jaxpr.tune import measured_or_kept
+from jaxte.lang.by_name import PickledByName, found_under
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 
@@ -38,7 +40,7 @@ _CONCRETE = (
 )
 
 
-class Raised(Explained[RaisedReport], Generic[P, R_co]):
+class Raised(PickledByName, Explained[RaisedReport], Generic[P, R_co]):
     """A JAX function with raised derivatives; see ``jaxte.adjoint``."""
 
     __name__: str
@@ -53,7 +55,9 @@ class Raised(Explained[RaisedReport], Generic[P, R_co]):
         tuning_file: Any = None,
         save: int | None = None,
     ) -> None:
-        functools.update_wrapper(self, f)
+        # what a jaxte function holds is its own
+        updated = () if isinstance(f, Function) else functools.WRAPPER_UPDATES
+        functools.update_wrapper(self, f, updated=updated)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.f = f
         self.choice = Choice.EVERYTHING if everything else Choice.ESTIMATED
@@ -83,8 +87,16 @@ class Raised(Explained[RaisedReport], Generic[P, R_co]):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without plans, which hold code; they are made again."""
-        return self.__dict__ | {"_plans": KeptPlans(), "_tuned": KeptPlans(), "_alike": Alike()}
+        """Without plans, which hold code and are made again; where the name of ``f`` is that of its raised form, by that one."""
+        found = found_under(getattr(self.f, "__module__", None), getattr(self.f, "__qualname__", ""))
+        f = found if isinstance(found, Raised) and found.f is self.f else self.f
+        own = {"f": f, "__wrapped__": f, "_plans": KeptPlans(), "_tuned": KeptPlans(), "_alike": Alike()}
+        return self.__dict__ | own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self.f, Raised):
+            self.f = self.__dict__["__wrapped__"] = self.f.f
 
     def __copy__(self) -> Raised[P, R_co]:
         made = type(self).__new__(type(self))

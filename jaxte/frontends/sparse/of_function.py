@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.traced import Traced, is_traced
 from jaxte.frontends.sparse.entries import coloured, defined
 from jaxte.frontends.sparse.pattern import identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
+from jaxte.lang.by_name import PickledByName
 from jaxte.lang.errors import ArgumentError
 
 R_co = TypeVar("R_co", covariant=True)
@@ -49,7 +50,7 @@ class Made:
         return prod(self.shape[: self.split]), prod(self.shape[self.split :])
 
 
-class SparseDerivative(Generic[R_co]):
+class SparseDerivative(PickledByName, Generic[R_co]):
     """The Jacobian (or Hessian) of a JAX function, as :func:`jaxte.jacobian` makes it."""
 
     def __init__(
@@ -59,6 +60,10 @@ class SparseDerivative(Generic[R_co]):
         functools.update_wrapper(self, self.raised.f, updated=())
         self._argnum, self._second, self._finish = argnums, second, finish
         self._kept: list[tuple[Fingerprint, Made]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the programs, which are made again."""
+        return self.__dict__ | {"_kept": [], "__wrapped__": self.raised}
 
     def __call__(self, *args: Any, **kwargs: Any) -> R_co:
         made, arrays = self._made(args, kwargs)
