@@ -57,6 +57,7 @@ LAYERS = (
     "sets.intervals",
     "sets.resolved",
     "sets.conditions",
+    "sets.accesses",
     "sets.flow",
     "sets.transformation",
     "sets.solving.elimination",
@@ -231,7 +232,7 @@ _OF_JAX = {line for line in LAYERS if line.startswith("bridge")} | {
 
 # library -> the lines of LAYERS that may import it
 RESTRICTED = {
-    "islpy": {"sets.isl_expressions", "sets.domain", "sets.flow"},
+    "islpy": {"sets.accesses", "sets.isl_expressions", "sets.domain", "sets.flow"},
     "matplotlib": {"reports", "draw"},
     "jax": _OF_JAX,
     "jaxlib": _OF_JAX,

@@ -7,65 +7,18 @@ replaces what was there; an *addition* (a sum, a product, a maximum) keeps it. F
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import islpy as isl
 
 from jaxte.lang.budget import FLOW, Exhausted
-from jaxte.lang.expr import FALSE, TRUE, ZERO, Axis, Expr, call, conjunction
+from jaxte.lang.expr import FALSE, ZERO, Axis, Expr, call, conjunction
 from jaxte.lang.operators import OR
 from jaxte.lang.walk import substitute
+from jaxte.sets.accesses import Access, Accesses, Content, Source, cases, unnamed
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import context, is_plain, sizes_of, stated, within
+from jaxte.sets.domain import context, within
 from jaxte.sets.isl_expressions import aff_expr, constraint_expr
-from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """Elements of ``array`` that are read, or written, at the points of ``axes`` within ``conditions``."""
-
-    label: str
-    axes: tuple[Axis, ...]
-    conditions: tuple[Expr, ...]
-    array: str
-    indices: tuple[Expr, ...]
-    time: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Where a read finds ``write``, or a part of it: at positions ``at`` along its axes, for all values of ``free`` for which ``where`` holds.
-
-    ``condition`` is on the axes of the read alone, ``where`` on those and on ``free``.
-    """
-
-    write: Access
-    at: tuple[Expr, ...]
-    condition: Expr
-    free: tuple[Axis, ...] = ()
-    where: Expr = TRUE
-
-
-@dataclass(frozen=True, eq=False)
-class Content:
-    """What elements of an array hold for one read, or for all that see the same: the last write, and additions since.
-
-    Attributes:
-        axes: of the read; of the elements, where ``shared``.
-        domain: where something is read.
-        reads: those that see this.
-        parts: other contents, and the elements at which they are what is seen here too.
-    """
-
-    axes: tuple[Axis, ...]
-    domain: Expr
-    written: tuple[Source, ...]
-    added: tuple[Source, ...]
-    reads: tuple[Access, ...]
-    shared: bool
-    parts: tuple[tuple[Content, Expr], ...] = ()
 
 
 class Flow:
@@ -78,23 +31,12 @@ class Flow:
     def __init__(
         self, reads: Sequence[Access], writes: Sequence[Access], additions: Sequence[Access]
     ) -> None:
-        self._every = [*reads, *writes, *additions]
-        self._by_label = {a.label: a for a in self._every}
-        indexed = [e for a in self._every for e in (*a.conditions, *a.indices, *(x.hi for x in a.axes))]
-        sizes = list(dict.fromkeys(sizes_of(indexed, ())))
-        self._sizes: dict[Expr, str] = {
-            s: f"p_{s.name}" if is_plain(s.name) else f"q{n}" for n, s in enumerate(sizes)
-        }
-        self._given = [
-            *(f"{name} >= {s.least}" for s, name in zip(sizes, self._sizes.values(), strict=True)),
-            *(condition_text(c, self._sizes) for c in stated(sizes)),
-        ]
+        self._by_label = {a.label: a for a in (*reads, *writes, *additions)}
+        self._accesses = Accesses([*reads, *writes, *additions])
         self._added = {a.label for a in additions}
-        texts = [self._entry(a, self._array_text(a)) for a in reads]
-        info = isl.UnionAccessInfo.from_sink(self._union(texts))
-        info = info.set_must_source(self._union([self._entry(a, self._array_text(a)) for a in writes]))
-        times = [self._entry(a, self._time_text(a)) for a in (*reads, *writes)]
-        schedule = self._union(times)
+        info = isl.UnionAccessInfo.from_sink(self._accesses.elements(reads))
+        info = info.set_must_source(self._accesses.elements(writes))
+        schedule = self._accesses.times([*reads, *writes])
         answered, flow = within(context(), FLOW, lambda: info.set_schedule_map(schedule).compute_flow())
         if not answered:
             raise Exhausted
@@ -103,7 +45,7 @@ class Flow:
         flow.get_may_dependence().foreach_map(found_maps.append)
         for found in found_maps:
             source, sink = (str(found.get_tuple_name(d)) for d in (isl.dim_type.in_, isl.dim_type.out))
-            self._maps[sink][source] = _unnamed(found.reverse().coalesce())
+            self._maps[sink][source] = unnamed(found.reverse().coalesce())
         for read in reads:
             for addition in (a for a in additions if a.array == read.array):
                 earlier = self._after(read, addition)
@@ -131,14 +73,14 @@ class Flow:
 
     def _after(self, write: Access, source: Access) -> isl.Map:
         """From the points of ``write`` to those of ``source`` that it replaces: at the same element, earlier."""
-        same = _unnamed(self._access(write).apply_range(self._access(source).reverse()))
-        return same.intersect(_unnamed(self._time(write).lex_gt_map(self._time(source))))
+        same = unnamed(self._accesses.access(write).apply_range(self._accesses.access(source).reverse()))
+        return same.intersect(unnamed(self._accesses.time(write).lex_gt_map(self._accesses.time(source))))
 
     # --- questions
 
     def unwritten(self, read: Access) -> dict[Axis, int] | None:
         """A point at which ``read`` finds no write before it."""
-        rest = self._domain(read)
+        rest = self._accesses.domain(read)
         for label, found in self._maps[read.label].items():
             if label not in self._added:
                 rest = rest.subtract(found.domain())
@@ -148,7 +90,7 @@ class Flow:
         """A point at which ``access`` is outside of an array of this ``shape``, and along which of its axes."""
         for place, (index, extent) in enumerate(zip(access.indices, shape, strict=True)):
             for wrong in (index < ZERO, index >= extent):
-                point = self._point(self._domain(access, wrong), access)
+                point = self._point(self._accesses.domain(access, wrong), access)
                 if point is not None:
                     return point, place
         return None
@@ -162,7 +104,9 @@ class Flow:
 
     def content(self, read: Access) -> Content:
         """What ``read`` sees, at its own axes."""
-        return self._content(read.axes, self._domain(read), self._maps[read.label], (read,), shared=False)
+        return self._content(
+            read.axes, self._accesses.domain(read), self._maps[read.label], (read,), shared=False
+        )
 
     def shared_contents(self, reads: Sequence[Access], shape: Sequence[Expr]) -> list[Content]:
         """What the elements of one array hold for ``reads``, for as many of them at once as see the same; of the others each on its own."""
@@ -218,7 +162,7 @@ class Flow:
             own = {label: m.intersect_domain(rest) for label, m in maps.items()}
             own = {label: m for label, m in own.items() if not m.is_empty()}
             content = self._content(axes, rest.coalesce(), own, tuple(members), shared=True)
-            domain = self._condition(elements.gist(self._box(axes)), axes)
+            domain = self._condition(elements.gist(self._accesses.box(axes)), axes)
             found.append(replace(content, domain=domain, parts=tuple(parts)))
         return [*found, *alone]
 
@@ -244,7 +188,7 @@ class Flow:
                 added += self._additions(write, relation, axes, domain)
             else:
                 written += self._pieces(write, relation, axes, domain)
-        box = self._box(axes)
+        box = self._accesses.box(axes)
         return Content(
             axes,
             self._condition(domain.gist(box), axes),
@@ -258,7 +202,7 @@ class Flow:
         self, write: Access, relation: isl.Map, axes: Sequence[Axis], domain: isl.Set
     ) -> list[Source]:
         found = []
-        for piece, values in _cases(relation):
+        for piece, values in cases(relation):
             nodes = self._nodes(axes)
             at = tuple(normal(aff_expr(values.get_at(n), nodes)) for n in range(len(write.axes)))
             found.append(Source(write, at, self._condition(piece.gist(domain), axes)))
@@ -268,7 +212,7 @@ class Flow:
         self, write: Access, relation: isl.Map, axes: Sequence[Axis], domain: isl.Set
     ) -> list[Source]:
         found: list[Source] = []
-        for basic in _unnamed(relation).compute_divs().make_disjoint().get_basic_maps():
+        for basic in unnamed(relation).compute_divs().make_disjoint().get_basic_maps():
             part = isl.Map.from_basic_map(basic)
             if part.is_single_valued():
                 found += self._pieces(write, part, axes, domain)
@@ -279,13 +223,13 @@ class Flow:
     def _sum(self, write: Access, part: isl.Map, axes: Sequence[Axis], domain: isl.Set) -> Source:
         free = [Axis(a.name, a.lo, a.hi, reduction=True) for a in write.axes]
         at: list[Expr] = list(free)
-        context_set = isl.Map.from_domain_and_range(domain, self._box(write.axes))
+        context_set = isl.Map.from_domain_and_range(domain, self._accesses.box(write.axes))
         for n in range(len(write.axes)):
             single = part.project_out(isl.dim_type.out, n + 1, len(write.axes) - n - 1)
             single = single.project_out(isl.dim_type.out, 0, n)
             if not single.is_single_valued():
                 continue
-            pieces = _cases(single)
+            pieces = cases(single)
             if len(pieces) == 1:
                 at[n] = normal(aff_expr(pieces[0][1].get_at(0), self._nodes(axes)))
                 graph = single.insert_dims(isl.dim_type.out, 0, n)
@@ -309,95 +253,36 @@ class Flow:
         return result
 
     def _nodes(self, axes: Sequence[Axis]) -> dict[str, Expr]:
-        nodes: dict[str, Expr] = {name: size for size, name in self._sizes.items()}
+        nodes: dict[str, Expr] = {name: size for size, name in self._accesses.sizes.items()}
         return nodes | {f"in{n}": axis for n, axis in enumerate(axes)}
 
     def _by_element(self, read: Access) -> dict[str, isl.Map] | None:
         """The sources of ``read`` by element of its array; None where reads of one element see different ones."""
-        access = _unnamed(self._access(read))
+        access = unnamed(self._accesses.access(read))
         found = {}
         for label, own in self._maps[read.label].items():
-            relation = _unnamed(own)
+            relation = unnamed(own)
             by_element = access.reverse().apply_range(relation)
-            if not access.apply_range(by_element).intersect_domain(self._domain(read)).is_equal(relation):
+            if (
+                not access.apply_range(by_element)
+                .intersect_domain(self._accesses.domain(read))
+                .is_equal(relation)
+            ):
                 return None
             found[label] = by_element.coalesce()
         return found
 
     def _element_set(self, read: Access) -> isl.Set:
-        return _unnamed(self._access(read)).range()
+        return unnamed(self._accesses.access(read)).range()
 
     def _point(self, points: isl.Set, access: Access) -> dict[Axis, int] | None:
         if points.is_empty():
             return None
-        point = (points if self._sizes else points.lexmin()).sample_point()
+        point = (points if self._accesses.sizes else points.lexmin()).sample_point()
         coordinates = range(len(access.axes))
         return {
             access.axes[n]: point.get_coordinate_val(isl.dim_type.set, n).to_python() for n in coordinates
         }
-
-    # --- to isl
-
-    @cached_property
-    def _params(self) -> str:
-        return f"[{', '.join(self._sizes.values())}] -> " if self._sizes else ""
-
-    def _names(self, axes: Sequence[Axis]) -> dict[Expr, str]:
-        return {**self._sizes, **{a: f"v{n}" for n, a in enumerate(axes)}}
-
-    def _where(self, axes: Sequence[Axis], conditions: Sequence[Expr]) -> str:
-        names = self._names(axes)
-        parts = [f"{index_text(a.lo, names)} <= {names[a]} < {index_text(a.hi, names)}" for a in axes]
-        parts += [condition_text(c, names) for c in conditions] + self._given
-        return " and ".join(p for p in parts if p != FULL_TEXT) or FULL_TEXT
-
-    def _dims(self, axes: Sequence[Axis]) -> str:
-        return ", ".join(f"v{n}" for n in range(len(axes)))
-
-    def _entry(self, access: Access, target: str) -> str:
-        return f"{access.label}[{self._dims(access.axes)}] -> {target} : {self._where(access.axes, access.conditions)}"
-
-    def _array_text(self, access: Access) -> str:
-        names = self._names(access.axes)
-        return f"{access.array}[{', '.join(index_text(i, names) for i in access.indices)}]"
-
-    def _time_text(self, access: Access) -> str:
-        names = self._names(access.axes)
-        return f"[{', '.join(index_text(t, names) for t in access.time)}]"
-
-    def _union(self, entries: Sequence[str]) -> isl.UnionMap:
-        return isl.UnionMap.read_from_str(context(), f"{self._params}{{ {'; '.join(entries)} }}")
-
-    def _access(self, access: Access) -> isl.Map:
-        written = f"{self._params}{{ {self._entry(access, self._array_text(access))} }}"
-        return isl.Map.read_from_str(context(), written)
-
-    def _time(self, access: Access) -> isl.Map:
-        written = f"{self._params}{{ {self._entry(access, self._time_text(access))} }}"
-        return isl.Map.read_from_str(context(), written)
-
-    def _domain(self, access: Access, *more: Expr) -> isl.Set:
-        where = self._where(access.axes, [*access.conditions, *more])
-        return isl.Set.read_from_str(context(), f"{self._params}{{ [{self._dims(access.axes)}] : {where} }}")
-
-    def _box(self, axes: Sequence[Axis]) -> isl.Set:
-        where = self._where(axes, ())
-        return isl.Set.read_from_str(context(), f"{self._params}{{ [{self._dims(axes)}] : {where} }}")
-
-
-def _unnamed(relation: isl.Map) -> isl.Map:
-    """``relation`` between points without the labels of accesses."""
-    for side in (isl.dim_type.in_, isl.dim_type.out):
-        if relation.has_tuple_id(side):
-            relation = relation.reset_tuple_id(side)
-    return relation
-
-
-def _cases(relation: isl.Map) -> list[tuple[isl.Set, isl.MultiAff]]:
-    """A function, piece by piece."""
-    found: list[tuple[isl.Set, isl.MultiAff]] = []
-    _unnamed(relation).as_pw_multi_aff().foreach_piece(lambda points, values: found.append((points, values)))
-    return found
 
 
 def _agree(a: Mapping[str, isl.Map], b: Mapping[str, isl.Map], where: isl.Set) -> bool:

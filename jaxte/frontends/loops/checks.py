@@ -12,7 +12,7 @@ from jaxte.lang.errors import DefinitionError, RangeError
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import substitute
-from jaxte.sets.flow import Access
+from jaxte.sets.accesses import Access
 
 
 def check(flow: Dataflow) -> None:

@@ -17,7 +17,8 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
-from jaxte.sets.flow import Access, Content, Flow, Source
+from jaxte.sets.accesses import Access, Content, Source
+from jaxte.sets.flow import Flow
 from jaxte.tensors.reducers import builtin_reducer
 
 _LAST = 10**6  # the time of what is returned

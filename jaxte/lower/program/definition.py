@@ -1,0 +1,76 @@
+"""From a definition to the statement that assigns its tensor: what is rewritten, padded, peeled or kept around, and then evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jaxte.lang.expr import Call, Const, as_expr
+from jaxte.lang.rules import applied
+from jaxte.lower.arrays.leaves import Full, Number, Typed
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.body.assignment import Assignment, Shared
+from jaxte.lower.body.candidates import noted
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.forms.pieces.kept_around import kept_around, write_into
+from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
+from jaxte.lower.program.across.padded_once import paddings
+from jaxte.lower.rewrites.rewrite import Place
+from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
+from jaxte.lower.rules.literal import literal_of
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import known
+from jaxte.tensors.copies import Extended
+from jaxte.tensors.tensor import Compute
+
+_WIDE = ("float64", "complex128")
+
+
+def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
+    """The body that has lowered ``tensor``; the last of its statements assigns it."""
+    scope, policy = Scope(tensor.axes), shared.policy
+    if any(known(as_expr(e)) == 0 for e in tensor.shape):
+        body = Body(own, shared)
+        body.assign(body.target, Full(tuple(a.hi for a in tensor.axes), Number(0), tensor.dtype))
+        return body
+    if (numbers := literal_of(tensor)) is not None:
+        body = Body(own, shared)
+        body.assign(body.target, numbers)
+        return body
+    place = Place(tensor.axes, scope, policy, own.in_tiles)
+    root = applied(tensor.body, BEFORE_PADDING, place)
+    # the pieces of a copy with continued ends lie inside, one after the other
+    padded = {} if isinstance(tensor, Extended) else paddings(root)
+    wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
+    while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
+        root = root.args[0]
+    root = applied(root, AFTER_PADDING, place)
+    own = replace(own, axes=tensor.axes, padded=padded, wide=wide)
+    around = kept_around(root, own, tensor.dtype, scope)
+    peeling = peeled(root, own, policy, scope)
+    if peeling.is_chosen or around is not None:
+        own = replace(own, padded={}, sliced=tuple(padded))
+    body = Body(own, shared)
+    body.report.fired([*tensor.planned_by, *place.fired])
+    if peeling.choice is not None:
+        noted(body, peeling.choice)
+    if around is not None:
+        write_into(body, around, tensor.dtype)
+    elif peeling.is_chosen:
+        write_pieces(body, root, tensor.axes, tensor.dtype, peeling.pieces)
+    else:
+        body.finish(_code(body, body.evaluate(root, scope), tensor))
+    return body
+
+
+def _code(body: Body, value: Value, tensor: Compute) -> Node:
+    """``value`` as an array of the dtype and over all axes of ``tensor``."""
+    if value.literal:
+        return _constant(tensor, value.code)
+    return body.full(body.typed(value, tensor.dtype), tensor.axes)
+
+
+def _constant(tensor: Compute, number: Node) -> Node:
+    if not tensor.axes:
+        return Typed(number, tensor.dtype)
+    return Full(tuple(a.hi for a in tensor.axes), number, tensor.dtype)
