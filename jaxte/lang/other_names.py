@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 
 def _called(**others: str) -> Mapping[str, str]:
@@ -90,3 +91,11 @@ PADS = _called(
     wrap="circular periodic",
     reflect="mirror reflection",
 )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What a misspelled ``name`` may have meant, in whatever case, as the end of a message."""
+    listed = list(known)
+    alike = [own for own in listed if own.lower() == name.lower()]
+    found = alike or get_close_matches(name, listed, n=1, cutoff=0.6)
+    return f"; did you mean {found[0]}?" if found else ""

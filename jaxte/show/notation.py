@@ -5,8 +5,10 @@ A :class:`Notation` says how each kind of node looks; ``jaxte.show.printing`` ha
 
 from __future__ import annotations
 
+import keyword
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.errors import IndexExpressionError
@@ -96,6 +98,10 @@ class Notation(ABC):
     def name(self, label: str) -> str:
         """A name that a user gave, made harmless."""
 
+    def axis(self, label: str) -> str:
+        """What an axis is called of this name, before primes tell it from others."""
+        return label
+
     @abstractmethod
     def number(self, value: Scalar) -> Piece: ...
 
@@ -154,7 +160,7 @@ class Writer:
     def axis(self, axis: Axis) -> str:
         """The name of an axis; axes with the same label are told apart by primes."""
         if axis not in self._axes:
-            label = axis.name
+            label = self.notation.axis(axis.name)
             while label in self._taken:
                 label += "'"
             self._taken.add(label)
@@ -201,16 +207,31 @@ def minus_one(expr: Expr) -> Expr:
         return expr - 1
 
 
-def distinct_names(tensors: Iterable[Tensor]) -> dict[Tensor, str]:
-    """A label for each of ``tensors``, numbered where several have the same one."""
+_KEPT = frozenset({*keyword.kwlist, "over", "of", "where"})  # words of formulas
+
+
+def as_word(label: str) -> str:
+    """A label as a name that formulas may have: letters, digits and apostrophes behind them; ``params['w']`` is ``params_w``."""
+    body = label.rstrip("'")
+    word = re.sub(r"[\W_]*\W[\W_]*", "_", body).strip("_") if not body.isidentifier() else body
+    word = word if not word.startswith("__") else word.lstrip("_")
+    if not word or word[0].isdigit():
+        word = f"t{word}"
+    return (word if word not in _KEPT else f"{word}_") + label[len(body) :]
+
+
+def distinct_names(
+    tensors: Iterable[Tensor], spelled: Callable[[str], str] = lambda label: label
+) -> dict[Tensor, str]:
+    """A label for each of ``tensors``, as it is ``spelled``, numbered where several have the same one."""
     names: dict[Tensor, str] = {}
     taken: set[str] = set()
     counts: dict[str, int] = {}
     for tensor in tensors:
-        label = tensor.name
+        label = own = spelled(tensor.name)
         while label in taken:
-            counts[tensor.name] = counts.get(tensor.name, 0) + 1
-            label = f"{tensor.name}_{counts[tensor.name]}"
+            counts[own] = counts.get(own, 0) + 1
+            label = f"{own}_{counts[own]}"
         taken.add(label)
         names[tensor] = label
     return names

@@ -21,6 +21,7 @@ from jaxte.show.notation import (
     Piece,
     Range,
     Writer,
+    as_word,
     distinct_names,
     reduction_axes,
     writer_for,
@@ -53,6 +54,9 @@ class Plain(Notation):
 
     def name(self, label: str) -> str:
         return "".join(self._character(c) for c in label) or "_"
+
+    def axis(self, label: str) -> str:
+        return as_word(label)
 
     def _character(self, character: str) -> str:
         if not character.isprintable():
@@ -215,7 +219,10 @@ def formula(
     own = definition_of(tensor)
     inputs = tensor.inputs if own is None else own.inputs
     read = [t for t in inputs if t not in (names or {}) and not isinstance(t, State)]
-    listed = {**distinct_names([*read, *({} if tensor in (names or {}) else [tensor])]), **(names or {})}
+    listed = {
+        **distinct_names([*read, *({} if tensor in (names or {}) else [tensor])], as_word),
+        **(names or {}),
+    }
     return _equation(tensor, notation, _written(listed, notation), ranges)
 
 
@@ -224,7 +231,7 @@ def definitions(tensors: Tensor | Iterable[Tensor], ascii: bool = False) -> str:
     shown, left = _listed(tensors, needed=True)
     notation = Plain(ascii)
     inputs = _undefined(shown)
-    names = _written(distinct_names(dict.fromkeys([*inputs, *shown])), notation)
+    names = _written(distinct_names(dict.fromkeys([*inputs, *shown]), as_word), notation)
     lines = [_equation(t, notation, names, ranges=True) for t in shown]
     return "\n".join([*lines, f"{notation.ellipsis} {left} more"] if left else lines)
 

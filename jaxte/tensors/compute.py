@@ -31,6 +31,7 @@ from jaxte.tensors.bodies.open_uses import OpenAxis
 from jaxte.tensors.bodies.piecewise_indices import Cut, cut
 from jaxte.tensors.bodies.range_checks import check_reads
 from jaxte.tensors.bodies.symbolic_indices import without_divisions
+from jaxte.tensors.bodies.wide_integers import with_fitting_integers
 from jaxte.tensors.shapes import check_shape
 from jaxte.tensors.tensor import Compute, new_axes
 
@@ -147,7 +148,9 @@ def defined(names: Sequence[str], axes: tuple[Axis, ...], results: Sequence[Any]
     bodies = [check_result(result, name) for name, result in zip(names, results, strict=True)]
     for name, body in zip(names, bodies, strict=True):
         check_axes(name, axes, body)
-    axes, bodies = closed(axes, bodies)
+    axes, bodies = closed(
+        axes, [with_fitting_integers(name, b) for name, b in zip(names, bodies, strict=True)]
+    )
     made = []
     for name, body in zip(names, bodies, strict=True):
         typed = cast(body, body.dtype) if body.weak else body

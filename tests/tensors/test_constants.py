@@ -145,3 +145,37 @@ def test_numbers_that_a_dtype_does_not_hold(make: Any, message: str) -> None:
 
 def test_infinities_are_kept() -> None:
     assert te.constant([float("inf"), -1.0]).dtype == "float32"
+
+
+def test_integers_beyond_32_bits() -> None:
+    """Beside floats they are these numbers, in indices they are exact, beside integers of 64 bits they fit; elsewhere they were cut in silence."""
+    x = np.arange(4, dtype="float32")
+    X, I = te.placeholder((4,), name="X"), te.placeholder((4,), "int32", name="I")  # noqa: E741
+    k = te.reduce_axis((0, 4), "k")
+    big = 2**40
+    for body, expected in (
+        (lambda i: big * X[i], big * x),
+        (lambda i: te.select(X[i] > 1, X[i], -big), np.where(x > 1, x, -float(big))),
+        (lambda i: te.sum(te.maximum(X[k], big), axis=k), np.full(4, 4.0 * big)),
+        (lambda i: te.select(i < big, X[i * big // big], 0.0), x),
+    ):
+        made = te.compute((4,), body)
+        for found in (te.evaluate(made, {X: x}), te.interpret(made, {X: x})):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(te.define("Y[i] = 4294967296 * X[i]")(x), 2.0**32 * x)
+    for wrong in (
+        lambda i: big * i + X[i],
+        lambda i: I[i] + big,
+        lambda i: te.select(I[i] < big, 1.0, 0.0),
+        lambda i: te.sum(big, axis=k),
+        lambda i: big,
+        lambda i: 10**400 * X[i],
+    ):
+        with pytest.raises(
+            te.DtypeError, match=r"the body of T has the integer 10.*, which does not fit into 32 bits"
+        ):
+            te.compute((4,), wrong)
+    wide = te.placeholder((4,), "int64", name="wide")
+    assert te.compute((4,), lambda i: wide[i] + big).dtype == "int64"
+    with pytest.raises(te.DtypeError, match="the body of Y has the integer 4294967296"):
+        te.define("Y[i] = 4294967296 * i + X[i]")(x)

@@ -17,6 +17,7 @@ from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, plai
 from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
+from jaxte.lang.other_names import nearest
 from jaxte.lower.code.identifiers import identifier
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Shape
@@ -170,7 +171,22 @@ def bind(
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise FeedError(f"{label}{signature}: {error}") from None
+        raise FeedError(f"{label}{signature}: {_unknown(signature, args, kwargs) or error}") from None
+
+
+def _unknown(signature: inspect.Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """What is said of a keyword that is no parameter, nothing where all are."""
+    parameters = signature.parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return ""
+    wrong = [name for name in kwargs if name not in parameters]
+    if not wrong:
+        return ""
+    missing = [name for name in list(parameters)[len(args) :] if name not in kwargs]
+    close = nearest(wrong[0], missing)
+    if not close and len(wrong) == 1 and len(missing) == 1:
+        close = f"; did you mean {missing[0]}=?"
+    return f"{wrong[0]}= is no parameter{close}"
 
 
 def _placeholder(array: Any, shape: Shape, parameter: str) -> Placeholder:

@@ -21,10 +21,10 @@ from jaxte.frontends.loops.values import (
     is_number,
     is_static,
 )
-from jaxte.frontends.text.tree import nearest
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
+from jaxte.lang.other_names import nearest
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable

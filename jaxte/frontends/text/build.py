@@ -7,21 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.frontends.text.padding import padded_read
-from jaxte.frontends.text.tree import (
-    Element,
-    Name,
-    Node,
-    Number,
-    Operation,
-    Reduced,
-    Reduction,
-    nearest,
-    nodes_of,
-)
+from jaxte.frontends.text.tree import Element, Name, Node, Number, Operation, Reduced, Reduction, nodes_of
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
+from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
+from jaxte.lang.other_names import nearest
 from jaxte.tensors.bodies.open_ranges import extents_of
 from jaxte.tensors.bodies.open_uses import OpenAxis, OpenRangeError
 from jaxte.tensors.shapes import shape_text
@@ -135,7 +127,12 @@ class _Builder:
                     raise node.span.fault(
                         f"{node.tensor} is a {type(tensor).__name__}; give an array, jnp.asarray(...)"
                     )
-                raise node.span.fault(f"{node.tensor} is the number {tensor!r}, which has no axes")
+                what = (
+                    f"the number {tensor!r}, which has no axes"
+                    if isinstance(tensor, (bool, int, float, complex))
+                    else f"{described(tensor)}; give an array"
+                )
+                raise node.span.fault(f"{node.tensor} is {what}")
             return as_expr(tensor)
         if len(node.indices) != tensor.ndim:
             raise node.span.fault(
@@ -152,7 +149,12 @@ class _Builder:
         if self.found is None:
             self.indices |= {(read, n): index for n, index in enumerate(node.indices)}
             return read
-        return read if self.scope.pad is None else padded_read(read, self.scope.pad)
+        if self.scope.pad is None:
+            return read
+        try:
+            return padded_read(read, self.scope.pad)
+        except ShapeError as error:
+            raise node.span.fault(str(error), ShapeError) from None
 
     def operation(self, node: Operation, axes: Axes) -> Expr:
         own = self.scope.given.get(node.function) or FUNCTIONS[node.function]
@@ -161,7 +163,7 @@ class _Builder:
             return as_expr(number)
         try:
             result: Expr = as_expr(own(*args))
-        except (ArgumentError, DtypeError) as error:
+        except (ArgumentError, DtypeError, IndexExpressionError) as error:
             raise node.span.fault(str(error), type(error)) from None
         return result
 
@@ -258,6 +260,10 @@ def _explained(error: OpenRangeError, builder: _Builder, scope: Scope) -> JaxteE
     own = builder.places.get(error.axis)
     span = spans[-1] if spans else own.span if own is not None else None
     assert span is not None
-    return span.fault(
-        f"{error.reason}; {error.remedy or scope.remedy.format(name=error.axis.name)}", ShapeError
-    )
+    remedy = error.remedy or scope.remedy.format(name=error.axis.name)
+    reversed_ = [
+        n for place in error.places if place in builder.indices for n in nodes_of(builder.indices[place])
+    ]
+    if any(isinstance(n, Operation) and n.function == "subtract" for n in reversed_):
+        remedy = f"the last position along an axis is `end`, as in (end-i); {remedy}"
+    return span.fault(f"{error.reason}; {remedy}", ShapeError)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.frontends.text.tree import (
+    TOO_DEEP,
     Element,
     Name,
     Node,
@@ -17,11 +18,10 @@ from jaxte.frontends.text.tree import (
     Reduced,
     Reduction,
     Span,
-    nearest,
 )
 from jaxte.frontends.text.vocabulary import DTYPES, FUNCTIONS, REDUCERS
 from jaxte.frontends.text.words import Python, as_written
-from jaxte.lang.other_names import IN_FORMULAS
+from jaxte.lang.other_names import IN_FORMULAS, nearest
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "mod",
@@ -188,7 +188,7 @@ class Converter:
 
     def _reduction(self, node: ast.Call, func: ast.Subscript, name: str) -> Node:
         if name not in REDUCERS and name not in self.reducers:
-            close = _written_out(name) or nearest(name, [*REDUCERS, *self.reducers])
+            close = _written_out(name) or _of_two(name) or nearest(name, [*REDUCERS, *self.reducers])
             raise self.span(func.value).fault(
                 f"{name} is no reduction{close or '; those are ' + ', '.join(REDUCERS)}"
             )
@@ -275,6 +275,12 @@ def _reduction_called(name: str) -> str:
     return f"; a reduction is written {reducer}[{axis}](...)" if reducer in REDUCERS and axis else ""
 
 
+def _of_two(name: str) -> str:
+    """The reduction that a misspelled ``maximum[k](...)`` may mean."""
+    meant = nearest(name, ("maximum", "minimum")).rpartition(" ")[2][:3]
+    return f"; did you mean {meant}[k](...)?" if meant else ""
+
+
 def _pairs(name: str) -> str:
     return f"; of two values it is {name}imum(a, b)" if name in ("max", "min") else ""
 
@@ -317,6 +323,7 @@ _REASONS = {
     "invalid syntax": "an operator, or the end of the formula, is expected",
     "invalid decimal literal": "an operator is expected between a number and a name",
     "unmatched": "this bracket closes nothing",
+    "too many nested parentheses": "parentheses stand in each other too deeply",
     "cannot assign to": "the left side of a formula is a name with its axes, as in Y[i, j] = ...",
 }
 
@@ -333,5 +340,7 @@ def parsed(python: Python, mode: str) -> Any:
         reason += next((f"; {hint}" for pattern, hint in _SPELLINGS if pattern.search(python.text)), "")
         word = re.match(r"\w*", python.text[at:])
         raise python.span(at, at + max(1, word.end() if word else 1)).fault(reason) from None
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError):
+        raise python.span(0, 1).fault(TOO_DEEP) from None
+    except ValueError as error:
         raise python.span(0, 1).fault(f"the text cannot be read: {error}") from None

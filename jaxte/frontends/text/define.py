@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from jaxte.bridge.functions.builder_function import Array, ArrayLike, BuilderFunction
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.program import Declaration, Formula, Program, program
-from jaxte.frontends.text.tree import Node, Source, nearest
+from jaxte.frontends.text.tree import Node, Source, read_within_the_stack
 from jaxte.frontends.text.words import tokens_of
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import ZERO, Expr, ScalarLike, as_expr
+from jaxte.lang.other_names import nearest
 from jaxte.tensors.compute import defined
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
@@ -98,13 +99,14 @@ def define(text: str, **names: int | Expr | Callable[..., ScalarLike]) -> Formul
     written = one_of_type(text, str, "the text of te.define", "formulas, one a line")
     source = Source("te.define", "\n".join(line.strip() for line in written.strip().splitlines()))
     sizes, given = _sorted(names)
-    made = program(source, sizes, given)
+    with read_within_the_stack(source):
+        made = program(source, sizes, given)
     words = {token.text for token in tokens_of(source)}
     for name in names:
         if name not in words:
-            raise ArgumentError(
-                f"te.define: {name}= is given, but the text has no {name}{nearest(name, words)}"
-            )
+            others = sorted(word for word in words if word.isidentifier())
+            close = nearest(name, others) or f"; its names are {', '.join(others)}"
+            raise ArgumentError(f"te.define: {name}= is given, but the text has no {name}{close}")
 
     def build(*args: Any, **kwargs: Any) -> Any:
         return _tensors(made, build.__signature__.bind(*args, **kwargs).arguments, sizes, given)  # type: ignore[attr-defined]
@@ -158,9 +160,11 @@ def _tensors(
     for name, own in made.declarations.items():
         _check(own, tensors[name], sizes)
     for formula in made.formulas:
-        scope = Scope(tensors, sizes, _ranges(formula, sizes), given, remedy=_REMEDY)
-        built = Built(formula.axes, formula.body, scope)
-        (tensors[formula.name.name],) = defined([formula.name.name], built.axes, [built.expression()])
+        with read_within_the_stack(formula.name.span.source):
+            scope = Scope(tensors, sizes, _ranges(formula, sizes), given, remedy=_REMEDY)
+            built = Built(formula.axes, formula.body, scope)
+            element = built.expression()
+        (tensors[formula.name.name],) = defined([formula.name.name], built.axes, [element])
     found = tuple(tensors[name] for name in made.outputs)
     return found if len(found) > 1 else found[0]
 

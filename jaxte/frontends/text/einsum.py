@@ -23,14 +23,14 @@ from jaxte.frontends.text.tree import (
     Reduced,
     Reduction,
     Source,
-    nearest,
     nodes_of,
+    read_within_the_stack,
 )
 from jaxte.frontends.text.vocabulary import END, KEEPING, REDUCERS
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.other_names import PADS
+from jaxte.lang.other_names import PADS, nearest
 from jaxte.tensors.compute import defined
 from jaxte.tensors.custom_reducers import Reduction as CustomReduction
 from jaxte.tensors.tensor import Compute, Tensor
@@ -118,8 +118,18 @@ def _is_reduction(reduce: Any) -> bool:
 def _built(
     operand: Sequence[Any], text: str, reduce: Any, pad: str | None, sizes: Mapping[str, Any]
 ) -> Compute:
+    source = Source("te.einsum", text)
+    with read_within_the_stack(source):
+        axes, element = _element(operand, source, reduce, pad, sizes)
+    return defined(["einsum"], axes, [element])[0]
+
+
+def _element(
+    operand: Sequence[Any], source: Source, reduce: Any, pad: str | None, sizes: Mapping[str, Any]
+) -> tuple[tuple[Axis, ...], Expr]:
+    """The axes of the result, and the element there."""
     reducers = {"reduce": reduce} if callable(reduce) else {}
-    given = pattern(Source("te.einsum", text))
+    given = pattern(source)
     _check_count(given, operand)
     shapes = [x.shape if isinstance(x, Tensor) else () for x in operand]
     known = resolved(given, shapes, sizes)
@@ -131,7 +141,7 @@ def _built(
     scope = Scope(tensors, {**sizes, **composed}, known.ranges, reducers, pad)
     built = Built(names, body, scope)
     axes, at = _axes(known.result, {n.name: a for n, a in zip(names, built.axes, strict=True)})
-    return defined(["einsum"], axes, [built.expression(at)])[0]
+    return axes, built.expression(at)
 
 
 _built.__name__ = "einsum"

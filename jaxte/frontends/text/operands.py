@@ -18,10 +18,10 @@ from jaxte.frontends.text.tree import (
     Pattern,
     Reduction,
     Span,
-    nearest,
     nodes_of,
 )
 from jaxte.lang.errors import ShapeError
+from jaxte.lang.other_names import nearest
 
 Shapes = Sequence[tuple[Any, ...]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxte.lang.errors import IndexExpressionError
+from jaxte.lang.errors import IndexExpressionError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Expr, Read, as_expr, call
 from jaxte.lang.functions import abs, maximum, minimum, select
 from jaxte.lang.operators import AND
@@ -28,6 +28,11 @@ def padded_read(read: Read, mode: str) -> Expr:
             case "wrap":
                 indices[n] = index % extent
             case _:
+                if size == 1:
+                    raise ShapeError(
+                        "pad='reflect' mirrors an axis at its last element, and an axis of one element has no other to show; "
+                        "pad='edge' repeats it"
+                    )
                 indices[n] = (extent - 1) - abs((extent - 1) - abs(index))
     result = read.tensor[tuple(indices)]
     return result if inside is TRUE else as_expr(select(inside, result, 0))

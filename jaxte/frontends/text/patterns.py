@@ -25,10 +25,10 @@ from jaxte.frontends.text.tree import (
     Reduction,
     Source,
     Span,
-    nearest,
 )
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS, least_arity
 from jaxte.frontends.text.words import SIGNS, Python
+from jaxte.lang.other_names import nearest
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
 _ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}
@@ -135,7 +135,7 @@ class _Reader:
             return False
         before = self.tokens[self.at - 1].text if self.at else ""
         whole = self.peek().isdigit()
-        return not whole or (before in "+-*/(" and before != "") or self.peek(1) in ("*", "/", "+", "-")
+        return not whole or (before in "+-*/(" and before != "") or self.peek(1) in ("*", "/", "+", "-", "**")
 
     def number(self) -> Number:
         token = self.take()

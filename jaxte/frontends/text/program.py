@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from jaxte.frontends.text.convert import Converter, parsed
-from jaxte.frontends.text.tree import Element, Name, Node, Reduction, Source, Span, nearest, nodes_of
+from jaxte.frontends.text.tree import Element, Name, Node, Reduction, Source, Span, nodes_of
 from jaxte.frontends.text.vocabulary import DTYPES, END, NUMBERS
 from jaxte.frontends.text.words import Line, in_python, lines_of
 from jaxte.lang.errors import DefinitionError
+from jaxte.lang.other_names import nearest
 
 _FORM = "a formula is NAME[axes] = expression, as in Y[i] = sum[k](A[i, k] * x[k])"
 
@@ -84,7 +85,13 @@ def _statement(source: Source, line: Line, functions: Collection[str]) -> Formul
         for token in line.tokens:
             if token.text == word:
                 raise Span(source, token.start, token.start + 2).fault(f"{why}; {_FORM}")
-    statement = parsed(python, "exec").body
+    try:
+        statement = parsed(python, "exec").body
+    except DefinitionError:
+        if any(token.text == "=" or token.text.startswith(":") for token in line.tokens):
+            raise
+        whole = Span(source, line.tokens[0].start, line.tokens[-1].start + line.tokens[-1].length)
+        raise whole.fault(f"this is no formula; {_FORM}") from None
     match statement:
         case [ast.Assign(targets=[target], value=value)]:
             return _formula(source, converter, target, value, line)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from jaxte.lang.errors import DefinitionError, JaxteError
 
 E = TypeVar("E", bound=JaxteError)
+_WIDEST = 160  # characters of a line that a message shows
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,29 @@ class Span:
         first = text.rfind("\n", 0, self.start) + 1
         line = text[first:].split("\n", 1)[0]
         width = max(1, min(self.stop, first + len(line)) - self.start)
-        return kind(f"{self.source.who}: {message}\n  {line}\n  {' ' * (self.start - first)}{'^' * width}")
+        at = self.start - first
+        if len(line) > _WIDEST:  # the part around the place
+            cut = max(at - _WIDEST // 2, 0)
+            line = (
+                f"{'…' if cut else ''}{line[cut : cut + _WIDEST]}{'…' if cut + _WIDEST < len(line) else ''}"
+            )
+            at, width = at - cut + bool(cut), min(width, _WIDEST)
+        return kind(f"{self.source.who}: {message}\n  {line}\n  {' ' * at}{'^' * width}")
 
     def to(self, other: Span) -> Span:
         return Span(self.source, self.start, other.stop)
+
+
+TOO_DEEP = "this formula is too long, or too deep; give parts of it names in formulas of their own"
+
+
+@contextmanager
+def read_within_the_stack(source: Source) -> Iterator[None]:
+    """A text whose tree is too deep to be walked is refused."""
+    try:
+        yield
+    except RecursionError:
+        raise Span(source, 0, 1).fault(TOO_DEEP) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +143,6 @@ def nodes_of(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack.extend(reversed(node.children))
-
-
-def nearest(name: str, known: Any) -> str:
-    """What a misspelled ``name`` may have meant, as the end of a message."""
-    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.frontends.text.tree import Source, Span
+from jaxte.lang.errors import DefinitionError
 
 _TOKENS = re.compile(
     r"[^\W\d]\w*'*|\d[\w.]*(?:(?<=[eE])[+-]\d+)?|#[^\n]*|\n|[^\S\n]+|<=|>=|==|!=|//|\*\*|<<|>>|->|:=|."
@@ -111,9 +112,7 @@ def lines_of(source: Source) -> list[Line]:
         if token.text.startswith("#"):
             continue
         if token.text in "'\"":
-            raise Span(source, token.start, token.start + 1).fault(
-                "a formula has numbers and names, and no text in quotes; a rule for ties is written ties=first"
-            )
+            raise _quoted(source, token, current)
         if token.text in _OPENING:
             depth += 1
         elif token.text in _CLOSING:
@@ -125,6 +124,20 @@ def lines_of(source: Source) -> list[Line]:
             current.append(Token(" ", token.start) if token.text == "\n" else token)
     lines.append(_without_ranges(current))
     return [line for line in lines if line.tokens]
+
+
+def _quoted(source: Source, quote: Token, before: Sequence[Token]) -> DefinitionError:
+    """What is said of a text in quotes, and of a call that it is the argument of."""
+    here = Span(source, quote.start, quote.start + 1)
+    if len(before) > 1 and before[-1].text == "(" and before[-2].is_name:
+        name = before[-2]
+        here = Span(source, name.start, name.start + name.length)
+        return here.fault(
+            f"{name.text} is not called with a text: formulas have numbers and names, are parsed and never evaluated, and call functions of te alone"
+        )
+    return here.fault(
+        "a formula has numbers and names, and no text in quotes; a rule for ties is written ties=first"
+    )
 
 
 def _goes_on(tokens: Sequence[Token]) -> bool:

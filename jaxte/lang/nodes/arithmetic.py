@@ -326,7 +326,9 @@ def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
     if _is_index_const(b):
         divisor = b.value  # type: ignore[attr-defined]
         if divisor == 0:
-            raise IndexExpressionError(f"index arithmetic {op.name} by 0; divide by a positive constant")
+            raise IndexExpressionError(
+                f"an index is divided by 0, by {'//' if op is FLOOR_DIVIDE else '%'}; divide by a positive constant"
+            )
         if _is_index_const(a):
             value = a.value  # type: ignore[attr-defined]
             return _integer(value // divisor if op is FLOOR_DIVIDE else value % divisor)

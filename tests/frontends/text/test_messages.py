@@ -39,7 +39,7 @@ FORMULAS = [
     ("Y[i] = x[i] x[i]", "x", "an operator, or the end of the formula, is expected"),
     ("Y[i] = x[i] for i in range(3)", "for", "an operator, or the end of the formula, is expected"),
     ("Y[i] = x[i] if i > 2", None, "expected 'else'"),
-    ("Y[i] = __import__('os')", "'", "no text in quotes"),
+    ("Y[i] = __import__('os')", "__import__", "__import__ is not called with a text"),
     ("Y[i] = __import__(os)", "__import__", "__import__ is no function"),
     ("Y[i] = __builtins__", "__builtins__", "no name of a formula"),
     ("Y[i] = x.__class__", "x.__class__", "this is no part of formulas, which have numbers, axes"),
@@ -109,6 +109,13 @@ FORMULAS = [
     ("Y[i] = argkmin[j](A[i, j])", "argkmin", r"the places of the k least of many are te\.ops\.top_k"),
     ("Y[i] = x[clamp(i - 1, 0, 5)]", "clamp", "did you mean clip"),
     ("Y[i] = exp(x[i]))", ")", "this bracket closes nothing"),
+    ("Y[i] = maximun[j](A[i, j])", "maximun", r"did you mean max\[k\]\(...\)\?"),
+    ("Y[i] = __import__('os').system('ls')", "__import__", "formulas .* are parsed and never evaluated"),
+    ("Y[i] = x[i % 0]", "i % 0", "an index is divided by 0, by %; divide by a positive constant"),
+    ("this is not a formula", "this is not a formula", r"this is no formula; a formula is NAME\[axes\] = expression"),
+    ("Y[i] = " + "-" * 5000 + "x[i]", "Y", "this formula is too long, or too deep"),
+    ("Y[i] = " + " + ".join(["x[i]"] * 600), "Y", "this formula is too long, or too deep"),
+    ("Y[i] = " + "(" * 5000 + "x[i]", "(", "parentheses stand in each other too deeply"),
 ]  # fmt: skip
 
 
@@ -173,6 +180,10 @@ PATTERNS = [
     ("i (2k+1) -> i k", [A], {}, None, "a product is written with"),
     ("i j, j k -> i k", [A, A], {}, "j", "j has 4 values in .* and 6 values in"),
     ("i j > i", [A], {}, ">", "arithmetic of indices stands in parentheses"),
+    ("(i//0) -> i", [x], {}, "i//0", "an index is divided by 0, by //"),
+    ("2**31 * i -> i", [x], {}, "2**31", r"2\*\*31 does not fit into an integer of 32 bits: write 2.0\*\*31"),
+    ("(n-1-i) -> i", [x], {"n": 6}, "n-1-i", r"the last position along an axis is `end`, as in \(end-i\)"),
+    (" + ".join(["i"] * 600) + " -> i", [x] * 600, {}, "i", "this formula is too long, or too deep"),
 ]  # fmt: skip
 
 
@@ -206,8 +217,25 @@ def test_arguments() -> None:
         te.einsum("i ->", [1.0, 2.0])
     with pytest.raises(te.ArgumentError, match=r"the operand 1 is str 'max'; a reduction is reduce='max'"):
         te.einsum("i (h h2) -> i h", A, "max", h2=2)
-    with pytest.raises(te.ArgumentError, match=r"kk= is given, but the text has no kk"):
+    with pytest.raises(
+        te.ArgumentError, match=r"kk= is given, but the text has no kk; its names are Y, i, x"
+    ):
         te.define("Y[i] = x[i]", kk=3)
+    with pytest.raises(
+        te.ShapeError, match="an axis of one element has no other to show; pad='edge' repeats it"
+    ):
+        te.einsum("(i+k), k -> i", np.ones(1, "float32"), np.ones(3, "float32"), pad="reflect")
+    product = te.define("Y[i] = q[i] * factor")
+    ones = np.ones(3, "float32")
+    for arguments, message in (
+        ({"Q": ones, "factor": 2.0}, r"Y\(q, factor\): Q= is no parameter; did you mean q\?"),
+        ({"q": ones, "fctor": 2.0}, r"fctor= is no parameter; did you mean factor\?"),
+        ({"q": ones, "b": 2.0}, r"b= is no parameter; did you mean factor=\?"),
+        ({"q": "a", "factor": 2.0}, "q is str 'a'; give an array"),
+        ({"q": 2.0, "factor": 2.0}, "q is the number 2.0, which has no axes"),
+    ):
+        with pytest.raises(te.JaxteError, match=message):
+            product(**arguments)
     with pytest.raises(te.ArgumentError, match=r"x is a? ?numpy.ndarray.*keywords are sizes"):
         te.define("Y[i] = x[i]", x=np.ones(3))
     with pytest.raises(te.DefinitionError, match=r"te.define of a text without a formula; a formula is NAME"):

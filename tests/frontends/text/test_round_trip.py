@@ -74,3 +74,20 @@ def test_the_page_of_lines() -> None:
     assert lines.PAGE.read_text(encoding="utf-8") == lines.page(), "python benchmarks/lines.py"
     _, plain, formulas = zip(*lines.measured().values(), strict=True)
     assert statistics.median(formulas) <= statistics.median(plain)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["my tensor", "layer.0.weight", "params['w']", "lambda", "over", "None", "2x", "__a", "x'", "é", "-"],
+)
+def test_names_that_are_no_names_of_formulas_are_written_as_such(name: str) -> None:
+    """Two of them may be alike; axes have such names, too."""
+    values = np.arange(4, dtype="float32")
+    a, b = te.placeholder((4,), name=name), te.placeholder((4,), name=f"{name}")
+    k = te.reduce_axis((0, 4), name)
+    made = te.compute((4,), lambda i: a[i] - 2 * b[i] + te.sum(a[k], axis=k), name)
+    read = te.define(te.definitions(made))
+    expected = te.interpret(made, {a: values, b: values[::-1]})
+    by_place = {t.name: v for t, v in ((a, values), (b, values[::-1]))}
+    assert len(by_place) == 1  # of one name
+    np.testing.assert_allclose(read(values, values[::-1].copy()), expected)

@@ -1,0 +1,79 @@
+"""Integers of a body that do not fit into 32 bits: beside floats they are these numbers, beside integers of 64 bits they fit, and elsewhere they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.lang.errors import DtypeError
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
+from jaxte.lang.operators import COMPARISONS
+from jaxte.lang.walk import nodes_outside, postorder
+
+_WIDE = ("int64", "uint64")
+_FLOATING = ("float", "bfloat", "complex")
+
+
+def with_fitting_integers(name: str, body: Expr) -> Expr:
+    """``body`` with integers that fit. Those in indices are exact, whatever their size.
+
+    Raises:
+        DtypeError: an integer that its operation would cut to its lower 32 bits.
+    """
+    if not any(map(_is_wide, postorder(body))):
+        return body
+    outside = set(nodes_outside(body, (Read,)))
+    memo: dict[Expr, Expr] = {}
+    for node in postorder(body):
+        if node not in outside or isinstance(node, Read) or not node.children:
+            memo[node] = node
+            continue
+        children = [memo[child] for child in node.children]
+        if any(map(_is_wide, children)):
+            children = _fitting(name, node, children)
+        same = all(a is b for a, b in zip(children, node.children, strict=True))
+        memo[node] = node if same else node.rebuild(children)
+    if _is_wide(memo[body]):
+        raise _refused(name, body)
+    return memo[body]
+
+
+def _is_wide(node: Expr) -> bool:
+    return (
+        isinstance(node, Const)
+        and node.weak
+        and type(node.value) is int
+        and not -(2**31) <= node.value < 2**31
+    )
+
+
+def _fitting(name: str, node: Expr, children: Sequence[Expr]) -> list[Expr]:
+    """The operands of one operation, of which some are wide."""
+    if isinstance(node, Call) and node.op in COMPARISONS and not any(_holds_data(c) for c in children):
+        return list(children)  # decided by isl
+    beside = [c.dtype for c in children if not _is_wide(c)] if len(children) > 1 else [node.dtype]
+    if any(dtype in _WIDE for dtype in beside):
+        return list(children)
+    if isinstance(node, Reduce) or not any(dtype.startswith(_FLOATING) for dtype in beside):
+        raise _refused(name, next(filter(_is_wide, children)))
+    return [_as_float(name, c) if isinstance(c, Const) and _is_wide(c) else c for c in children]
+
+
+def _as_float(name: str, number: Const) -> Const:
+    assert isinstance(number.value, int)
+    try:
+        return Const(float(number.value))
+    except OverflowError:
+        raise _refused(name, number) from None
+
+
+def _holds_data(node: Expr) -> bool:
+    return any(isinstance(n, Read) for n in postorder(node))
+
+
+def _refused(name: str, number: Expr) -> DtypeError:
+    value = str(number.value) if isinstance(number, Const) else ""
+    shown = value if len(value) < 40 else f"{value[:20]}…"
+    return DtypeError(
+        f"the body of {name} has the integer {shown}, which does not fit into 32 bits; write {shown}.0 for the number, or cast what it is "
+        'combined with to "int64"'
+    )
