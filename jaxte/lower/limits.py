@@ -49,4 +49,5 @@ SHORT_LINE = (
 LONG_SUM = 32  # terms of a block from which on a sum is worth carrying, or a product of vectors worth starting: gaussian_sum_4096
 LONG_PRODUCT = 4  # the same where a vector is multiplied by the block
 RATIO = 3  # how many times as large as what it is made from an intermediate is that is computed again
+CHOSEN_RATIO = 16  # the same of what is chosen by conditions and then reduced, which XLA on the CPU writes to memory: from a quarter of the cache on
 MEMORY_WORTH = 3  # how many times as long as writing and reading it the memory of an intermediate is worth

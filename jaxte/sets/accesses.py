@@ -44,10 +44,11 @@ class Content:
     """What elements of an array hold for one read, or for all that see the same: the last write, and additions since.
 
     Attributes:
-        axes: of the read; of the elements, where ``shared``.
+        axes: of the read; of the elements, where ``shared``, behind those of the loops around.
         domain: where something is read.
         reads: those that see this.
         parts: other contents, and the elements at which they are what is seen here too.
+        around: how many loops around the reads the elements are those of an iteration of.
     """
 
     axes: tuple[Axis, ...]
@@ -57,6 +58,7 @@ class Content:
     reads: tuple[Access, ...]
     shared: bool
     parts: tuple[tuple[Content, Expr], ...] = ()
+    around: int = 0
 
 
 class Accesses:
@@ -92,9 +94,10 @@ class Accesses:
     def _entry(self, access: Access, target: str) -> str:
         return f"{access.label}[{self._dims(access.axes)}] -> {target} : {self._where(access.axes, access.conditions)}"
 
-    def _array_text(self, access: Access) -> str:
+    def _array_text(self, access: Access, around: int = 0) -> str:
         names = self._names(access.axes)
-        return f"{access.array}[{', '.join(index_text(i, names) for i in access.indices)}]"
+        indices = [*access.axes[:around], *access.indices]
+        return f"{access.array}[{', '.join(index_text(i, names) for i in indices)}]"
 
     def _time_text(self, access: Access) -> str:
         names = self._names(access.axes)
@@ -111,9 +114,9 @@ class Accesses:
     def _union(self, entries: Sequence[str]) -> isl.UnionMap:
         return isl.UnionMap.read_from_str(context(), f"{self._params}{{ {'; '.join(entries)} }}")
 
-    def access(self, access: Access) -> isl.Map:
-        """From the points of ``access`` to the elements that it reads or writes."""
-        written = f"{self._params}{{ {self._entry(access, self._array_text(access))} }}"
+    def access(self, access: Access, around: int = 0) -> isl.Map:
+        """From the points of ``access`` to the elements that it reads or writes, each in an iteration of so many of the loops around."""
+        written = f"{self._params}{{ {self._entry(access, self._array_text(access, around))} }}"
         return isl.Map.read_from_str(context(), written)
 
     def time(self, access: Access) -> isl.Map:

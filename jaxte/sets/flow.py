@@ -108,16 +108,22 @@ class Flow:
             read.axes, self._accesses.domain(read), self._maps[read.label], (read,), shared=False
         )
 
-    def shared_contents(self, reads: Sequence[Access], shape: Sequence[Expr]) -> list[Content]:
-        """What the elements of one array hold for ``reads``, for as many of them at once as see the same; of the others each on its own."""
+    def shared_contents(
+        self, reads: Sequence[Access], shape: Sequence[Expr], around: int = 0
+    ) -> list[Content]:
+        """What the elements of one array hold for ``reads``, for as many of them at once as see the same; of the others each on its own.
+
+        Args:
+            around: the number of loops around all of them in an iteration of which they see that.
+        """
         groups: list[tuple[list[Access], dict[str, isl.Map], isl.Set]] = []
         alone: list[Content] = []
         for read in reads:
-            by_element = self._by_element(read)
+            by_element = self._by_element(read, around)
             if by_element is None:
                 alone.append(self.content(read))
                 continue
-            elements = self._element_set(read)
+            elements = self._element_set(read, around)
             for n, (members, known, everywhere) in enumerate(groups):
                 both = everywhere.intersect(elements)
                 if _agree(known, by_element, both):
@@ -127,8 +133,10 @@ class Flow:
                 groups.append(([read], by_element, elements))
         found = []
         for members, maps, elements in groups:
-            axes = self._element_axes(shape)
-            found.append(self._content(axes, elements.coalesce(), maps, tuple(members), shared=True))
+            loops = (Axis(a.name, 0, a.extent) for a in members[0].axes[:around])
+            axes = (*loops, *self._element_axes(shape))
+            content = self._content(axes, elements.coalesce(), maps, tuple(members), shared=True)
+            found.append(replace(content, around=around))
         return [*found, *alone]
 
     def nested_contents(self, reads: Sequence[Access], shape: Sequence[Expr]) -> list[Content]:
@@ -256,9 +264,9 @@ class Flow:
         nodes: dict[str, Expr] = {name: size for size, name in self._accesses.sizes.items()}
         return nodes | {f"in{n}": axis for n, axis in enumerate(axes)}
 
-    def _by_element(self, read: Access) -> dict[str, isl.Map] | None:
-        """The sources of ``read`` by element of its array; None where reads of one element see different ones."""
-        access = unnamed(self._accesses.access(read))
+    def _by_element(self, read: Access, around: int = 0) -> dict[str, isl.Map] | None:
+        """The sources of ``read`` by element of its array, in each iteration of the loops around; None where reads of one element see different ones."""
+        access = unnamed(self._accesses.access(read, around))
         found = {}
         for label, own in self._maps[read.label].items():
             relation = unnamed(own)
@@ -272,8 +280,8 @@ class Flow:
             found[label] = by_element.coalesce()
         return found
 
-    def _element_set(self, read: Access) -> isl.Set:
-        return unnamed(self._accesses.access(read)).range()
+    def _element_set(self, read: Access, around: int = 0) -> isl.Set:
+        return unnamed(self._accesses.access(read, around)).range()
 
     def _point(self, points: isl.Set, access: Access) -> dict[Axis, int] | None:
         if points.is_empty():

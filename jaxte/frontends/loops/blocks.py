@@ -21,7 +21,10 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     any clock, as often as there are others.
     """
     blocks, clocks = _scheduled(flow)
-    if any(content.shared for content in flow.contents_of(_open_equations(blocks))):
+    if not _are_fixed(blocks, clocks) and any(c.around for c in flow.contents_of(_open_equations(blocks))):
+        flow = Dataflow(flow.program, whole=False)  # isl has put steps together that follow in another way
+        blocks, clocks = _scheduled(flow)
+    if any(c.shared and not c.around for c in flow.contents_of(_open_equations(blocks))):
         apart = Dataflow(flow.program, nested=True)
         rows = _scheduled(apart)
         if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):

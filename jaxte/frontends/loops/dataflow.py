@@ -16,12 +16,14 @@ from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
+from jaxte.lang.identity import identical
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.accesses import Access, Content, Source
 from jaxte.sets.flow import Flow
 from jaxte.tensors.reducers import builtin_reducer
 
 _LAST = 10**6  # the time of what is returned
+_SEVERAL = 3  # writes, those of the edges among them, that a read chooses between element by element
 
 
 class Dataflow:
@@ -30,10 +32,14 @@ class Dataflow:
     Args:
         plain: numbers of statements of which additions are taken for what they are written as, a new value.
         nested: whether reads of more elements than another sees are equations of their own, of which the other is a part.
+        whole: whether what several reads of an iteration see of a whole array is one equation.
     """
 
-    def __init__(self, program: Program, plain: Collection[int] = (), nested: bool = False) -> None:
+    def __init__(
+        self, program: Program, plain: Collection[int] = (), nested: bool = False, whole: bool = True
+    ) -> None:
         self._is_nested = nested
+        self._has_wholes = whole
         self.program = program
         self._depth = max((len(s.counters) for s in program.statements), default=0)
         self._adds = self._additions(plain)
@@ -147,11 +153,46 @@ class Dataflow:
                 groups.setdefault(access.array, []).append(access)
             else:
                 found[access] = self.flow.content(access)
+        for whole, others in self._versions(found).items() if self._has_wholes else ():
+            around = len(whole.axes) - len(whole.indices)
+            content = self.flow.shared_contents([whole, *others], shapes[whole.array], around)[0]
+            if len(content.reads) > 1:
+                found.update((r, content) for r in content.reads)
         for array, reads in groups.items():
             ask = self.flow.nested_contents if self._is_nested else self.flow.shared_contents
             for content in ask(reads, shapes[array]):
                 found.update((r, content) for r in content.reads)
         return found
+
+    def _versions(self, found: Mapping[Access, Content]) -> dict[Access, list[Access]]:
+        """Reads of whole arrays that several writes of an iteration have put together, each with the later ones in that iteration, which may see the same."""
+        by_access = {access: statement for (statement, _), access in self.reads.items()}
+        reads = [a for a in by_access if a in found and not self._indices[a]]
+        groups: dict[Access, list[Access]] = {}
+        for whole in reads:
+            around = len(whole.axes) - len(whole.indices)
+            taken = any(whole in others for others in groups.values())
+            if taken or len(found[whole].written) < _SEVERAL or not around or not self._is_whole(whole):
+                continue
+            own, loops = by_access[whole], whole.axes[:around]
+            groups[whole] = [
+                a
+                for a in reads
+                if a is not whole
+                and a.array == whole.array
+                and identical(a.axes[:around], loops)
+                and (by_access[a] is own or by_access[a].places[around] > own.places[around])
+            ]
+        return {whole: others for whole, others in groups.items() if others}
+
+    def _is_whole(self, access: Access) -> bool:
+        """Whether each element is read once in each iteration of the loops around."""
+        variable = self.program.variables[int(access.array[1:])]
+        inner = access.axes[len(access.axes) - len(access.indices) :]
+        return not access.conditions and all(
+            index is axis and axis.extent is as_expr(extent)
+            for index, axis, extent in zip(access.indices, inner, variable.shape, strict=True)
+        )
 
     def _result(self, variable: Variable) -> Equation:
         access = self.outputs[variable]
@@ -198,7 +239,8 @@ class Dataflow:
         access, variable = self.reads[statement, read], self.variable_of(read)
         content = self._contents[access]
         if content.shared:
-            return Read(self._equation_of(content, variable).stand, indices)
+            around = statement.axes[: content.around]
+            return Read(self._equation_of(content, variable).stand, [*around, *indices])
         places = {n: a for a in self._indices[access] for n, i in enumerate(access.indices) if i is a}
         table = {axis: indices[n] for n, axis in places.items()}
         if not content.added:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made
+from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.states import Timed
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, cast
-from jaxte.lang.functions import select
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import defined
@@ -114,11 +114,13 @@ class Nesting:
         for block, _ in self.nest.blocks:
             self._run_within(block)
         rows = [
-            (e, t.state, t.axes, substitute(self._body(e), t.table), t.domain) for e, t in self._timed.items()
+            Row(t.state, t.axes, substitute(self._body(e), t.table), t.domain) for e, t in self._timed.items()
         ]
-        definitions = [_defined(s, axes, body, domain) for _, s, axes, body, domain in rows]
-        definitions += [self._shown_as(e, time, s) for (e, time), s in self._shown.items()]
-        states = [*(s for _, s, *_ in rows), *self._shown.values()]
+        for (equation, time), state in self._shown.items():
+            shown = self._shown_as(equation, time, state)
+            rows.append(Row(state, shown.axes, shown.body))
+        rows = rotated(rows)
+        states, definitions = [row.state for row in rows], [row.definition() for row in rows]
         group = with_whole(Recurrence(tuple(states), tuple(definitions), (0,) * len(states), False))
         step_of(group)
         return self._seen(group)
@@ -176,15 +178,15 @@ class Nesting:
 
     def _run_within(self, block: Sequence[Equation]) -> None:
         """The recurrence of ``block`` within a step."""
-        definitions = []
-        for equation in block:
-            own = self._within[equation]
-            body = substitute(self._body(equation, block), own.timed.table)
-            definitions.append(_defined(own.state, own.axes, body, own.timed.domain))
-        states = tuple(self._within[e].state for e in block)
-        group = Recurrence(states, tuple(definitions), (1,) * len(states), False)
+        rows = []
+        for own in (self._within[e] for e in block):
+            body = substitute(self._body(own.timed.equation, block), own.timed.table)
+            rows.append(Row(own.state, own.axes, body, own.timed.domain, 1))
+        rows = rotated(rows)
+        definitions = tuple(row.definition() for row in rows)
+        group = Recurrence(tuple(row.state for row in rows), definitions, (1,) * len(rows), False)
         step_of(group)
-        self._tensors.update(zip(block, group.tensors, strict=True))
+        self._tensors.update(zip(block, group.tensors, strict=False))
 
     def _body(self, equation: Equation, within: Iterable[Equation] = ()) -> Expr:
         """That of ``equation`` over its own axes, where the clocks are axes too: reads of others as those of states and tensors."""
@@ -237,8 +239,3 @@ class Nesting:
             states = {time: tensors[s] for (e, time), s in self._shown.items() if e is equation}
             found[equation] = _Seen(equation.axes, TRUE, own, states, whole[self._tensors[equation]])
         return found
-
-
-def _defined(state: State, axes: Sequence[Axis], body: Expr, domain: Expr) -> Compute:
-    value = body if domain is TRUE else select(domain, body, 0)
-    return defined([state.name], tuple(axes), [cast(value, state.dtype)])[0]

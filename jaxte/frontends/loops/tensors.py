@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
@@ -11,8 +12,10 @@ from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made, give_gradient
+from jaxte.frontends.loops.joined import joined
 from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Program
+from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.starts import with_starts
 from jaxte.frontends.loops.states import Kept, Timed
 from jaxte.frontends.loops.widened import widened
@@ -20,7 +23,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
 from jaxte.tensors.compute import defined
@@ -31,6 +34,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 _MOST_ELEMENTS = 10**11  # of all steps together, of what is kept as long as a loop runs
 _MOST_STEPS_AGO = 1000
 _SMALL = 12  # nodes of an expression that is computed again rather than kept
+_TEST = 30  # the same of a test of more elements than all it is made of, which a reduction of what it chooses makes as it goes
 
 
 def tensors_of(program: Program) -> tuple[Tensor, ...]:
@@ -39,7 +43,7 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
     Raises:
         DefinitionError: a read of what was never written, or out of range; loops whose order no clock describes.
     """
-    flow = Dataflow(widened(program))
+    flow = Dataflow(widened(joined(program)))
     check(flow)
     flow, blocks, clocks = ordered(flow)
     every = [e for block in blocks for e in block]
@@ -122,7 +126,8 @@ class _Making:
         body = self._joined(equation.body)
         nodes = postorder(body)
         is_whole = equation.statement is not None and equation.statement.number in self._whole
-        if not is_whole and len(nodes) <= _SMALL and not any(isinstance(n, Reduce) for n in nodes):
+        most = _TEST if _is_wide_test(equation) else _SMALL
+        if not is_whole and len(nodes) <= most and not any(isinstance(n, Reduce) for n in nodes):
             return Made(equation.axes, cast(body, equation.dtype))
         axes = tuple(Axis(a.name, 0, a.extent) for a in equation.axes)
         table: dict[Expr, Expr] = dict(zip(equation.axes, axes, strict=True))
@@ -216,19 +221,22 @@ class _Making:
     def _close(
         self, block: Sequence[Equation], own: Mapping[Equation, Timed], bodies: Mapping[Equation, Expr]
     ) -> None:
-        definitions: list[Compute] = []
-        states = tuple(own[e].state for e in block)
-        started = with_starts([bodies[e] for e in block], states)
-        for equation, body in zip(block, started, strict=True):
-            timed = own[equation]
-            value = cast(_guarded(timed.domain, body), equation.dtype)
-            definitions += defined([equation.name], timed.axes, [value])
-            self.definitions[equation] = definitions[-1], timed
+        rows = rotated([Row(own[e].state, own[e].axes, bodies[e], own[e].domain) for e in block])
+        states = tuple(row.state for row in rows)
+        started = with_starts([row.body for row in rows], states)
+        definitions = [replace(row, body=body).definition() for row, body in zip(rows, started, strict=True)]
+        self.definitions.update({e: (made, own[e]) for e, made in zip(block, definitions, strict=False)})
         group = Recurrence(states, tuple(definitions), (0,) * len(states), False)
         step_of(group)
-        for equation, tensor in zip(block, group.tensors, strict=True):
+        for equation, tensor in zip(block, group.tensors, strict=False):
             place = own[equation].place(equation.axes)
             self.made[equation] = Made(equation.axes, Read(tensor, place))
+
+
+def _is_wide_test(equation: Equation) -> bool:
+    """Whether the value is a truth at positions of several axes, made of what has fewer of them each."""
+    reads = [r for r in postorder(equation.body) if isinstance(r, Read)]
+    return equation.dtype == "bool" and all(len(free_axes(r)) < len(equation.axes) for r in reads)
 
 
 def _guarded(domain: Expr, body: Expr) -> Expr:

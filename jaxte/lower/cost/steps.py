@@ -16,8 +16,9 @@ from math import prod
 from jaxte.algebra.product import product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.operators import SELECT
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, cast
+from jaxte.lang.functions import select
+from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import general_work, is_expensive, shifted_axes
 from jaxte.lower.cost.paces import Paces
@@ -40,8 +41,10 @@ def is_in_steps(node: Reduce) -> bool:
         return False
     kept = list(free_axes(node))
     extents = [known(a.extent) for a in (*kept, *node.axes)]
-    if len(kept) < 2 or None in extents or any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
+    if not kept or None in extents or any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
         return False
+    if len(kept) < 2 and not is_chosen(node):
+        return False  # XLA on the CPU fuses it with what reduces it
     reads = reads_of(node.exprs[0])
     sliding = [r for r in reads if _slides(r, node)]
     if (node.where is not TRUE and not sliding) or (known(node.axes[0].extent) or 0) <= _fewest(
@@ -49,6 +52,28 @@ def is_in_steps(node: Reduce) -> bool:
     ):
         return False
     return all(_is_sliced(r, node) for r in reads) and _is_computed_everywhere(node)
+
+
+def is_chosen(node: Reduce) -> bool:
+    """Whether numbers that vary are compared, or chosen among, in what ``node`` reduces: XLA on the CPU fuses nothing with a comparison in it."""
+    return any(compares(e) for e in (*node.exprs, node.where))
+
+
+def compares(expr: Expr) -> bool:
+    """Whether numbers or positions that vary are compared, or chosen among, in ``expr``."""
+    return any(
+        isinstance(n, Call) and (n.op is SELECT or n.op in COMPARISONS) and free_axes(n)
+        for n in postorder(expr)
+    )
+
+
+def with_choice(node: Reduce) -> Reduce:
+    """``node`` with a condition on data as a choice between what is reduced and what changes nothing."""
+    if node.reducer.arity > 1 or not reads_of(node.where):
+        return node
+    (value,), (nothing,) = node.exprs, node.reducer.identity
+    chosen = select(node.where, value, cast(nothing, value.dtype))
+    return Reduce(node.reducer, (chosen,), node.axes, TRUE)
 
 
 def _fewest(sliding: Sequence[Read], node: Reduce) -> int:

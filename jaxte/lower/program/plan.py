@@ -246,7 +246,7 @@ class _Part:
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)
-        elif tensor in self._shifted:
+        elif tensor in self._shifted or tensor in self._planned.once:
             self.statements[-1] = behind_barrier(self.statements[-1], self._policy.facts.drops_barriers)
         if tensor in self._in_one:
             self.statements[-1] = put_together(self.statements[-1])

@@ -12,7 +12,6 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.recurrences.node import Recurrent
-from jaxte.tensors.recurrences.steps import Step
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -40,24 +39,6 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
         return {}
 
     return changes(own, lambda tensor, _: with_finals(tensor.body, last), {})
-
-
-def with_finals_of(step: Step) -> Step:
-    """``step`` with what recurrences within it end with, where nothing else of them is read."""
-    if not any(isinstance(t, Recurrent) for t in step.order):
-        return step
-    known = finals_only(step.order, frozenset(), frozenset(step.results))
-    if not known:
-        return step
-    own = [known.get(t, t) for t in step.order]
-    read = {t for tensor in own for t in tensor.inputs}
-    order: list[Tensor] = []
-    for tensor in own:
-        if isinstance(tensor, Recurrent):
-            order += [t for t in (tensor, tensor.group.finals[tensor.position]) if t in read]
-        else:
-            order.append(tensor)
-    return step.renewed(order, known)
 
 
 def with_finals(body: Expr, of: Members[Tensor]) -> Expr:

@@ -10,7 +10,7 @@ is read at each of the places without any condition: slices of one array, where 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -20,15 +20,14 @@ from jaxte.lang.functions import select
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, substitute
-from jaxte.lower.recurrences.finals import with_finals_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Step, step_of
+from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.recurrences.steps import Step
 from jaxte.tensors.tensor import Compute, Tensor
 
 Interval = tuple[int, int]
@@ -65,15 +64,6 @@ class _Guarded:
     def fits(self, box: Sequence[Interval]) -> bool:
         """Whether the condition says no more than that the element read is within ``box``."""
         return all(own == _within(r, b) for own, r, b in zip(self.box, self.reach, box, strict=True))
-
-
-def written_step(group: Recurrence, wanted: Collection[State] | None = None) -> Step:
-    """One step of ``group`` as it is written: what is handed on, and what the ``wanted`` states are, those that something reads behind the loop."""
-    step = step_of(group)
-    needed = set(group.states if wanted is None else wanted)
-    needed |= {state for state, _ in step.carried} | set(step.history)
-    results = [r for s, r in zip(group.states, step.results, strict=True) if s in needed]
-    return with_frames(with_finals_of(step.only(results)))
 
 
 def with_frames(step: Step) -> Step:

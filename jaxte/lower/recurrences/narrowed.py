@@ -54,7 +54,7 @@ def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor
             continue
         body = tensor.body
         if tensor not in results and tensor not in others:
-            position = _position(tensor, readers.get(tensor, []))
+            position = position_of(tensor, readers.get(tensor, []))
             if position is not None:
                 found[tensor] = position
                 body = decided(substitute(body, {tensor.axes[position[0]]: as_expr(position[1])}))
@@ -63,9 +63,10 @@ def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor
     return found
 
 
-def _position(tensor: Compute, reads: Sequence[Read]) -> Position | None:
+def position_of(tensor: Tensor, reads: Sequence[Read], but: int | None = None) -> Position | None:
+    """Along which axis, but for one, ``reads`` of ``tensor`` are all at one position."""
     for place, extent in enumerate(tensor.shape):
-        if reads and known(as_expr(extent) - 1):
+        if place != but and reads and known(as_expr(extent) - 1):
             ends = {_end(r.indices[place]) for r in reads}
             if len(ends) == 1 and None not in ends:
                 (end,) = ends

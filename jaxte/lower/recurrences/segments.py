@@ -21,9 +21,9 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Index, Range, Reshape
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
-from jaxte.lower.recurrences.frames import written_step
 from jaxte.lower.recurrences.replays import reach_of
 from jaxte.lower.recurrences.write import Text, choices_of, ended_by, recurrence_statements
+from jaxte.lower.recurrences.written import written_step
 from jaxte.lower.tiles.write import Writer, Written
 from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.tensor import Tensor
@@ -47,7 +47,9 @@ def segment_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str]
     kept = {t.position: t for t in wanted if isinstance(t, Kept)}
     levels = next(iter(kept.values())).levels
     scope = next(iter(targets.values()))
-    text = Text(group, written_step(group), dict(idents), writer, scope, ended_by(wanted))
+    text = Text(
+        group, written_step(group, writer.shared.policy), dict(idents), writer, scope, ended_by(wanted)
+    )
     step = text.function(names.new(f"{scope}_step"), [], _most(group, levels))
     sweep = _sweep(text, step.name, prod(levels[1:]))
     numbers = [group.numbers[state] for state, *_ in text.carried]
@@ -65,14 +67,18 @@ def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str],
     targets: dict[Tensor, str] = {tensor: names.new(tensor.name) for tensor in wanted}
     scope = next(iter(targets.values()))
     levels = group.kept[0].levels
-    forward = Text(group.source, written_step(group.source), dict(idents), writer, scope)
+    forward = Text(
+        group.source, written_step(group.source, writer.shared.policy), dict(idents), writer, scope
+    )
     label = group.source.states[0].name
     found: list[AnyStatement] = []
     again = forward.function(names.new(f"{label}_again"), [], _most(group.source, levels), begins=True)
     found.append(again)
     onward = ""
     if len(levels) > 2:
-        other = Text(group.source, written_step(group.source), dict(idents), writer, scope)
+        other = Text(
+            group.source, written_step(group.source, writer.shared.policy), dict(idents), writer, scope
+        )
         function = other.function(names.new(f"{label}_step"), [], _most(group.source, levels))
         found.append(function)
         onward = function.name
@@ -125,7 +131,13 @@ class _Backward:
     rows: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        self.text = Text(self.group, written_step(self.group), dict(self.idents), self.writer, self.scope)
+        self.text = Text(
+            self.group,
+            written_step(self.group, self.writer.shared.policy),
+            dict(self.idents),
+            self.writer,
+            self.scope,
+        )
 
     def segment(self, level: int, arrays: Sequence[Name], first: Node) -> Function:
         """The function of one segment of ``level``, whose beginnings ``arrays`` have from segment ``first`` on."""

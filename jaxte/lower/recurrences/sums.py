@@ -30,6 +30,7 @@ from jaxte.lower.recurrences.changes import Changed, changes, renewed
 from jaxte.lower.recurrences.finals import finals_only
 from jaxte.lower.recurrences.inlined import bytes_of_any, made_in_steps
 from jaxte.lower.recurrences.narrowed import narrowed
+from jaxte.lower.recurrences.narrowed_states import narrowed_states
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.rows import rows_in_loops
 from jaxte.lower.tiles.carried_sums import outermost
@@ -79,6 +80,7 @@ def within_loops(
     if again:
         changed = renewed(changed, rows_in_loops(reached(), given, again))
     changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
+    changed = renewed(changed, narrowed_states(reached(), given, frozenset(made())))
     changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
     return renewed(changed, replays(reached(), given)) if again else changed
 

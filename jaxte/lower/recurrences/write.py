@@ -17,7 +17,7 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
-from jaxte.lower.recurrences.frames import written_step
+from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.intervals import known as number_of
@@ -49,7 +49,7 @@ def recurrence_statements(
         nothing = [tensor_name(targets[t], t) for t in wanted]
         made = [Statement(scope, n.identifier, Full(n.shape, Number(0), n.kind[0])) for n in nothing]
         return Written([*made], targets, [Choice(t.name, "constant") for t in wanted])
-    step = written_step(group, [group.states[t.position] for t in wanted])
+    step = written_step(group, writer.shared.policy, [group.states[t.position] for t in wanted])
     text = Text(group, step, dict(idents), writer, scope, ended_by(wanted))
     rows = [t.position for t in wanted if text.is_stacked(t)]
     function = text.function(names.new(f"{scope}_step"), rows)
@@ -98,7 +98,8 @@ class Text:
             begins: whether it returns what it was handed, in place of rows.
         """
         lines = self.handed()
-        inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}), self.known, self.scope)
+        once = read_again(self.step, self.writer.shared.policy)
+        inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}, once=once), self.known, self.scope)
         lines += inner.statements
         self.choices = list(inner.choices)
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]

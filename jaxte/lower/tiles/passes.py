@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
+from jaxte.lang.expr import Expr
 from jaxte.lang.graphs import reached
+from jaxte.lang.walk import substitute
+from jaxte.lower.cost.steps import with_choice
 from jaxte.lower.cost.work import bytes_of
 from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.blocks import Blocks
-from jaxte.lower.tiles.carried_sums import Running, Update, updates
+from jaxte.lower.tiles.carried_sums import Running, Update, outermost, updates
 from jaxte.lower.tiles.sizes import inner_bytes
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -104,9 +107,14 @@ def step_pass(running: Running) -> Pass:
         NoBlock: a position reads more than one of what it reads.
     """
     blocks = Blocks(frozenset(), running.extent, 1, rows_of=running.wholes[0].axes[-1])
-    return Pass(
-        frozenset(), (), (running,), running.extent, blocks, tuple(updates(blocks, running)), in_steps=True
-    )
+    found = tuple(_with_choices(u) for u in updates(blocks, running))
+    return Pass(frozenset(), (), (running,), running.extent, blocks, found, in_steps=True)
+
+
+def _with_choices(update: Update) -> Update:
+    table: dict[Expr, Expr] = {node: with_choice(node) for node in outermost(update.new.body)}
+    body = substitute(update.new.body, table)
+    return update if body is update.new.body else replace(update, new=update.new.renewed(body))
 
 
 def sized(known: Pass, limit: float) -> Pass:

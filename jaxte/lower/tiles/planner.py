@@ -25,11 +25,17 @@ from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seconds_otherwise
+from jaxte.lower.cost.steps import (
+    TOGETHER,
+    is_in_steps,
+    seconds_in_steps,
+    seconds_otherwise,
+    with_choice,
+)
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
-from jaxte.lower.limits import FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
+from jaxte.lower.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
@@ -144,7 +150,8 @@ class _Planner:
         columns = MOST_COLUMNS if self.policy.facts.copies_for_products and not self.tiled else 0
         chosen = self.policy.facts.lays_out_sums
         fused = self.policy.facts.fuses_products
-        size = inner_bytes(tensor.body, FEW if self.tiled else 1, columns, chosen, fused)
+        few = FEW if self.tiled else 1
+        size = inner_bytes(tensor.body, few, columns, chosen, fused)
         budget = self.policy.max_memory
         if overlaps(tensor) and form != KERNEL:
             return False
@@ -155,7 +162,10 @@ class _Planner:
         if form in (TILES, KERNEL):
             return bool(tensor.axes)
         sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
-        return size > self.policy.rates.cache and size >= RATIO * sources
+        if size > self.policy.rates.cache:
+            return size >= RATIO * sources
+        is_chosen = chosen and size > inner_bytes(tensor.body, few, columns, False, fused)
+        return is_chosen and size > 2 * self._limit and size >= CHOSEN_RATIO * sources
 
     def _in_steps(self, tensor: Compute) -> bool:
         """Puts those reductions of ``tensor`` into passes that are faster position by position; False where there are none."""
@@ -164,9 +174,10 @@ class _Planner:
             return False
         whole, found = tensor, []
         for node in outermost(tensor.body):
-            if not is_in_steps(node) or isinstance(recognise_band(tensor.axes, node), BandSpec):
+            step = with_choice(node)
+            if not is_in_steps(step) or isinstance(recognise_band(tensor.axes, node), BandSpec):
                 continue
-            if form == IN_STEPS or self._steps_are_faster(node):
+            if form == IN_STEPS or self._steps_are_faster(step):
                 wholes, whole = apart(whole, node)
                 found.append(wholes)
         if not found:

@@ -9,11 +9,11 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import Members, among
-from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, general_work
 from jaxte.lower.cost.policy import ANY, Policy
+from jaxte.lower.cost.steps import is_chosen
 from jaxte.lower.cost.work import Work, bytes_of, points
 from jaxte.lower.forms.band.candidates import band_work
 from jaxte.lower.forms.band.recognise import recognise_band
@@ -77,11 +77,8 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
 
 
 def _is_chosen(node: Reduce) -> bool:
-    """Whether comparisons or choices stand in what ``node`` reduces, and it is no prefix, no scatter and no product of matrices.
-
-    XLA on the CPU fuses sums, products and functions into what reduces them, but nothing with a comparison in it.
-    """
-    if not any(_compares(e) for e in (*node.exprs, node.where)):
+    """Whether what ``node`` reduces is chosen, and it is no prefix, no scatter and no product of matrices."""
+    if not is_chosen(node):
         return False
     product = product_of(node.exprs[0], conjuncts(node.where))
     tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
@@ -94,14 +91,6 @@ def _is_chosen(node: Reduce) -> bool:
     axes = tuple(free_axes(node))
     return not is_masked and all(
         isinstance(r(axes, node), Refusal) for r in (recognise_scan, recognise_scatter)
-    )
-
-
-def _compares(expr: Expr) -> bool:
-    """Whether numbers or positions that vary are compared, or chosen among, in ``expr``."""
-    return any(
-        isinstance(n, Call) and (n.op is SELECT or n.op in COMPARISONS) and free_axes(n)
-        for n in postorder(expr)
     )
 
 

@@ -58,12 +58,14 @@ class Tiling:
         stand_ins: tensors that are computed under another definition.
         refused: large tensors that exist in whole, with the reason.
         renewed: what stands for tensors whose definitions read others, in this order and in all that it holds.
+        once: tensors that are computed before what reads them, and once.
     """
 
     order: tuple[Tensor | Tiles, ...]
     stand_ins: dict[Tensor, Compute]
     refused: dict[Tensor, str]
     renewed: dict[Tensor, Tensor] = field(default_factory=dict)
+    once: frozenset[Tensor] = frozenset()
 
     def with_bodies(self, rule: Callable[[Compute], tuple[Sequence[Tensor], Expr]]) -> Tiling:
         """The same with the body that ``rule`` gives for each tensor, and the tensors that this reads before it."""

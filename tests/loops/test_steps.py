@@ -1,0 +1,165 @@
+"""What a step of a loop consists of: nothing that asks whether it is the first, nothing computed twice, and no more handed on than what is read."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from npbench.applications import cavity_flow, channel_flow, nbody
+from tests.loops.agreement import assert_nodes_agree
+
+N = 24  # so large that an array is worth a call
+
+
+@pytest.fixture(scope="module")
+def cavity() -> str:
+    u, v, p = (np.ones((N, N), "float32") for _ in range(3))
+    return str(te.source(te.loops(cavity_flow), 3, 5, u, v, 0.01, 0.1, 0.1, p, 1.0, 0.1))
+
+
+def test_edges_that_are_written_behind_the_inside_are_handed_on_with_it(cavity: str) -> None:
+    """The first iteration reads what the loop begins with, and no step chooses between the two."""
+    forward = cavity.split("def backward")[0].split("def forward_with_residuals")[1]
+    inner = forward.split("_step(before_1")[1].split("return (")[0]
+    assert "dynamic_update_slice" in inner
+    assert not re.search(r"\bn - 1\b|\bq == 0|\bq - 1\b", inner)
+    step = forward[forward.index("def u_last_step") : forward.index("lax.scan")]
+    assert step.count("n - 1 >= 0") == 1  # what the sweeps of a time step begin with
+
+
+def test_an_adjoint_of_many_choices_is_computed_once_in_a_step(cavity: str) -> None:
+    backward = cavity.split("def backward")[1]
+    inner = backward[: backward.index("reverse=True")].rsplit("_step(", 1)[1]
+    assert inner.count("_apart(") == 1
+
+
+def test_an_outer_loop_hands_on_one_position_of_an_inner_one(cavity: str) -> None:
+    """Of the adjoints of all sweeps, the first of a time step is read by the one before."""
+    loops = re.findall(r"lax\.scan\(\w+, \(.*", cavity.split("def backward")[1])
+    assert loops and not any(f"jnp.zeros((5, {N}, {N})" in own for own in loops)
+
+
+def test_a_force_at_both_ends_of_a_step_is_computed_once() -> None:
+    mass, pos, vel = np.ones(5, "float32"), np.ones((5, 3), "float32"), np.ones((5, 3), "float32")
+    source = str(te.source(te.loops(nbody), mass, pos, vel, 6, 0.1, 1.0, 0.3))
+    step = source.split("_step(before, t)")[1].split("return (")[0]
+    assert step.count("rsqrt(") == 3  # of each coordinate
+
+
+def test_an_addition_right_behind_a_write_is_part_of_it() -> None:
+    """So the whole array is written in place, and the adjoint is one recurrence of one array."""
+    u, p = (np.ones((8, 8), "float32") for _ in range(2))
+    source = str(te.source(te.loops(channel_flow), 6, u, p, 0.01, 0.3, 1.0))
+    forward, backward = source.split("def backward")
+    step = forward[forward.index("def u_last_step") : forward.index("lax.scan")]
+    assert "dynamic_update_slice" in step and "n - 1" not in step
+    (loop,) = re.findall(r"lax\.scan\(.*", backward)
+    assert loop.count("jnp.zeros(") == 1
+
+
+def scaled(a, x):
+    for i in range(a.shape[0]):
+        x[i] = a[i] * 2.0
+        x[i] *= a[i]
+        x[i] += 1.0
+    return x
+
+
+def replaced(a, x):
+    """The addition reads what was written one statement before, at another element."""
+    for i in range(1, a.shape[0]):
+        x[i] = a[i] * 2.0
+        x[i] += x[i - 1]
+    return x
+
+
+def guarded(a, x):
+    for i in range(a.shape[0]):
+        x[i] = a[i]
+        if a[i] > 0.0:
+            x[i] += a[i] * a[i]
+    return x
+
+
+def bordered(steps, x):
+    for _t in range(steps):
+        x[1:-1] = 0.5 * (x[:-2] + x[2:]) + 0.1 * x[1:-1] ** 2
+        x[0] = x[1]
+        x[-1] = -0.5 * x[-2]
+    return x
+
+
+def kicked(steps, x, v):
+    f = np.zeros(x.shape)
+    for _t in range(steps):
+        v += 0.5 * f
+        x += v
+        for i in range(x.shape[0]):
+            f[i] = 0.0
+            for j in range(x.shape[0]):
+                f[i] += np.sin(x[j] - x[i])
+        v += 0.5 * f
+    return x, v
+
+
+def swept(steps, sweeps, x, b):
+    for _t in range(steps):
+        for _q in range(sweeps):
+            y = x.copy()
+            x[1:-1] = 0.5 * (y[:-2] + y[2:]) - 0.1 * b[1:-1]
+            x[0] = x[1]
+            x[-1] = 0.0
+        b[1:-1] = b[1:-1] + 0.2 * x[1:-1] * x[2:]
+        b[0] = 0.5
+        b[-1] = b[-2]
+    return x, b
+
+
+ONE = (np.linspace(-1.0, 2.0, 6), np.linspace(0.5, 1.0, 6))
+PROGRAMS = {
+    "scaled": (scaled, ONE),
+    "replaced": (replaced, ONE),
+    "guarded": (guarded, ONE),
+    "bordered": (bordered, (4, ONE[0])),
+    "kicked": (kicked, (3, *ONE)),
+    "swept": (swept, (3, 2, *ONE)),
+    "swept_often": (swept, (2, 3, *ONE)),
+    "swept_once": (swept, (2, 1, *ONE)),
+}
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_agree_with_numpy_and_with_differences(name: str) -> None:
+    fn, args = PROGRAMS[name]
+    assert_nodes_agree(fn, [a.copy() if isinstance(a, np.ndarray) else a for a in args])
+
+
+def rings(data, radius, count):
+    res = np.zeros(count)
+    for i in range(count):
+        for k in range(len(data)):
+            if i / count <= radius[k] and radius[k] < (i + 1) / count:
+                res[i] += data[k]
+    return res
+
+
+def test_sums_of_what_a_test_chooses_hold_no_array_of_all_tests() -> None:
+    """Forward in blocks of rings, backward ring by ring: 16 and 8 MB of masks for 640 kB that are read and made."""
+    data, radius = (np.random.default_rng(n).uniform(size=40_000).astype("float32") for n in range(2))
+    fn = te.loops(rings)
+
+    def plain(data):
+        inside = (jnp.arange(100)[:, None] / 100 <= radius) & (radius < (jnp.arange(1, 101) / 100)[:, None])
+        return (jnp.where(inside, data, 0.0).sum(1) ** 2).sum()
+
+    own = jax.jit(jax.grad(lambda data: (fn(data, radius, 100) ** 2).sum()))
+    np.testing.assert_allclose(own(data), jax.grad(plain)(data), rtol=2e-5)
+    held = own.lower(data).compile().memory_analysis().temp_size_in_bytes
+    assert held < 2.5e6
+    source = str(te.source(fn, data, radius, 100))
+    forward, backward = source.split("def backward")
+    assert "lax.map(" in forward and "unroll=4" in backward
