@@ -22,7 +22,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import Members, among
-from jaxte.lang.walk import depends_on, reads_of
+from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.steps import (
@@ -47,6 +47,7 @@ from jaxte.lower.tiles.sizes import (
     TILES,
     Large,
     inner_bytes,
+    is_written,
     overlaps,
     wanted,
 )
@@ -176,6 +177,8 @@ class _Planner:
         for node in outermost(tensor.body):
             step = with_choice(node)
             if not is_in_steps(step) or isinstance(recognise_band(tensor.axes, node), BandSpec):
+                continue
+            if form is None and len(free_axes(node)) < 2 and not is_written(node):
                 continue
             if form == IN_STEPS or self._steps_are_faster(step):
                 wholes, whole = apart(whole, node)

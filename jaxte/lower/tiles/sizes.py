@@ -59,7 +59,7 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
     for node in postorder(body):
         if not isinstance(node, Reduce):
             continue
-        if chosen and _is_chosen(node):
+        if chosen and is_written(node):
             largest = max(largest, _bytes_over(_axes_of(node), node.dtype))
         again = [] if fused else _used_twice(node)
         sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in again]
@@ -76,8 +76,8 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
     return largest
 
 
-def _is_chosen(node: Reduce) -> bool:
-    """Whether what ``node`` reduces is chosen, and it is no prefix, no scatter and no product of matrices."""
+def is_written(node: Reduce) -> bool:
+    """Whether XLA on the CPU writes to memory what ``node`` reduces: it is chosen by conditions, and it is no prefix, no scatter and no product of matrices."""
     if not is_chosen(node):
         return False
     product = product_of(node.exprs[0], conjuncts(node.where))
