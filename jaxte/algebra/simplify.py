@@ -11,7 +11,7 @@ from functools import reduce
 
 from jaxte.algebra.like_terms import alike, term_of, with_one_number
 from jaxte.algebra.product import is_zero
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import from_linear
@@ -186,7 +186,7 @@ def _same_choice(a: Expr, b: Expr) -> bool:
 
 def _reads_alike(a: Expr, b: Expr) -> bool:
     """Whether both have no sums, and read their tensors at the same positions: nothing that is taken apart."""
-    if any(isinstance(node, Reduce) for node in postorder(a, b)):
+    if a.reduces or b.reduces:
         return False
     return len({read.indices for read in reads_of(a, b) if read.indices}) <= 1
 

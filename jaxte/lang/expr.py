@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol
 
 from jaxte.lang.dtypes import SHORT_INTEGERS
@@ -59,6 +60,9 @@ __all__ = [
     "show_with",
     "widened",
 ]
+
+
+_reduces = attrgetter("reduces")
 
 
 def widened(expr: Expr) -> Expr:
@@ -162,7 +166,7 @@ class Symbol(Expr):
 class Read(Expr):
     """An element of a tensor."""
 
-    __slots__ = ("free", "indices", "tensor")
+    __slots__ = ("free", "indices", "reduces", "tensor")
     __match_args__ = ("tensor", "indices")
     tensor: Any
     indices: tuple[Expr, ...]
@@ -170,7 +174,7 @@ class Read(Expr):
     def __new__(cls, tensor: TensorLike, indices: Sequence[Expr]) -> Read:
         indices = tuple([narrowed(i) if isinstance(i, Call) else i for i in indices])
         fields = {"tensor": tensor, "indices": indices, "dtype": tensor.dtype, "weak": False}
-        fields["free"] = free_in(indices)
+        fields |= {"free": free_in(indices), "reduces": any(map(_reduces, indices))}
         return intern(cls, (id(tensor), *map(id, indices)), fields)
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
@@ -219,6 +223,7 @@ class Reduce(Expr):
     axes: tuple[Axis, ...]
     where: Expr
     position: int
+    reduces = True
 
     def __new__(
         cls,

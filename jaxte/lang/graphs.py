@@ -7,21 +7,25 @@ from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
 Item = TypeVar("Item")
+_READY = object()
 
 
 def ordered(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """``roots`` and all that they need of a graph without circles, each after what is ``below`` it."""
     done: list[Node] = []
-    stack = [(node, False) for node in reversed(list(roots))]
+    stack: list[Any] = [*reversed(list(roots))]
     entered: set[Node] = set()
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            done.append(node)
+        node = stack.pop()
+        if node is _READY:  # what the next one needs is done
+            done.append(stack.pop())
         elif node not in entered:
             entered.add(node)
-            stack.append((node, True))
-            stack.extend((other, False) for other in reversed(list(below(node))))
+            if own := [*below(node)]:
+                stack += (node, _READY)
+                stack.extend(reversed(own))
+            else:
+                done.append(node)
     return done
 
 

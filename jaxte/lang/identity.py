@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
+from itertools import repeat
+from operator import is_
 from typing import Any, TypeVar
 
 from jaxte.lang.operators import Operand
@@ -26,7 +28,7 @@ def among(item: object, items: Iterable[object]) -> bool:
     (True, False)
     """
     if isinstance(item, Operand):
-        return any(item is other for other in items)
+        return any(map(is_, repeat(item), items))
     return any(identical(item, other) for other in items)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from jaxte.lang.expr import Axis, Expr, Read, Reducer
 from jaxte.lang.graphs import reached
+
+T = TypeVar("T")
 
 
 def postorder(*roots: Expr) -> list[Expr]:
@@ -74,6 +76,27 @@ def _postorder_below(roots: Sequence[Expr], known: Mapping[Expr, Any]) -> list[E
             else:
                 found.append(node)
     return found
+
+
+class OfNodes(Generic[T]):
+    """What ``rule(node, known)`` says of each node below a root, given what is ``known`` of its children.
+
+    Answers are kept, since the expressions of a derivation share most of their nodes: of one that is new, what is new is looked at.
+    """
+
+    def __init__(self, rule: Callable[[Expr, Mapping[Expr, T]], T], most: int = 20_000) -> None:
+        self._rule, self._most = rule, most
+        self._known: dict[Expr, T] = {}
+
+    def of(self, root: Expr) -> T:
+        known = self._known
+        if root in known:
+            return known[root]
+        if len(known) > self._most:
+            known = self._known = {}
+        for node in _postorder_below((root,), known):
+            known[node] = self._rule(node, known)
+        return known[root]
 
 
 def combine(reducer: Reducer, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:

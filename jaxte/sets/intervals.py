@@ -224,7 +224,12 @@ def times(a: Expr, b: Expr) -> Expr | None:
 
 def dims_of(expr: Expr) -> list[Axis]:
     """The dimensions in an index expression, in order of appearance."""
-    return [node for node in postorder(expr) if isinstance(node, Axis)]
+    return [expr] if isinstance(expr, Axis) else list(_dims_below(expr)) if expr.children else []
+
+
+@lru_cache(maxsize=4096)
+def _dims_below(expr: Expr) -> tuple[Axis, ...]:
+    return tuple([node for node in postorder(expr) if isinstance(node, Axis)])
 
 
 def decide(op: Op, left: Expr, right: Expr) -> bool | None:

@@ -7,7 +7,7 @@ What is said of data stays as it is: an index that holds data is not solved for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 
 from jaxte.lang.dtypes import INTEGER_LIMITS, INTEGERS, SHORT_INTEGERS, is_integer
@@ -15,7 +15,7 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, Symbol, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, MULTIPLY, NEGATIVE
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import OfNodes, postorder
 
 Rule = Callable[..., Expr | None]
 
@@ -48,15 +48,21 @@ def index_of(expr: Expr) -> Expr:
     return _spelled(quasi_affine(expr))
 
 
-@lru_cache(maxsize=4096)
 def _is_spelled(expr: Expr) -> bool:
     """Whether no operation on integers in ``expr`` has another spelling."""
-    return not expr.children or not any(
-        isinstance(n, Call)
-        and n.dtype in INTEGERS
-        and (not n.weak or n.op.name in _RULES or any(a.dtype == "bool" for a in n.args))
-        for n in postorder(expr)
-    )
+    return not expr.children or _spellings.of(expr)
+
+
+def _spelled_above(node: Expr, below: Mapping[Expr, bool]) -> bool:
+    """Whether ``node`` and what it is made of are spelled so."""
+    if not all(map(below.__getitem__, node.children)):
+        return False
+    if not isinstance(node, Call) or node.dtype not in INTEGERS:
+        return True
+    return node.weak and node.op.name not in _RULES and not any(a.dtype == "bool" for a in node.args)
+
+
+_spellings = OfNodes(_spelled_above)
 
 
 @lru_cache(maxsize=4096)

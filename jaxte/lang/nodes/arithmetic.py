@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,6 +42,7 @@ class Expr(Operand["ScalarLike", "Expr"]):
         weak: True for values of Python scalars and axes, which take the dtype of what they meet.
         children: the expressions that this node is made of, in order.
         free: the axes that it depends on and does not reduce over, in order of appearance.
+        reduces: whether there is a reduction in it.
     """
 
     __slots__ = ("__weakref__", "dtype", "weak")
@@ -49,6 +51,7 @@ class Expr(Operand["ScalarLike", "Expr"]):
     weak: bool
     children: tuple[Expr, ...] = ()  # no property: walks ask for it more than for anything else
     free: Mapping[Any, None] = NOTHING
+    reduces: bool = False
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -114,6 +117,7 @@ _METHODS = {
     "item": "te.evaluate gives numbers",
 }
 _write: Callable[[Expr], str] = object.__repr__
+_kind, _reduces = attrgetter("dtype", "weak"), attrgetter("reduces")
 
 
 def show_with(write: Callable[[Expr], str]) -> None:
@@ -142,7 +146,7 @@ class Const(Expr):
 class Call(Expr):
     """A scalar operation on expressions."""
 
-    __slots__ = ("args", "free", "op")
+    __slots__ = ("args", "free", "op", "reduces")
     __match_args__ = ("op", "args")
     op: Op
     args: tuple[Expr, ...]
@@ -163,12 +167,14 @@ def as_expr(value: Any) -> Expr:
         return value
     if type(value) is int:
         return _integer(value)
+    if type(value) is bool:
+        return TRUE if value else FALSE
     if isinstance(value, Operand):
         raise DefinitionError(
             f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
             "(X[()] if it has no axes)"
         )
-    if type(value) is int or type(value) is float:
+    if type(value) is float:
         return Const(value)
     if isinstance(value, (bool, int, float, complex)):
         return Const(plain_number(value))
@@ -207,33 +213,41 @@ def apply(op: Op, *args: Any) -> Any:
 
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
-    exprs = tuple([as_expr(a) for a in args])
-    if (known := nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
-        return known
+    exprs = tuple([a if isinstance(a, Expr) else as_expr(a) for a in args])
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
     if (number := _of_numbers(op, exprs)) is not None:
         return number
+    if (known := nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
+        return known
     exprs = _meeting(op, exprs)
-    dtype, weak = result_kind(op, tuple([e.kind for e in exprs]))
+    dtype, weak = result_kind(op, tuple(map(_kind, exprs)))
     folded = _fold(op, exprs, dtype)
     if folded is not None:
         return folded
     return intern(
         Call,
         (op.name, op.result, *map(id, exprs)),
-        {"op": op, "args": exprs, "free": free_in(exprs), "dtype": dtype, "weak": weak},
+        {
+            "op": op,
+            "args": exprs,
+            "free": free_in(exprs),
+            "reduces": any(map(_reduces, exprs)),
+            "dtype": dtype,
+            "weak": weak,
+        },
     )
 
 
 def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does; not to be compared."""
     if op.result == "bool":
-        return tuple(narrowed(a) for a in args)
+        return tuple([narrowed(a) if isinstance(a, Call) else a for a in args])
     if op.result not in ("promote", "integer"):
         return args
     operands = args[1:] if op is SELECT else args
-    if not any(a.weak for a in operands) or all(a.weak for a in operands):
+    weak = [a.weak for a in operands]
+    if all(weak) or not any(weak):
         return args
     shortest = dtypes.promote(a.kind for a in operands)[0]
     if shortest not in dtypes.SHORT_INTEGERS or not any(_exceeds(a, shortest) for a in operands):
@@ -269,10 +283,13 @@ def _is_index_const(expr: Expr) -> bool:
 
 def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
     """``op`` on numbers of indices; None for other operands."""
+    values = []
+    for a in args:
+        if type(a) is not Const or not a.weak or not isinstance(a.value, int):
+            return None
+        values.append(a.value)
     compute = INTEGER_FOLDS.get(op.name)
-    if compute is None or not all(map(_is_index_const, args)):
-        return None
-    return as_expr(compute(*[a.value for a in args]))  # type: ignore[attr-defined]
+    return None if compute is None else as_expr(compute(*values))
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
@@ -286,8 +303,9 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
         return chosen if chosen.dtype == dtype else cast(chosen, dtype)
     if op in COMPARISONS and (decided := _far_apart(op, *args)) is not None:
         return TRUE if decided else FALSE
-    if not all(a.weak and a.dtype == "int32" for a in args):
-        return None
+    for a in args:
+        if not a.weak or a.dtype != "int32":
+            return None
     if op in (FLOOR_DIVIDE, MOD):
         return _fold_division(op, *args)
     match op.name, args:

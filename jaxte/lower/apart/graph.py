@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.identity import Members
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.apart.differences import (
     APART,
     SQUARES,
@@ -79,7 +79,7 @@ def with_differences_apart(order: Sequence[Tensor], given: Members[Tensor], poli
 
 
 def _differences(tensor: Compute) -> list[Difference]:
-    if not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+    if not tensor.body.reduces:
         return []
     found = [difference_in(node) for node in outermost(tensor.body)]
     return [own for own in found if own is not None and has_known_extents(own)]

@@ -31,7 +31,7 @@ class Interned(type):
     """Makes equal nodes one object: a node of a class is found by its fields."""
 
     def __call__(cls: Callable[..., _N], *args: Any, **given: Any) -> _N:
-        if given or len(args) < _arity(cls):
+        if given or len(args) < len(_names(cls)):
             args = _all_fields(cls, args, given)
         key = (cls, *map(_key, args))
         with _lock:
@@ -40,11 +40,6 @@ class Interned(type):
                 node = type.__call__(cls, *args)  # type: ignore[arg-type]
                 _nodes[key] = node
         return node
-
-
-@cache
-def _arity(cls: Any) -> int:
-    return len(fields(cls))
 
 
 def _all_fields(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
@@ -100,21 +95,32 @@ class Node(metaclass=Interned):
     @cached_property
     def operands(self) -> tuple[Node, ...]:
         """The nodes that it is made of, in the order of its fields."""
-        return tuple(node for f in fields(self) for node in _nodes_in(getattr(self, f.name)))
+        found: list[Node] = []
+        waiting = [getattr(self, name) for name in reversed(_names_of(self))]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                waiting += reversed(value)
+        return tuple(found)
 
 
-def _nodes_in(value: Any) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes_in(item)
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls))
+
+
+def _names_of(value: Any) -> tuple[str, ...]:
+    """The names of the fields of a node, or of another record."""
+    kind: Any = type(value)
+    return _names(kind)
 
 
 def extents_in(node: Node) -> Iterator[Expr]:
     """The index expressions and extents in the fields of ``node`` itself."""
-    for f in fields(node):
-        yield from _exprs_in(getattr(node, f.name))
+    for name in _names_of(node):
+        yield from _exprs_in(getattr(node, name))
 
 
 def _exprs_in(value: Any) -> Iterator[Expr]:
@@ -124,8 +130,8 @@ def _exprs_in(value: Any) -> Iterator[Expr]:
         for item in value:
             yield from _exprs_in(item)
     elif is_dataclass(value) and not isinstance(value, (Node, Reducer)):
-        for f in fields(value):
-            yield from _exprs_in(getattr(value, f.name))
+        for name in _names_of(value):
+            yield from _exprs_in(getattr(value, name))
 
 
 def nodes_below(*roots: Node) -> list[Node]:
@@ -146,7 +152,7 @@ def rebuilt(node: Node, table: Mapping[Node, Node]) -> Node:
     """``node`` with its operands replaced by what ``table`` has for them; itself where these are the same."""
     if all(table.get(operand, operand) is operand for operand in node.operands):
         return node
-    return type(node)(*(_replaced_in(getattr(node, f.name), table) for f in fields(node)))
+    return type(node)(*(_replaced_in(getattr(node, name), table) for name in _names_of(node)))
 
 
 def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
@@ -156,7 +162,7 @@ def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
         items = tuple(_replaced_in(item, table) for item in value)
         return value if all(map(is_, value, items)) else items
     if is_dataclass(value) and not isinstance(value, (type, Expr, Reducer)):
-        own = [getattr(value, f.name) for f in fields(value)]
+        own = [getattr(value, name) for name in _names_of(value)]
         new = [_replaced_in(item, table) for item in own]
         return (
             value if all(map(is_, own, new)) else type(value)(*new)

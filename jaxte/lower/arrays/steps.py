@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import mul
 
-from jaxte.lang.expr import ONE, ZERO, Expr
+from jaxte.lang.expr import ONE, ZERO, Expr, as_expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lower.arrays.node import Shape, times
 from jaxte.sets.affine import normal
@@ -148,10 +148,18 @@ def _length(entry: Range, extent: Expr) -> Expr:
     if step > 0:
         start = _from_the_end(entry.start if entry.start is not None else ZERO, extent)
         stop = _from_the_end(entry.stop if entry.stop is not None else extent, extent)
-        return normal((stop - start + (step - 1)) // step)
+        return _quotient(start, stop, step)
     start = entry.start if entry.start is not None else plus(extent, -1)
     stop = entry.stop if entry.stop is not None else plus(-1)
-    return normal((start - stop + (-step - 1)) // -step)
+    return _quotient(stop, start, -step)
+
+
+def _quotient(start: Expr, stop: Expr, step: int) -> Expr:
+    """How many steps it takes from ``start`` until ``stop`` is reached."""
+    first, end = known(start), known(stop)
+    if first is not None and end is not None:
+        return as_expr((end - first + step - 1) // step)
+    return normal((stop - start + (step - 1)) // step)
 
 
 def _from_the_end(position: Expr, extent: Expr) -> Expr:

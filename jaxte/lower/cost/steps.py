@@ -41,7 +41,7 @@ def is_in_steps(node: Reduce) -> bool:
         return False
     kept = list(free_axes(node))
     extents = [known(a.extent) for a in (*kept, *node.axes)]
-    if not kept or None in extents or any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
+    if not kept or None in extents or node.exprs[0].reduces:
         return False
     if len(kept) < 2 and not is_chosen(node):
         return False  # XLA on the CPU fuses it with what reduces it

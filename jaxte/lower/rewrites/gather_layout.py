@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lang.expr import Axis, Expr, Read, Reduce
+from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.identity import among
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
@@ -47,7 +47,7 @@ def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def _places(tensor: Compute) -> list[int] | None:
     """The numbers of the axes in the order in which the gathers of ``tensor`` give them; None where that is theirs already."""
-    if any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+    if tensor.body.reduces:
         return None
     wholes = {_whole(r) for r in reads_of(tensor.body) if any(map(_is_data, r.indices))}
     if len(wholes) != 1:

@@ -12,7 +12,7 @@ from math import isfinite
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Spread
@@ -70,7 +70,7 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
             return (yield opposite, scope)
     if may_cut:
         pieces = pieces_of(node, scope)
-        apart = body.leaks(taken) or body.leaks(other) or _reduces(node)
+        apart = body.leaks(taken) or body.leaks(other) or node.reduces
         if pieces is not None and (apart or all(known(box.count) == 1 for box, _ in pieces)):
             return (yield from concatenated(body, pieces, node, scope))
     return (yield from _where(body, parts, taken, other, node, scope))
@@ -222,8 +222,3 @@ def _may_be_empty(box: Box | None) -> bool:
 
 
 # --- pieces
-
-
-def _reduces(node: Expr) -> bool:
-    """Whether a branch is a reduction, which costs much where it is not taken."""
-    return any(isinstance(n, Reduce) for n in postorder(node))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd
 
 from jaxte.lang.divisions import Division, division, divisions
@@ -36,6 +37,7 @@ _DEEPEST = 6  # digits of digits
 _WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most
 
 
+@lru_cache(maxsize=4096)  # the taps of a window share the views of its rows and columns
 def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
     """The array ``T[index]`` over the dimensions in ``index``, for a ``T`` with ``extent`` elements."""
     form = linear(index)

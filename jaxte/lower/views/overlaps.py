@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.identity import among
@@ -62,6 +63,7 @@ def _is_askew(view: View) -> bool:
     return any(isinstance(step, Pad) for step in view.steps[min(flat, default=len(view.steps)) :])
 
 
+@lru_cache(maxsize=4096)
 def _is_digits(index: Expr) -> bool:
     """Whether the dimensions of an index do not overlap."""
     form = linear(index)

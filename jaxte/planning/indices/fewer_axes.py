@@ -16,7 +16,7 @@ from jaxte.algebra.operations import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
@@ -84,16 +84,12 @@ def _may_be_a_part(node: Expr, scope: Sequence[Axis]) -> bool:
     # over a part of the axes of a sum alone, weights of corners as well as others, it is a matter of the order of sums
     if any(a.reduction for a in axes) and all(a.reduction for a in scope if not among(a, tuple(axes))):
         return False
-    return plain and len(axes) < len(scope) and len(_elements(node)) > 1 and not _has_sums(node)
+    return plain and len(axes) < len(scope) and len(_elements(node)) > 1 and not node.reduces
 
 
 def _elements(node: Expr) -> list[Read]:
     """What ``node`` reads that may have a derivative."""
     return [r for r in value_nodes(node) if isinstance(r, Read) and dtypes.is_inexact(r.dtype)]
-
-
-def _has_sums(root: Expr) -> bool:
-    return any(isinstance(node, Reduce) for node in postorder(root))
 
 
 def _scopes(tensor: Compute) -> dict[Expr, tuple[Axis, ...]]:

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import pairwise
 from weakref import WeakValueDictionary
 
-from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, as_expr
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.digits import whole
 from jaxte.sets.domain import IntegerSet
@@ -78,7 +78,7 @@ class _Number:
 
 def with_shapes(axes: Sequence[Axis], body: Expr) -> Expr:
     """``body``, over ``axes``, with flat tensors at their digits, where a window is in one; the same node where none is."""
-    if not any(isinstance(n, Reduce) for n in postorder(body)):
+    if not body.reduces:
         return body
     reads: dict[Tensor, list[Read]] = {}
     for read in reads_of(body):

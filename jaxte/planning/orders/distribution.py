@@ -42,7 +42,7 @@ def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
     """
     if node.reducer.name != "sum" or node.dtype not in EXACT:
         return [node]
-    if any(isinstance(n, Reduce) for n in postorder(node.exprs[0])):
+    if node.exprs[0].reduces:
         return [node]
     product = product_of(node.exprs[0], [node.where])
     sums = [f for f in product.factors if _terms(f) is not None]

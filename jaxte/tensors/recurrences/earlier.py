@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
@@ -57,11 +57,7 @@ def _element(tensor: Compute, read: Read) -> Expr:
         exprs = tuple(substitute(e, table) for e in node.exprs)
         return Reduce(node.reducer, exprs, axes, substitute(node.where, table), node.position)
 
-    body = (
-        rewrite(tensor.body, rule)
-        if any(isinstance(n, Reduce) for n in postorder(tensor.body))
-        else tensor.body
-    )
+    body = rewrite(tensor.body, rule) if tensor.body.reduces else tensor.body
     return substitute(body, dict(zip(tensor.axes, read.indices, strict=True)))
 
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce
+from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.data import Updated
@@ -81,7 +81,7 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
     reads, axes = reads_of(root), own.axes
     if own.in_tiles or not (own.padded or any(_divides(i) for r in reads for i in r.indices)):
         return Peeling()
-    if any(isinstance(node, Reduce) for node in postorder(root)) or any(reads_of(*r.indices) for r in reads):
+    if root.reduces or any(reads_of(*r.indices) for r in reads):
         return Peeling()
     cuts = interior_cuts(root, reads, axes, scope)
     if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
@@ -210,7 +210,7 @@ def _is_short_line(axes: Sequence[Axis]) -> bool:
 
 
 def _is_elementwise(tensor: Compute) -> bool:
-    return not any(isinstance(n, Reduce) for n in postorder(tensor.body))
+    return not tensor.body.reduces
 
 
 @lru_cache(maxsize=1024)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jaxte.lang.expr import Axis, Expr, Read, Reduce
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.expr import Axis, Expr, Read
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import Neighbour, Piece, PiecewiseAffine, neighbour
@@ -63,7 +63,7 @@ def with_halos(planned: Tiling) -> Tiling:
 
 def _periodic_reads(root: Expr) -> dict[Read, Shifts]:
     """The reads below ``root`` at an axis for each of the tensor's, all of it, some of them shifted around its end."""
-    if any(isinstance(node, Reduce) for node in postorder(root)):
+    if root.reduces:
         return {}
     found: dict[Read, Shifts] = {}
     for read in reads_of(root):

@@ -215,7 +215,7 @@ def calls_in(body: Expr) -> int:
 
 def has_loops(body: Expr) -> bool:
     """Whether an element takes a sum, or a function that is a loop itself."""
-    return any(isinstance(node, Reduce) for node in postorder(body)) or bool(expensive_calls([body]))
+    return body.reduces or bool(expensive_calls([body]))
 
 
 def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:

@@ -37,7 +37,7 @@ def with_segments(planned: Tiling) -> Tiling:
 
     def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
         inner: list[Compute] = []
-        if not _has_reductions(tensor.body):
+        if not tensor.body.reduces:
             return inner, tensor.body
         body = _taken_apart(tensor.name, tensor.body, inner)
         for part in inner:
@@ -45,10 +45,6 @@ def with_segments(planned: Tiling) -> Tiling:
         return inner, body
 
     return planned.with_bodies(rule)
-
-
-def _has_reductions(body: Expr) -> bool:
-    return any(isinstance(node, Reduce) for node in postorder(body))
 
 
 def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
