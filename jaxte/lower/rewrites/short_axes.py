@@ -54,9 +54,9 @@ _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 
 def short_axes_apart(root: Expr, axes: Sequence[Axis]) -> Expr:
     """``root``, the body of a tensor over ``axes``, with sums over short axes and results over them in their positions."""
-    sums = any(isinstance(node, Reduce) for node in postorder(root))
+    sums = root.reduces
     body = rewrite(root, _added) if sums else root
-    if any(isinstance(node, Reduce) for node in postorder(body)):
+    if body.reduces:
         return body  # a reduction for each position may be more than one over all of them, as groups of a convolution are
     for axis in axes:
         if is_short(axis) and len(_orders(body, axis)) > 1:

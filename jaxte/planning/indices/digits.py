@@ -235,7 +235,7 @@ def over_digits(tensor: Compute) -> tuple[Digits, Read] | None:
     """A tensor over the digits of the axes of ``tensor``, and its element that an element of ``tensor`` is; None where few digits are read, or no sum is."""
     if tensor.override is not None or isinstance(tensor, Digits):
         return None
-    if not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+    if not tensor.body.reduces:
         return None
     numbers = [number_of(axis, [tensor.body]) for axis in tensor.axes]
     table: dict[Expr, Expr] = {n.axis: n.whole for n in numbers if n.is_taken_apart}

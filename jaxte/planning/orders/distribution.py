@@ -22,7 +22,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call,
 from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
 from jaxte.sets.intervals import extent, known
@@ -116,7 +116,7 @@ def with_tables_first(node: Reduce, name: str) -> Expr:
         return node
     (body,) = node.exprs
     chosen = [r for r in reads_of(body) if any(map(reads_of, r.indices))]
-    if not chosen or any(isinstance(n, Reduce) for n in postorder(body)):
+    if not chosen or body.reduces:
         return node
     place = _place(chosen, node.axes)
     if place is None:
