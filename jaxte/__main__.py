@@ -57,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     try:
         found = compare(function, *reference, *arrays, order=given.order, raises=False)
     except (JaxteError, AssertionError) as error:
-        hint = "; give it with --reference module:function" if isinstance(function, Function) else ""
+        hint = ", here --reference module:function" if isinstance(function, Function) else ""
         parser.error(f"{error}{'' if reference else hint}")
     print(found)
     return 0 if found.agrees else 1

@@ -124,7 +124,7 @@ class Comparison:
         for side in self.sides:
             found.append(
                 [side.name, f"{side.value:.1f} ulp", f"{side.gradient:.1f} ulp", *(f"{e:.1f} ulp" for e in side.higher), f"{side.seconds * 1e3:.3g} ms", f"{side.spread * 1e3:.2g} ms",
-                 f"{side.compile_seconds:.2f} s", f"{side.flops / 1e6:,.1f}", f"{side.accessed / 1e6:,.1f}", f"{side.temporaries / 1e6:,.1f}"]
+                 f"{side.compile_seconds:.2f} s", *(_millions(n) for n in (side.flops, side.accessed, side.temporaries))]
             )  # fmt: skip
         return found
 
@@ -172,6 +172,10 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return "".join(map(html_table, self._tables()))
+
+
+def _millions(count: float) -> str:
+    return f"{count / 1e6:,.1f}" if count >= 1e6 else f"{count / 1e6:.2g}"
 
 
 def _as_measured(name: str, sides: tuple[Side, Side], differences: tuple[Difference, ...]) -> Comparison:

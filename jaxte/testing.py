@@ -19,7 +19,7 @@ from jaxte.comparing import against_jax, beside, check_arguments
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lang.errors import ArgumentError, DefinitionError, JaxteError
 from jaxte.lang.identity import filled_in
 from jaxte.reports import Comparison, Difference, difference_rows, text_table
 from jaxte.tensors.tensor import Tensor
@@ -178,6 +178,8 @@ def compare(
     Example:
         >>> print(te.compare(te.ops.softmax, jax.nn.softmax, x))
     """
+    if not callable(fn):
+        raise ArgumentError(f"te.compare takes a function and the arguments of a call, not {described(fn)}")
     if not callable(reference):
         return against_jax(fn, (reference, *args), order)
     function: Function | Raised[..., Any] = fn if isinstance(fn, Raised) else as_function(fn)
@@ -198,7 +200,12 @@ def compare(
         return outputs, gradients
 
     expected, expected_gradients = pulled(reference)
-    found, gradients = pulled(function)
+    try:
+        found, gradients = pulled(function)
+    except JaxteError as error:
+        if not isinstance(fn, (Function, Raised)):
+            error.append("beside a reference stands a jaxte function, or te.adjoint(f) of a JAX function f")
+        raise
     rows = [*_compare_values(found, expected, rtol)]
     for place, got, want in zip(places, gradients, expected_gradients, strict=True):
         rows.append(_difference("gradient", names[place], got, want, rtol))

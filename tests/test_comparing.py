@@ -100,6 +100,21 @@ def test_what_cannot_be_compared() -> None:
         with pytest.raises(te.ArgumentError, match="none of the arguments is an array of floating point"):
             te.compare(energy, *args)
     ones = np.ones(2, "float32")
+    with pytest.raises(
+        te.ArgumentError, match=r"te\.compare takes a function and the arguments of a call, not str"
+    ):
+        te.compare("energy", ones)  # type: ignore[arg-type]
+    with pytest.raises(te.JaxteError) as error:
+        te.compare(jnp.sin, jnp.cos, ones)
+    assert "or te.adjoint(f) of a JAX function f" in str(error.value)
+    with pytest.raises(te.ArgumentError, match=r"'everthing'; did you mean everything=\?"):
+        te.adjoint(jnp.sin, everthing=True)  # type: ignore[call-overload]
+    with pytest.raises(te.ArgumentError, match=r"'kernel_size'; did you mean pool_size=\?"):
+        te.ops.max_pool2d(np.ones((1, 1, 4, 4), "float32"), kernel_size=2)
+    with pytest.raises(
+        te.DefinitionError, match=r"te\.explain take a function with the arguments of a call, or T"
+    ):
+        te.source(ones)
     for call in (
         lambda: te.compare(lambda x, y: x * y, ones),
         lambda: te.compare(te.function(lambda x, y: x), lambda x, y: x, ones),
@@ -120,7 +135,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*twice, "--reference", "tests.test_comparing:thrice", "--order", "2"]) == 1
     assert "differs" in (out := capsys.readouterr().out) and "order 2" in out
     for words, message in (
-        (twice, "of plain JAX as the second argument; give it with --reference module:function"),
+        (twice, "of plain JAX as the second argument, here --reference module:function"),
         ([*twice, "--reference", "tests.test_comparing:twic"], "has no function twic; did you mean twice?"),
         ([*twice, "--reference", "tests.test_comparing:energies"], "(u, v) is called with 1 argument"),
         (["compare", "tests.test_comparing", "f32[8]"], "write module:function"),

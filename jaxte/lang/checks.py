@@ -140,7 +140,11 @@ def _meant(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> str:
 
 def misfit(error: TypeError, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> str:
     """``error``, that arguments do not fit ``signature``, with the keyword that was meant."""
-    return f"{error}{_meant(signature, kwargs)}"
+    parameters = signature.parameters
+    wrong = [name for name in kwargs if name not in parameters]
+    if wrong and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return f"got an unexpected keyword argument {wrong[0]!r}{_meant(signature, kwargs)}"
+    return str(error)
 
 
 def one_of_type(value: Any, kinds: type | tuple[type, ...], what: str, remedy: str) -> Any:

@@ -19,7 +19,7 @@ PUBLIC = _called(
     floor_divide="floordiv indexdiv truncdiv",
     mod="floormod indexmod truncmod",
     reduce_axis="range iter_var thread_axis",
-    grad="mgrad gradients backward",
+    grad="mgrad gradients backward derivative",
     source="create_schedule",
     sum="reduce_sum",
     recurrence="scan",
@@ -51,6 +51,11 @@ OPERATORS = _called(
     silu="swish",
     clip="hard_tanh hardtanh",
     lrn="local_response_norm",
+    sum="reduce_sum",
+    max="reduce_max amax",
+    min="reduce_min amin",
+    mean="reduce_mean",
+    prod="reduce_prod",
 )
 
 # parameters

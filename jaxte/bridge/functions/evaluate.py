@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar, overload
 
 import jax
+from jax.tree_util import tree_leaves
 from jax.typing import ArrayLike
 
 from jaxte.bridge.calls.named import check_value, checked_arrays
@@ -20,7 +21,7 @@ from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.derivatives.reverse import DifferentiationResult
-from jaxte.lang.checks import wants_arguments
+from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
 from jaxte.show.highlight import Code
@@ -143,6 +144,10 @@ def explain(x: object, *args: object, **kwargs: object) -> Any:
 
 def graph_of(tensors: Any) -> Graph:
     """The graph that ``evaluate`` runs for ``tensors``, without a backward pass."""
+    if not any(isinstance(leaf, Tensor) for leaf in tree_leaves(_listed(tensors))):
+        raise DefinitionError(
+            f"te.source and te.explain take a function with the arguments of a call, or Tensors, not {described(tensors)}"
+        )
     outputs = collect_outputs(_listed(tensors), "te.source and te.explain")
     name = outputs.tensors[0].name if outputs.is_single else "tensors"
     return replace(compiled(name, placeholders_of(outputs.tensors), outputs).graph, with_head=())

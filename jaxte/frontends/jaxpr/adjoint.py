@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypedDict, Ty
 from jaxte.bridge.functions.derivative import Array, Built
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.tune import FIRST_CALL
-from jaxte.lang.checks import described, typed
+from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
@@ -55,7 +55,7 @@ def adjoint(f: Built[Callable[P, Tensor | Array]], **options: Unpack[Options]) -
 def adjoint(f: Callable[P, R], **options: Unpack[Options]) -> Raised[P, R]: ...
 @overload
 def adjoint(f: None = None, **options: Unpack[Options]) -> Adjoint: ...
-@typed
+@wants_arguments
 def adjoint(
     f: Any = None,
     *,

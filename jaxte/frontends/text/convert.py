@@ -310,6 +310,7 @@ _SPELLINGS = [
         "what is reduced stands in parentheses, sum[k](...)",
     ),
     (re.compile(r"(?<!\|)\|(?!\|)[^|]+\|(?!\|)"), "an absolute value is written abs(...)"),
+    (re.compile(r"[²³⁴]"), "a power is written **, as in x[i]**2"),
     (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
     (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
     (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),
@@ -322,6 +323,7 @@ _SPELLINGS = [
 _REASONS = {
     "invalid syntax": "an operator, or the end of the formula, is expected",
     "invalid decimal literal": "an operator is expected between a number and a name",
+    "invalid character": "this character is no part of formulas",
     "unmatched": "this bracket closes nothing",
     "too many nested parentheses": "parentheses stand in each other too deeply",
     "cannot assign to": "the left side of a formula is a name with its axes, as in Y[i, j] = ...",

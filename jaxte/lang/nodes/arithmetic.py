@@ -91,7 +91,9 @@ class Expr(Operand["ScalarLike", "Expr"]):
             raise AttributeError(f"{kind}: `{self!r}` is a scalar of a definition; {hint}" if hint else kind)
 
     def __iter__(self) -> Iterator[Any]:
-        raise DefinitionError("a scalar expression cannot be iterated over")
+        raise DefinitionError(
+            "a scalar expression cannot be iterated over; te.sum(x, over=k) adds what it is along an axis k"
+        )
 
     def __repr__(self) -> str:
         return _write(self)
