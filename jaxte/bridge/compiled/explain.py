@@ -18,7 +18,7 @@ from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.cost.work import bytes_of
-from jaxte.lower.program.kept.checkpoints import segments_text
+from jaxte.lower.program.kept.checkpoints import schedule_text
 from jaxte.lower.program.kept.operations import operations_text
 from jaxte.lower.program.kept.recomputation import needed_for
 from jaxte.lower.program.kept.residuals import bytes_text
@@ -243,7 +243,7 @@ def explain_graph(graph: Graph) -> Explanation:
 
 def _saved(tensor: Tensor, residuals: Sequence[Tensor]) -> Saved:
     if isinstance(tensor, Kept):
-        return Saved(tensor, bytes_of(tensor), bytes_text(tensor), steps=segments_text(tensor))
+        return Saved(tensor, bytes_of(tensor), bytes_text(tensor), steps=schedule_text(tensor))
     others = [t for t in residuals if t is not tensor]
     _, again = needed_for([tensor], set(others), ())
     made = [t for t in again if isinstance(t, Compute)]

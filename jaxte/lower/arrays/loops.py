@@ -202,6 +202,36 @@ class Carried(Several):
 
 
 @dataclass(frozen=True, eq=False)
+class Binomial(Several):
+    """What ``function``, which the program defines, carries on from ``starts`` over ``steps`` positions, and what it was handed at those that ``slots`` hold."""
+
+    function: str
+    starts: tuple[Node, ...]
+    steps: int
+    slots: int
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed(Several):
+    """What ``back`` carries on from ``starts`` over the positions of a :class:`Binomial` from the last to the first, and what it returns beside that.
+
+    Attributes:
+        again: the function of that, which computes positions again.
+        kept, ends: what it kept, and what it ended with.
+        ahead: how many positions behind its own ``back`` is handed, beside those before and behind it.
+    """
+
+    again: str
+    back: str
+    starts: tuple[Node, ...]
+    kept: tuple[Node, ...]
+    ends: tuple[Node, ...]
+    steps: int
+    slots: int
+    ahead: int = 0
+
+
+@dataclass(frozen=True, eq=False)
 class MapOver(Stated):
     """``function``, which the program defines, of each element along the first dimension, one after the other."""
 

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools", "pl", "triton"})
 _LONGEST = 40
-APART, FIRST = "_apart", "_first"  # functions of emitted modules; no identifier begins with an underscore
+APART, FIRST, KEPT, REPLAYED = (
+    "_apart",
+    "_first",
+    "_kept",
+    "_replayed",
+)  # functions of emitted modules; no identifier begins with an underscore
 
 
 class Names:

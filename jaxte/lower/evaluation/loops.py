@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from jaxte.lower.arrays import loops
+from jaxte.lower.arrays.binomial import restarts
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
@@ -118,6 +120,40 @@ def _run(
     return state, all_turns([found[n] for n in positions])
 
 
+def _binomial(node: loops.Binomial, at: Frame) -> Value:
+    forward = restarts(node.steps, node.slots)[0]
+    state, handed = _one_or_all(at.values(node.starts)), {}
+    for t in range(node.steps):
+        handed[forward[t]] = state
+        state, _ = at.functions[node.function](state, np.asarray(t, "int32"))
+    nothing = _mapped(np.zeros_like, state)
+    return state, all_turns([handed.get(n, nothing) for n in range(node.slots + 1)])
+
+
+def _replayed(node: loops.Replayed, at: Frame) -> Value:
+    _, taken, first, offset, into = restarts(node.steps, node.slots)
+    kept = _one_or_all(at.values(node.kept))
+    held = {n: _mapped(partial(_at, n), kept) for n in range(node.slots + 1)}
+    so_far, ends = _one_or_all(at.values(node.starts)), _one_or_all(at.values(node.ends))
+    behind, rows = [ends] * (1 + node.ahead), {}
+    for t in range(node.steps - 1, -1, -1):
+        state = held[taken[t]]
+        for q in range(first[t], t):
+            held[into[offset[t] + q - first[t]]] = state
+            state, _ = at.functions[node.again](state, np.asarray(q, "int32"))
+        so_far, rows[t] = at.functions[node.back](so_far, np.asarray(t, "int32"), state, *behind)
+        behind = [state, *behind[:-1]]
+    return so_far, all_turns([rows[t] for t in range(node.steps)])
+
+
+def _at(number: int, array: Value) -> Value:
+    return np.asarray(array[number])
+
+
+def _mapped(function: Callable[[Value], Value], value: Value) -> Value:
+    return tuple(map(function, value)) if isinstance(value, tuple) else function(value)
+
+
 def _one_or_all(values: Sequence[Value]) -> Value:
     return values[0] if len(values) == 1 else tuple(values)
 
@@ -142,4 +178,6 @@ RULES: Rules = {
     loops.MapOver: _map_over,
     loops.Scanned: _scanned,
     loops.Carried: _carried,
+    loops.Binomial: _binomial,
+    loops.Replayed: _replayed,
 }

@@ -85,6 +85,17 @@ def _carried(node: loops.Carried, to: Writer) -> Written:
     return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements), **named)
 
 
+def _binomial(node: loops.Binomial, to: Writer) -> Written:
+    return call("_kept", node.function, to.one_or_all(node.starts), str(node.steps), str(node.slots))
+
+
+def _replayed(node: loops.Replayed, to: Writer) -> Written:
+    arrays = map(to.one_or_all, (node.starts, node.kept, node.ends))
+    return call(
+        "_replayed", node.again, node.back, *arrays, str(node.steps), str(node.slots), str(node.ahead)
+    )
+
+
 def _sums(node: loops.Sums, to: Writer) -> Written:
     start = f"[{dtype_text(node.parts.dtype)}(0)] * {node.count}"
     add = "lambda a, b: [x + y for x, y in zip(a, b)]"
@@ -112,6 +123,8 @@ RULES: Rules = {
     loops.Tuple: _tuple,
     loops.Scanned: _scanned,
     loops.Carried: _carried,
+    loops.Binomial: _binomial,
+    loops.Replayed: _replayed,
     loops.Sums: _sums,
     loops.Items: _items,
     loops.Item: _item,

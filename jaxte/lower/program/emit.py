@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -9,6 +10,7 @@ from itertools import groupby
 from jaxte.lang.identity import identical
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
+from jaxte.lower.arrays.binomial import descent, left, restarts
 from jaxte.lower.arrays.data import Gather, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Name, Number
@@ -16,7 +18,7 @@ from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.identifiers import APART, FIRST, docstring_text
+from jaxte.lower.code.identifiers import APART, FIRST, KEPT, REPLAYED, docstring_text
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
@@ -50,6 +52,48 @@ def _own(x):
         return lax.clamp(jnp.array(ends.min, x.dtype), x, jnp.array(ends.max, x.dtype))
     return _own(x.astype(jnp.uint8)).astype(x.dtype)
 """
+BINOMIAL = (
+    *(inspect.getsource(own) for own in (restarts, descent, left)),
+    """
+def _kept(step, start, steps, slots):
+    \"\"\"What ``step`` carries on from ``start`` over ``steps``, and what it is handed at those that ``slots`` hold, and at one more.\"\"\"
+    into = jnp.array(restarts(steps, slots)[0], jnp.int32)
+
+    def one(carried, t):
+        states, kept = carried
+        kept = _put(kept, states, into[t])
+        return (step(states, t)[0], kept), None
+
+    kept = jax.tree.map(lambda s: jnp.zeros((slots + 1, *s.shape), s.dtype), start)
+    return lax.scan(one, (start, kept), jnp.arange(steps, dtype=jnp.int32))[0]
+""",
+    """
+def _replayed(step, back, start, kept, end, steps, slots, ahead):
+    \"\"\"What ``back`` carries on from ``start`` over ``steps``, the last first, and returns beside that; ``step`` computes again what it is handed.\"\"\"
+    taken, first, offset, into = (jnp.array([*own, slots], jnp.int32) for own in restarts(steps, slots)[1:])
+
+    def one(carried, t):
+        so_far, kept, behind = carried
+
+        def again(q, carried):
+            states, kept = carried
+            kept = _put(kept, states, into[offset[t] + q - first[t]])
+            return step(states, q)[0], kept
+
+        states = jax.tree.map(lambda a: a[taken[t]], kept)
+        states, kept = lax.fori_loop(first[t], t, again, (states, kept))
+        so_far, row = back(so_far, t, states, *behind)
+        return (so_far, kept, [states, *behind[:-1]]), row
+
+    carried = start, kept, [end] * (1 + ahead)
+    (so_far, *_), rows = lax.scan(one, carried, jnp.arange(steps, dtype=jnp.int32), reverse=True)
+    return so_far, rows
+""",
+    """
+def _put(kept, states, slot):
+    return jax.tree.map(lambda a, s: lax.dynamic_update_index_in_dim(a, s, slot, 0), kept, states)
+""",
+)
 _MOST_FORMULAS = 40
 _WIDTH = 100
 
@@ -179,6 +223,9 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     if apart or f"{FIRST}(" in rest:
         imports.append(_METADATA)
         functions[:0] = [text.lstrip() for text in ((_FIRST, _APART) if apart else (_FIRST,))]
+    if f"{KEPT}(" in rest or f"{REPLAYED}(" in rest:
+        imports.append("from math import comb")
+        functions[:0] = [text.lstrip() for text in BINOMIAL]
     if f"{KERNEL}(" in rest:
         imports += [PALLAS, TRITON] if "triton." in rest else [PALLAS]
         functions.insert(0, FUNCTION.lstrip())

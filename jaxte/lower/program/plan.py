@@ -40,7 +40,7 @@ from jaxte.lower.program.repeated import Repeated
 from jaxte.lower.program.sizes import read_sizes
 from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.recurrences.changes import renewed
-from jaxte.lower.recurrences.segments import loop_statements
+from jaxte.lower.recurrences.replayed import loop_statements
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.powers import whole_power

@@ -65,7 +65,7 @@ def _beside(group: Recurrence, first: Tensor, order: Sequence[Tensor]) -> Change
     found: Changed = dict(zip(group.finals, own.finals, strict=False))
     for tensor in order:
         if isinstance(tensor, Kept) and tensor.group is group:
-            found[tensor] = Kept(own, tensor.position, tensor.levels)
+            found[tensor] = Kept(own, tensor.position, tensor.slots)
     return found
 
 

@@ -1,13 +1,9 @@
-"""Recurrences whose positions are computed again, a segment at a time, within a recurrence from the other end: under which conditions, and how long segments are.
-
-The states of the last segment are there in whole, and of each segment around it what the segments in it begin with. Of the schedules of two,
-three and more levels the first one that fits is taken: it computes the fewest steps again.
-"""
+"""Recurrences whose positions are computed again within a recurrence from the other end: under which conditions, and from how many that are kept (see ``arrays/binomial.py``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod
+from collections.abc import Sequence
+from math import comb, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
@@ -22,43 +18,29 @@ from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, R
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_LEVELS = 6
-_BESIDE = 2  # states: the one that is carried, and the one that a segment begins with
+_MOST_TIMES = 8  # that a step is computed
+_BESIDE = 4  # states: those before and behind a step, the one behind that, and the slot of what is not kept
 
 
-def schedule(steps: int, states: int) -> tuple[int, ...] | None:
-    """How many segments of each level ``steps`` positions have within a memory of ``states``; None where none is short enough.
+def slots_within(steps: int, states: int) -> int | None:
+    """How many positions of ``steps`` are kept within a memory of ``states``; None where they are too few.
 
-    >>> schedule(1000, 32)
-    (10, 10, 10)
+    >>> slots_within(1000, 20), slots_within(1000, 6)
+    (16, None)
     """
-    for depth in range(2, _MOST_LEVELS + 1):
-        options = [o for o in _levels(steps, depth) if sum(o) + depth + _BESIDE - 2 <= states]
-        if options:
-            return min(options, key=lambda o: (prod(o) != steps, sum(o)))
-    return None
-
-
-def _levels(steps: int, depth: int) -> Iterator[tuple[int, ...]]:
-    """Products of ``depth`` factors near to each other that are ``steps`` or a little more."""
-    if depth == 1:
-        yield (steps,)
-        return
-    root = round(steps ** (1 / depth))
-    for first in range(max(2, root - 4), root + 5):
-        for rest in _levels(-(-steps // first), depth - 1):
-            yield (first, *rest)
+    slots = min(steps - 1, states - _BESIDE)
+    return slots if slots > 0 and comb(slots + _MOST_TIMES, slots) >= steps else None
 
 
 def kept_of(group: Recurrence, states: int) -> tuple[Kept, ...]:
-    """What is kept of ``group`` within a memory of ``states``; nothing where it cannot be run in segments."""
+    """What is kept of ``group`` within a memory of ``states``; nothing where it cannot be gone back over in this way."""
     if group.reverse or not isinstance(group.extent, int):
         return ()
     step = step_of(group)
     if step.history or any(step.depth(state) != 1 for state in group.states):
         return ()
-    levels = schedule(group.extent, states)
-    return () if levels is None else tuple(Kept(group, n, levels) for n in range(len(group.states)))
+    slots = slots_within(group.extent, states)
+    return () if slots is None else tuple(Kept(group, n, slots) for n in range(len(group.states)))
 
 
 def position_bytes(group: Recurrence) -> int | None:
@@ -73,7 +55,7 @@ def position_bytes(group: Recurrence) -> int | None:
 
 
 def kept_in(given: Members[Tensor]) -> dict[Recurrence, tuple[Kept, ...]]:
-    """The recurrences of which no more than what segments begin with is there."""
+    """The recurrences of which no more than some positions is there."""
     found: dict[Recurrence, tuple[Kept, ...]] = {}
     for tensor in given:
         if isinstance(tensor, Kept):

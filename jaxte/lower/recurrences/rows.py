@@ -1,6 +1,6 @@
 """Definitions over all positions of a recurrence that its loop makes position by position: ``dx[t] = du[t] * (1 - h[t] * h[t])`` beside ``du``.
 
-Behind the loop such a definition reads every state, so that all of them would have to be there. In the loop that computes the states of a segment again they are
+Behind the loop such a definition reads every state, so that all of them would have to be there. In the loop that computes the states again they are
 at hand, and what is stacked is the definition alone: the gradients of the inputs of a network over time, beside those of its weights, which the loop adds up.
 """
 

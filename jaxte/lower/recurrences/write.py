@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
-from jaxte.lang.operators import LESS, SELECT, SUBTRACT
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
-from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
@@ -20,6 +18,7 @@ from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statemen
 from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
+from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step
@@ -58,6 +57,15 @@ def recurrence_statements(
     return Written([function, loop, *moved], targets, choices_of(wanted, text.step, text.choices))
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Tensors at a fixed distance from the position of a step, a parameter of it."""
+
+    parameter: str
+    offset: int
+    names: Mapping[Tensor, Name]
+
+
 @dataclass
 class Text:
     """A recurrence that is being written.
@@ -68,7 +76,7 @@ class Text:
         parameters: of the function of a step.
         carried: what is carried, state by state, the value of the step before first.
         choices: what became of the tensors of a step.
-        near: tensors of which the positions from one on are at hand: the array, and the name of that position.
+        beside: what a step is handed of others, parameters behind its own.
     """
 
     group: Recurrence
@@ -80,22 +88,14 @@ class Text:
     parameters: list[str] = field(default_factory=list)
     carried: list[tuple[State, int, str]] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
-    near: Mapping[Tensor, tuple[Name, Name]] = field(default_factory=dict)
+    beside: Sequence[Beside] = ()
 
-    def has_near(self, near: Mapping[Tensor, tuple[Name, Name]]) -> None:
-        """From here on, the positions of these tensors from one on are at hand."""
-        self.near = near
-
-    def function(
-        self, name: str, rows: Sequence[int], most: int | None = None, begins: bool = False
-    ) -> Function:
+    def function(self, name: str, rows: Sequence[int]) -> Function:
         """One step.
 
         Args:
             name: of the function.
             rows: numbers of the tensors that it returns beside what is carried on.
-            most: positions from which on nothing changes; None where there are none.
-            begins: whether it returns what it was handed, in place of rows.
         """
         lines = self.handed()
         once = read_again(self.step, self.writer.shared.policy)
@@ -103,33 +103,10 @@ class Text:
         lines += inner.statements
         self.choices = list(inner.choices)
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
-        if most is not None:
-            results = self._held(results, most, lines)
         found = [results[n] for n in rows]
         row: Node = found[0] if len(found) == 1 else Tuple(tuple(found)) if found else Name("None")
-        if begins:
-            row = (
-                Name(self.parameters[0])
-                if len(self.carried) == 1
-                else Tuple(tuple(Name(own) for *_, own in self.carried))
-            )
         result = Tuple((self.carried_on(results), row))
         return Function(self.scope, name, tuple(self.parameters), tuple(lines), result)
-
-    def _held(self, results: Sequence[Name], most: int, lines: list[AnyStatement]) -> list[Name]:
-        """``results``, and those of the step before from position ``most`` on."""
-        now = tensor_name(self.known[self.step.now], self.step.now)
-        inside = Apply(LESS, (now, Number(most)))
-        found = list(results)
-        for state, lag, own in self.carried:
-            number = self.group.numbers[state]
-            if lag == 1:
-                new = results[number]
-                held = Name(self.writer.shared.names.new(new.identifier), new.extents, new.own_kind)
-                choice = Apply(SELECT, (inside, new, Name(own, new.extents, new.own_kind)))
-                lines.append(Statement(self.scope, held.identifier, choice))
-                found[number] = held
-        return found
 
     # --- the beginning of a step
 
@@ -156,6 +133,11 @@ class Text:
             lines.append(Statement(self.scope, ", ".join(listed), Name(self.parameters[0])))
         self.known[step.now] = names.new(step.now.name)
         self.parameters.append(self.known[step.now])
+        for beside in self.beside:
+            self.parameters.append(beside.parameter)
+            if len(beside.names) > 1:
+                listed = [own.identifier for own in beside.names.values()]
+                lines.append(Statement(self.scope, ", ".join(listed), Name(beside.parameter)))
         for placeholder, own in step.slices.items():
             node = self._sliced(own, lines)
             self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
@@ -163,18 +145,22 @@ class Text:
         return lines
 
     def _sliced(self, own: Slice, lines: list[AnyStatement]) -> Node:
-        if own.source in self.near:
-            return self._sliced_near(own, lines)
+        handed = self._handed_at(own)
+        if handed is not None:
+            return handed
         node: Node = tensor_name(self.known[own.source], own.source)
         for axis, position in sorted(own.positions.items(), reverse=True):
             node = DynamicIndex(node, self._position(position, lines), axis)
         return node
 
-    def _sliced_near(self, own: Slice, lines: list[AnyStatement]) -> Node:
-        """A slice of an array that has positions first, and begins at one of them."""
-        array, first = self.near[own.source]
-        ((_, position),) = own.positions.items()
-        return DynamicIndex(array, Apply(SUBTRACT, (self._position(position, lines), first)), 0)
+    def _handed_at(self, own: Slice) -> Name | None:
+        """A slice that the step is handed by itself."""
+        for beside in self.beside:
+            if own.source in beside.names:
+                ((_, position),) = own.positions.items()
+                if number_of(normal(position - self.step.clock)) == beside.offset:
+                    return beside.names[own.source]
+        return None
 
     def _position(self, position: Expr, lines: list[AnyStatement]) -> Node:
         """A position of a slice, an expression of the clock."""

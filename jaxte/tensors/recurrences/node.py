@@ -50,19 +50,19 @@ class Final(Recurrent):
 
 
 class Kept(Recurrent):
-    """What one tensor of a recurrence is right before each of its segments, from which the positions of a segment are computed again.
+    """What one tensor of a recurrence is right before some of its positions, from which the others are computed again.
 
     Attributes:
-        levels: how many segments there are, how many segments each of these has, and so on; the last are positions.
+        slots: how many of them there are at a time; one more place of the array holds what is not kept.
     """
 
-    __slots__ = ("levels",)
+    __slots__ = ("slots",)
 
-    def __init__(self, group: Recurrence, position: int, levels: tuple[int, ...]) -> None:
+    def __init__(self, group: Recurrence, position: int, slots: int) -> None:
         state, place = group.states[position], group.places[position]
-        shape = (levels[0], *state.shape[:place], *state.shape[place + 1 :])
+        shape = (slots + 1, *state.shape[:place], *state.shape[place + 1 :])
         super().__init__(f"{state.name}_kept", shape, state.dtype, group, position)
-        self.levels = levels
+        self.slots = slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +136,11 @@ class Recurrence:
 
 @dataclass(frozen=True, eq=False)
 class Replay(Recurrence):
-    """A recurrence from the other end that computes the positions of ``source`` again, a segment at a time, and reads them nowhere else.
+    """A recurrence from the other end that computes the positions of ``source`` again, as it comes to them, and reads them nowhere else.
 
     Attributes:
         source: the other recurrence.
-        kept: what its tensors are before each segment.
+        kept: what its tensors are before the positions that are kept.
     """
 
     source: Recurrence
@@ -150,7 +150,7 @@ class Replay(Recurrence):
     def inputs(self) -> tuple[Tensor, ...]:
         own: set[Tensor] = {*self.states, *self.inside, *self.source.tensors}
         read = (t for tensor in self.inside for t in tensor.inputs if t not in own)
-        return tuple(dict.fromkeys([*read, *self.kept, *self.source.inputs]))
+        return tuple(dict.fromkeys([*read, *self.kept, *self.source.finals, *self.source.inputs]))
 
 
 def with_siblings(order: Sequence[Tensor]) -> list[Tensor]:

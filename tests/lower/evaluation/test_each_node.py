@@ -27,6 +27,7 @@ from jaxte.lower.evaluation.frame import Frame
 from jaxte.lower.evaluation.program import RULES
 from jaxte.lower.printing import printer
 from jaxte.lower.printing.kernels import FUNCTION
+from jaxte.lower.program.emit import BINOMIAL as BINOMIAL_TEXTS
 
 
 def name(identifier: str, *extents: int, dtype: str = "float32") -> Name:
@@ -80,6 +81,10 @@ HALVES = Each(Reduced("sum", HALF, (0,)), (Parts((HALF,), (X,), (0,), 2),))
 SUMS = loops.Sums(Each(views.View(X, Index((ALL, Range(SPAN.axis, SPAN.axis + 4)))), (SPAN,)), (1,))
 WINDOWS = (1, 2), pairs((0, 0), (1, 2)), (1, 2), (1, 2)
 MAPPED = loops.Carried("step", (V,), X)
+BINOMIAL = loops.Binomial("scaled", (V,), 9, 2)
+REPLAYED = loops.Replayed(
+    "scaled", "back", (V,), (item(BINOMIAL, 1, name("kept", 3, 6)),), (item(BINOMIAL, 0, V),), 9, 2, 1
+)
 NODES: list[Node] = [
     X,
     Number(2.5),
@@ -147,6 +152,8 @@ NODES: list[Node] = [
     loops.MapOver("double", X, X.shape, X.kind),
     loops.Scanned("step", (V,), (X,), X.shape, X.kind, reverse=True),
     item(MAPPED, 0, V),
+    item(BINOMIAL, 1, name("kept", 3, 6)),
+    item(REPLAYED, 0, V),
     data.Gather(X, (AT,)),
     data.Gather(X, (None, AT), data.CLIP),
     data.Gather(X, (OUT,), data.FILL, Number(9.0)),
@@ -189,10 +196,12 @@ def arrays() -> dict[str, Any]:
 def test_numpy_and_the_text_agree(node: Node) -> None:
     given = arrays()
     functions: dict[str, Any] = {"double": lambda x: 2 * x, "step": lambda total, x: (total + x, total * x)}
+    functions["scaled"] = lambda x, t: (x * 0.9 + t.astype("float32"), None)
+    functions["back"] = lambda s, t, x, here, behind: (s * x + 0.5 * here + 0.1 * behind, None)
     functions["blocks"] = lambda start, x, v, y: x * v + y[...].sum()
     found = Frame(RULES, given, functions, {}).value(node)
     modules = {"jnp": jnp, "jax": jax, "lax": lax, "functools": functools, "pl": pl}
-    exec(FUNCTION, modules)
+    exec("\n".join(["from math import comb", FUNCTION, *BINOMIAL_TEXTS]), modules)
     scope = modules | functions | {n: jax.tree.map(jnp.asarray, a) for n, a in given.items()}
     expected = np.asarray(eval(printer.Printer({}).text(node), scope))
     assert found.shape == expected.shape and (node.kind[1] or found.dtype == expected.dtype)

@@ -1,10 +1,10 @@
-"""Recurrences that are too long to keep: what their segments begin with is kept, and the backward loop computes one segment again at a time."""
+"""Recurrences that are too long to keep: some of their positions are kept, and the backward loop computes the others again as it comes to them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import prod
 
+from jaxte.lower.arrays.binomial import computed_again
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.recurrences.replays import kept_of, position_bytes
 from jaxte.lower.recurrences.sums import within_loops
@@ -42,7 +42,7 @@ def checkpoints(
         own = kept_of(group, left // max(1, size))
         if own and _is_possible(group, own, outputs, adjoints, at_hand, policy):
             found += [*own, *group.finals]
-            left -= size * (sum(own[0].levels) + 2)
+            left -= size * (own[0].slots + 1)
     return found
 
 
@@ -74,8 +74,9 @@ def _computed(results: Sequence[Tensor], given: frozenset[Tensor], policy: Polic
     return topological_order([changed.get(t, t) for t in results], sources)
 
 
-def segments_text(kept: Kept) -> str:
-    """At how many positions a recurrence is kept, how many more are in memory at a time, and how many steps are computed again."""
-    first, *others = kept.levels
-    again = (len(kept.levels) - 1) * prod(kept.levels)
-    return f"before {first:,} of {kept.group.extent:,} steps, {sum(others):,} more at a time in the backward pass, {again:,} steps computed again"
+def schedule_text(kept: Kept) -> str:
+    """At how many positions a recurrence is kept, and how many steps are computed again."""
+    steps = kept.group.extent
+    assert isinstance(steps, int)
+    again = computed_again(steps, kept.slots)
+    return f"before {kept.slots:,} of {steps:,} steps at a time, {again:,} steps computed again in the backward pass"

@@ -1,6 +1,7 @@
-"""Recurrences within a budget of bytes: what segments begin with is kept, and the backward loop computes a segment again at a time."""
+"""Recurrences within a budget of bytes: some positions are kept by the binomial schedule, and the backward loop computes the others again."""
 
 import re
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.recurrences.replays import schedule
+from jaxte.lower.arrays.binomial import computed_again, restarts
+from jaxte.lower.recurrences.replays import slots_within
 from tests.agreement import QUICKEST
 from tests.lower.recurrences.test_sums_in_loops import _alike, _arguments
 
@@ -48,29 +50,31 @@ def _oscillators_scan(steps, reads=()):
     return run
 
 
-@pytest.mark.parametrize(("steps", "states"), [(60, 22), (59, 22), (100, 18)])
+@pytest.mark.parametrize(("steps", "states"), [(60, 14), (59, 9), (7, 6)])
 def test_a_recurrence_within_a_budget(steps, states):
-    """Of two levels and of three, and of a number of positions that is no product; what is kept is what the first level begins with."""
+    """What is kept is one more than there are slots; the backward loop computes what lies between again."""
     args = _arguments((N,), (N,), (N,))
     fn = te.function(_oscillators(steps), save=2 * 4 * N * states)
     _alike(fn, _oscillators_scan(steps), args)
-    levels = schedule(steps, states)
-    assert len(levels) == (3 if steps == 100 else 2)
-    assert sum(levels) + len(levels) <= states
+    slots = slots_within(steps, states)
+    assert slots == states - 4
     forward, backward = te.source(fn, *args).split("def backward(")
     kept = re.findall(r"\n    return \((.*)\)", forward)[-1]
     assert {"q_kept", "p_kept"} <= set(kept.split(", "))
     assert "q" not in kept.split(", ")
-    assert backward.count("lax.scan(") == 3 * (len(levels) - 1)
+    assert backward.count("_replayed(q_again, dq_step") == 1 and "lax.scan(" not in backward
     told = str(te.explain(fn, *args))
-    assert f"q_kept float32({levels[0]}, {N})" in told
-    assert f"of {steps} steps" in told
+    assert f"q_kept float32({slots + 1}, {N})" in told
+    assert (
+        f"before {slots} of {steps} steps at a time, {computed_again(steps, slots)} steps computed again"
+        in told
+    )
 
 
 def test_sums_over_all_positions_are_added_up_beside():
     """A loss over all of them, in both passes, and a gradient of every input that all positions share."""
     args = _arguments((N,), (N,), (N,))
-    fn = te.function(_oscillators(60, ("all",)), save=2 * 4 * N * 22)
+    fn = te.function(_oscillators(60, ("all",)), save=2 * 4 * N * 12)
     _alike(fn, _oscillators_scan(60, ("all",)), args)
     assert "q_kept" in te.source(fn, *args)
 
@@ -119,12 +123,12 @@ def test_gradients_of_inputs_of_each_step_are_stacked_by_the_loop_that_computes_
         return jax.lax.scan(step, h0, x)[0]
 
     args = _arguments((steps, batch, m), (n, m), (n, n), (batch, n))
-    fn = te.function(rnn, save=4 * batch * n * 22)
+    fn = te.function(rnn, save=4 * batch * n * 12)
     _alike(fn, scan, args)
     forward, backward = te.source(fn, *args).split("def backward(")
     kept = re.findall(r"\n    return \((.*)\)", forward)[-1].split(", ")
     assert "h_kept" in kept and "h" not in kept
-    assert "def h_again(" in backward and f".reshape(60, {batch}, " in backward
+    assert "_replayed(h_again," in backward
 
 
 def test_what_has_to_be_there_in_whole_is_not_cut():
@@ -154,12 +158,33 @@ def test_what_has_to_be_there_in_whole_is_not_cut():
         assert np.isfinite(jax.grad(lambda x, fn=fn: fn(x).sum())(*args)).all()
 
 
-@pytest.mark.parametrize(("steps", "states"), [(1000, 32), (1000, 66), (997, 32), (7, 20), (100_000, 60)])
-def test_schedules(steps, states):
-    levels = schedule(steps, states)
-    assert steps <= np.prod(levels) <= 1.2 * steps + 2
-    assert sum(levels) + len(levels) <= states
+@cache
+def _least(steps: int, slots: int) -> int:
+    """The fewest steps to all of so many positions, from the last, by trying each position that may be kept."""
+    if steps < 2:
+        return 0
+    if slots == 1:
+        return steps * (steps - 1) // 2
+    return min(n + _least(steps - n, slots - 1) + _least(n, slots) for n in range(1, steps))
 
 
-def test_no_schedule_is_short_enough():
-    assert schedule(10**6, 8) is None
+@pytest.mark.parametrize("slots", range(1, 9))
+@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 13, 20, 37, 60])
+def test_the_schedule_is_right_and_no_other_computes_fewer_steps(steps, slots):
+    forward, taken, first, offset, into = restarts(steps, slots)
+    held = {slot: t for t, slot in enumerate(forward)}
+    again = 0
+    for t in reversed(range(steps)):
+        own = held[taken[t]]
+        assert own == first[t]
+        while own < t:
+            held[into[offset[t] + own - first[t]]] = own
+            own, again = own + 1, again + 1
+    assert again == len(into) == max(0, _least(steps, slots) - (steps - 1))
+
+
+def test_a_thousand_steps():
+    """With half of the slots of three levels of ten as few steps are computed, the loop forward and two more of each."""
+    assert 1000 + computed_again(1000, 15) == 3032
+    assert 1000 + computed_again(1000, 25) == 2623
+    assert slots_within(1000, 5) is None
