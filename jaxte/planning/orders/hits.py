@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.simplify import simplify_reads
@@ -26,6 +27,7 @@ from jaxte.lang.walk import depends_on, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import extent
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
@@ -122,13 +124,24 @@ class Hits:
     comparison: Call
 
 
-def choice_around(node: Reduce) -> tuple[tuple[Expr, Expr] | None, Expr]:
-    """A choice around the term that is the same for all of them: its condition and what else each term is; and what is left."""
+def choice_around(node: Reduce, axes: Sequence[Axis]) -> tuple[tuple[Expr, Expr] | None, Expr]:
+    """A choice around the term that is the same for all of them: its condition and what else the sum is; and what is left."""
     match node.exprs[0]:
-        case Call(op, (test, term, other)) if op is SELECT and node.where is TRUE:
-            if not depends_on(test, node.axes) and not depends_on(other, node.axes):
-                return (test, other), term
+        case Call(op, (test, term, other)) if op is SELECT:
+            if depends_on(test, node.axes) or depends_on(other, node.axes):
+                return None, node.exprs[0]
+            if node.where is TRUE:
+                return (test, other * prod(map(extent, node.axes))), term
+            if test is call(EQUAL, other, other) and _has_points(node, axes):
+                return (test, other), term  # NaN, however many there are
     return None, node.exprs[0]
+
+
+def _has_points(node: Reduce, axes: Sequence[Axis]) -> bool:
+    """Whether there surely is a term, wherever on ``axes`` the sum stands."""
+    conditions = conjuncts(node.where)
+    outer = tuple(a for a in axes if depends_on(node.where, (a,)))
+    return all(map(is_decidable, conditions)) and IntegerSet((*outer, *node.axes), conditions).covers(outer)
 
 
 def hits_of(node: Reduce, body: Expr, axes: Sequence[Axis]) -> Hits | None:

@@ -101,7 +101,7 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
     """
     if node.reducer.name != "sum" or node.dtype not in EXACT or not _is_long(node):
         return node
-    outside, body = choice_around(node)
+    outside, body = choice_around(node, axes)
     hits = hits_of(node, body, axes)
     windows = None if hits is None else _windows(node, hits, axes)
     if hits is None or windows is None:
@@ -117,7 +117,7 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
     total = _found(hits, level)
     if outside is not None:
         test, other = outside
-        total = call(SELECT, test, total, other * prod(map(extent, node.axes)))
+        total = call(SELECT, test, total, other)
     return total if total.dtype == node.dtype else cast(total, node.dtype)
 
 

@@ -36,6 +36,17 @@ def plain_envelope(x: jax.Array) -> jax.Array:
     return lax.reduce_window(jnp.abs(jnp.tanh(x)), -jnp.inf, lax.max, (1, 50), (1, 1), [(0, 0), (49, 0)])
 
 
+def centred(x: te.Tensor) -> te.Tensor:
+    """The largest on both sides, with fewer at both ends."""
+    k = te.reduce_axis((-50, 51), "k")
+    inside = lambda i: (i + k >= 0) & (i + k < x.shape[1])
+    return te.compute(x.shape, lambda b, i: te.max(te.abs(x[b, i + k]), axis=k, where=inside(i)), "y")
+
+
+def plain_centred(x: jax.Array) -> jax.Array:
+    return lax.reduce_window(jnp.abs(x), -jnp.inf, lax.max, (1, 101), (1, 1), "same")
+
+
 def dilated(x: te.Tensor) -> te.Tensor:
     """Minima of every second element."""
     k = te.reduce_axis((0, 40), "k")
@@ -60,6 +71,7 @@ def plain_pool(x: jax.Array) -> jax.Array:
 CASES: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
     "sliding": (sliding, plain_sliding, (4, 400)),
     "envelope": (envelope, plain_envelope, (4, 400)),
+    "centred": (centred, plain_centred, (4, 400)),
     "dilated": (dilated, plain_dilated, (4, 400)),
     "pool": (pool, plain_pool, (2, 40, 40)),
 }
