@@ -19,6 +19,7 @@ from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
+from jaxte.planning.indices.turned_factors import with_turned_factors
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
 from jaxte.planning.orders.geometric import in_blocks
@@ -109,6 +110,11 @@ TABLES = Rule[Expr, Sum](
     lambda node, at: with_tables_first(node, at.name) if isinstance(node, Reduce) else node,
     "sums over the row of a table that data choose are computed once for each row",
 )
+TURNED = Rule[Reduce, Sum](
+    "turned factors",
+    lambda node, at: with_turned_factors(node, at.axes, at.name),
+    "small factors at positions that wrap are laid out, and read as they lie",
+)
 MASKED = Rule[Reduce, Sum](
     "masked weights",
     lambda node, at: with_masked_weights(node, at.name),
@@ -187,6 +193,7 @@ SUMS: tuple[Rule, ...] = (
     BLOCKS,
     TABLES,
     LINES,
+    TURNED,
     MASKED,
     TERMS_APART,
     FRAMES,
@@ -249,7 +256,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
         if found is not value:
             return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
-    terms = TERMS_APART.at((MASKED.at(LINES.at(value, at), at),), within)
+    terms = TERMS_APART.at((MASKED.at(TURNED.at(LINES.at(value, at), at), at),), within)
     new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
     if isinstance(new, Reduce) and not within.guards:
         new = WHOLE_TERMS.at(new, within)

@@ -154,11 +154,17 @@ def term_bounds(terms: Iterable[Term], conditions: Sequence[Expr]) -> dict[Term,
 
 
 def coordinates(
-    terms: Iterable[Term], bounds: Mapping[Term, tuple[int, int] | None], order: Sequence[Axis]
+    terms: Iterable[Term],
+    bounds: Mapping[Term, tuple[int, int] | None],
+    order: Sequence[Axis],
+    turned: bool = False,
 ) -> Coordinates | None:
     """The axes for what depends on ``terms``, in the ``order`` of those that the terms are about.
 
     None where an axis has a range that begins elsewhere than at a number.
+
+    Args:
+        turned: whether terms that wrap, as ``(k - i) % 4``, take the place of as many points of their axes.
     """
     by_term: dict[Term, Coordinate] = {}
     by_axis: dict[Axis, Coordinate] = {}
@@ -166,7 +172,8 @@ def coordinates(
         axes = list({axis: None for term in group for axis in term.axes})
         known = [bounds[term] for term in group]
         of_terms = prod(max(0, k[1] - k[0] + 1) for k in known if k is not None)
-        if all(known) and of_terms < prod(map(extent, axes)):
+        least = prod(map(extent, axes))
+        if all(known) and (of_terms < least or (turned and of_terms == least and any(map(wraps, group)))):
             for term, own in zip(group, known, strict=True):
                 assert own is not None
                 by_term[term] = Coordinate(term.form, own[0], _name(term), max(0, own[1] - own[0] + 1))
@@ -182,6 +189,11 @@ def coordinates(
         return min(places.get(axis, len(places)) for atom in found.form.terms for axis in free_axes(atom))
 
     return Coordinates(by_term, by_axis, tuple(sorted([*by_term.values(), *by_axis.values()], key=place)))
+
+
+def wraps(term: Term) -> bool:
+    """Whether a quotient or remainder is among what ``term`` adds up."""
+    return any(isinstance(atom, Call) for atom in term.form.terms)
 
 
 def _name(term: Term) -> str:

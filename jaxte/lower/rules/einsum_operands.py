@@ -223,10 +223,11 @@ def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
     axes of a reduction within ``expr`` are not among them yet.
     """
     best: tuple[Axis, ...] = ()
+    reduced_first = scope.arranged(scope.order[::-1])  # as rows, whose sums are sums of vectors
     for read in reads_of(expr):
         if any(reads_of(i) for i in read.indices):
             continue
-        found = scope.view(read)
+        found = reduced_first.view(read)
         if not isinstance(found, Refusal):
             dims = tuple(d for d in found.dims if among(d, scope.order))
             best = dims if len(dims) > len(best) else best

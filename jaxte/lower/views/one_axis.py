@@ -38,12 +38,14 @@ _WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most
 
 
 @lru_cache(maxsize=4096)  # the taps of a window share the views of its rows and columns
-def axis_view(extent: Expr, index: Expr, depth: int = 0) -> View | Refusal:
-    """The array ``T[index]`` over the dimensions in ``index``, for a ``T`` with ``extent`` elements."""
+def axis_view(extent: Expr, index: Expr, depth: int = 0, order: tuple[Axis, ...] = ()) -> View | Refusal:
+    """The array ``T[index]`` over the dimensions in ``index``, for a ``T`` with ``extent`` elements; ``order`` as in ``view``."""
     form = linear(index)
     atoms = [a for a in form.terms if isinstance(a, Call) and dims_of(a)]
     if not atoms:
-        return affine_view(extent, form)
+        rows = {d: form.terms[d] for d in reversed(order) if d in form.terms}
+        rest = {a: c for a, c in form.terms.items() if a not in rows}
+        return affine_view(extent, Linear(rest | rows, form.constant))
     if depth >= _DEEPEST:
         return Refusal(f"`{text(index)}` divides too often")
     turned = turned_view(extent, index, dims_of(index)[0]) if len(dims_of(index)) == 1 else None

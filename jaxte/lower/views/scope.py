@@ -61,7 +61,7 @@ class Scope:
             if widths:
                 shape = [plus(e, low, high) for e, (low, high) in zip(shape, widths, strict=True)]
                 indices = [plus(i, low) for i, (low, _) in zip(indices, widths, strict=True)]
-            found = view(shape, indices)
+            found = view(shape, indices, self.order)
             self._derived[key] = (
                 self._in_digits(read, widths, indices, found) if is_roundabout(found) else found
             )

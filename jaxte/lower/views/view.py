@@ -36,16 +36,19 @@ from jaxte.sets.intervals import constant, dims_of, known, same, stays_in, times
 from jaxte.sets.resolved import simplify
 
 
-def view(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
-    """The array ``T[indices]`` over the dimensions in ``indices``, for a tensor of ``shape``; zeros out of range."""
+def view(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequence[Axis] = ()) -> View | Refusal:
+    """The array ``T[indices]`` over the dimensions in ``indices``, for a tensor of ``shape``; zeros out of range.
+
+    Of dimensions that overlap and are as long, those that come first in ``order`` are the rows.
+    """
     indices = [simplify(i, {}) for i in indices]
-    found = _by_dimensions(shape, indices)
+    found = _by_dimensions(shape, indices, order)
     if isinstance(found, Refusal) or not any(isinstance(step, (Tile, Repeat)) for step in found.steps):
         return found
     return _least_copied(shape, indices, found)
 
 
-def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Refusal:
+def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequence[Axis]) -> View | Refusal:
     """The view that takes the dimensions of the tensor each by itself, and axes that stand in two of them last."""
     merged = _merge_digits(list(shape), list(indices))
     if isinstance(merged, Refusal):
@@ -53,7 +56,7 @@ def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | Ref
     first, extents, indices = merged
     parts: list[View] = []
     for extent, index in zip(extents, indices, strict=True):
-        part = axis_view(extent, index)
+        part = axis_view(extent, index, order=tuple(order) if len(dims_of(index)) > 1 else ())
         if isinstance(part, Refusal):
             return part
         parts.append(part)

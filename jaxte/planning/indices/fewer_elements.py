@@ -17,7 +17,7 @@ from math import prod
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
-from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds
+from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
 from jaxte.tensors.bodies.range_checks import reads_inside
@@ -79,8 +79,15 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     if node.reducer.arity > 1 or reads_of(node.where):
         return node
     split = Split(node.axes, [*node.exprs, node.where])
-    found = coordinates(split.terms, term_bounds(split.terms, guards), axes)
-    if found is None or found.points * _WORTH > prod(map(extent, free_axes(node))):
+    bounds, points = term_bounds(split.terms, guards), prod(map(extent, free_axes(node)))
+    found = coordinates(split.terms, bounds, axes)
+    if found is not None and found.points * _WORTH > points and any(map(wraps, split.terms)):
+        # sums of more terms than there are, at plain positions, which are turned when they are found
+        turned = coordinates(split.terms, bounds, axes, turned=True)
+        found = turned if points <= prod(map(extent, node.axes)) else found
+        if found is None or not any(map(wraps, found.by_term)):
+            return node
+    elif found is None or found.points * _WORTH > points:
         return node
     inner = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes}
     rewriting = Rewriting(split, found, inner)

@@ -2,8 +2,8 @@
 
     sum over d of q[h, i, d] * (k[h, j, d] + r[i - j + n - 1, d])
 
-has a factor with a value for each point, which no product of matrices has. Multiplied out it is two sums with two small factors each. Differences stay as
-they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
+has a factor with a value for each point, which no product of matrices has. Multiplied out it is two sums with two small factors each. So are
+``2 * (a[i, j] * u[j, k] + b[i, j] * v[i, k])`` and other sums within sums, as adjoints of what both operands have. Differences stay as they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
 
     sum over c of e[seq[n, l], c] * w[c, o]    is    p[seq[n, l], o]    with    p[k, o] = sum over c of e[k, c] * w[c, o]
 
@@ -14,14 +14,14 @@ the sum is multiplied by or made of otherwise stays outside of it; positions out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import isfinite, prod
 
 from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, conjunction
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import among
-from jaxte.lang.operators import ADD
+from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
@@ -29,6 +29,8 @@ from jaxte.sets.intervals import extent, known
 from jaxte.tensors.parts import PartialSum
 
 _MOST_TERMS = 4
+_MOST_FLAT = 12  # terms, of sums within sums
+_MINUS = Const(-1)
 _SMALLER = 8  # how much fewer values a term has than the sum of all
 _SHORTEST = 8  # what is summed over fewer points is no product of matrices
 
@@ -44,6 +46,9 @@ def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
         return [node]
     if node.exprs[0].reduces:
         return [node]
+    flat = _flat_terms(node.exprs[0])
+    if flat is not None and all(map(_is_contraction, flat)):
+        return _alike([_over_own_axes(node, term, node.where) for term in flat], node)
     product = product_of(node.exprs[0], [node.where])
     sums = [f for f in product.factors if _terms(f) is not None]
     if len(sums) != 1 or any(f.guard for f in product.factors):
@@ -52,9 +57,45 @@ def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
     terms = _terms(wide)
     if terms is None or not _gains(product, wide, terms, node, axes):
         return [node]
-    found = [_with(node, product, wide, term) for term in terms]
-    alike = all(own.exprs[0].dtype == node.exprs[0].dtype for own in found)
-    return found if alike else [node]
+    return _alike([_with(node, product, wide, term) for term in terms], node)
+
+
+def _alike(found: list[Reduce], node: Reduce) -> list[Reduce]:
+    """``found``, or ``node`` alone where the dtypes of the terms differ."""
+    return found if all(own.exprs[0].dtype == node.exprs[0].dtype for own in found) else [node]
+
+
+def _flat_terms(expr: Expr) -> list[Expr] | None:
+    """The terms of ``expr``, those of sums within it times their constants; None where no sum is within a product, or they are many."""
+    found: list[Expr] = []
+    stack, nested = [(expr, ())], False
+    while stack and len(found) + len(stack) <= _MOST_FLAT:
+        node, constants = stack.pop()
+        match node:
+            case Call(op, (a, b)) if op is ADD:
+                nested = nested or bool(constants)
+                stack += [(b, constants), (a, constants)]
+            case Call(op, (a,)) if op is NEGATIVE:
+                stack.append((a, (_MINUS, *constants)))
+            case Call(op, (a, Const() as c)) if op is MULTIPLY and _is_finite(c):
+                stack.append((a, (c, *constants)))
+            case Call(op, (Const() as c, a)) if op is MULTIPLY and _is_finite(c):
+                stack.append((a, (c, *constants)))
+            case _:
+                found.append(multiplied([Factor(e) for e in (*constants, node)]))
+    return found if nested and not stack and len(found) > 1 else None
+
+
+def _is_finite(factor: Const) -> bool:
+    """Whether a constant is a factor of each term just as well: terms that cancel are not made infinite by it."""
+    return isinstance(factor.value, (int, float)) and isfinite(factor.value)
+
+
+def _is_contraction(term: Expr) -> bool:
+    """Whether no factor of a product is over all of its axes, so that it need not be computed at all points."""
+    product = product_of(term, whole=True)
+    axes = [frozenset(free_axes(f.expr)) for f in product.factors]
+    return not product.is_conditional and all(own != frozenset().union(*axes) for own in axes)
 
 
 def _terms(factor: Factor) -> list[Expr] | None:
@@ -94,10 +135,13 @@ def _values(term: Expr, axes: Sequence[Axis], node: Reduce) -> int:
 def _with(node: Reduce, product: Product, wide: Factor, term: Expr) -> Reduce:
     """The part of ``node`` with ``term`` in place of the whole sum, over axes of its own."""
     body = multiplied([Factor(term) if f is wide else f for f in product.factors])
+    return _over_own_axes(node, body, conjunction(product.guards))
+
+
+def _over_own_axes(node: Reduce, body: Expr, where: Expr) -> Reduce:
     fresh = [Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes]
     table: dict[Expr, Expr] = dict(zip(node.axes, fresh, strict=True))
-    where = substitute(conjunction(product.guards), table)
-    return Reduce(node.reducer, (substitute(body, table),), fresh, where)
+    return Reduce(node.reducer, (substitute(body, table),), fresh, substitute(where, table))
 
 
 def added(sums: Sequence[Expr]) -> Expr:

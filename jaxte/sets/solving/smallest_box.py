@@ -78,7 +78,7 @@ def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransform
         box = _without_pinned(box, conditions)
         values = _values(domain, found, box)
         length = sum(len(text(e)) for e in values.values())
-        rank = (*box.volume(), box.shifted, length, order)
+        rank = (*box.volume(), box.shifted, length, -order)
         if best is None or rank < best[0]:
             best = rank, _boxed(domain, found, box, values, conditions, outer, divisions.table)
     if best is None and choices:

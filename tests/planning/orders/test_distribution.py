@@ -43,6 +43,22 @@ def test_each_term_is_a_product(element: Any) -> None:
     assert len(sums(of(element))) == 2
 
 
+def test_constants_around_sums_of_products() -> None:
+    """Each term is a product without a factor over all axes; one that has such a factor keeps all in one loop."""
+    a, u, v = (te.placeholder(s, name=n) for n, s in (("a", (N, N)), ("u", (N, D)), ("v", (N, D))))
+    i, j = te.reduce_axis((0, N), "i"), te.reduce_axis((0, N), "j")
+
+    def doubled(term: Any) -> Compute:
+        return te.compute(
+            (D,),
+            lambda k: te.sum(2 * (a[i, j] * u[i, k] / v[i, k] + term(k)) + a[i, j] * v[j, k], axis=(i, j)),
+            "s",
+        )
+
+    assert len(sums(doubled(lambda k: -(a[i, j] * u[j, k])))) == 3
+    assert len(sums(doubled(lambda k: te.exp(u[i, k] * a[i, j])))) == 1
+
+
 @pytest.mark.parametrize(
     "element",
     [

@@ -39,8 +39,10 @@ def plain_envelope(x: jax.Array) -> jax.Array:
 def centred(x: te.Tensor) -> te.Tensor:
     """The largest on both sides, with fewer at both ends."""
     k = te.reduce_axis((-50, 51), "k")
-    inside = lambda i: (i + k >= 0) & (i + k < x.shape[1])
-    return te.compute(x.shape, lambda b, i: te.max(te.abs(x[b, i + k]), axis=k, where=inside(i)), "y")
+    n = x.shape[1]
+    return te.compute(
+        x.shape, lambda b, i: te.max(te.abs(x[b, i + k]), axis=k, where=(i + k >= 0) & (i + k < n)), "y"
+    )
 
 
 def plain_centred(x: jax.Array) -> jax.Array:
