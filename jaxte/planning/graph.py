@@ -22,6 +22,7 @@ from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.repeats import with_repeats_counted
 from jaxte.planning.indices.rows import with_rows
+from jaxte.planning.indices.shared_elements import with_shared_elements
 from jaxte.planning.sums import DEFINITIONS, SUMS, Definition, mark_parts, planned_body, renewed
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
@@ -113,7 +114,12 @@ NEAR = Rule[tuple[Tensor, ...], Asked](
     lambda outputs, at: with_distances(outputs),
     "of what two positions make, the elements near a diagonal are computed where no others are read",
 )
-STEPS: tuple[Rule, ...] = (NEAR, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS)
+SHARED = Rule[tuple[Tensor, ...], Asked](
+    "shared elements",
+    lambda outputs, at: with_shared_elements(outputs),
+    "functions of elements that several places compute are computed once",
+)
+STEPS: tuple[Rule, ...] = (NEAR, SHARED, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS)
 
 
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -126,7 +132,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(outputs)
     order = topological_order(plain)
     with bounded(len(order)):
-        near = NEAR.at(plain, Asked())
+        near = SHARED.at(NEAR.at(plain, Asked()), Asked())
         order = order if near is plain else topological_order(near)
         made = dict(zip(plain, _planned_in_order(order, near), strict=True))
     return tuple(made.get(t, t) for t in outputs)

@@ -78,8 +78,8 @@ def _added(node: Expr) -> Expr:
 def _is_apart(expr: Expr, axis: Axis) -> bool:
     """Whether the positions of ``axis`` lie apart.
 
-    ``expr`` is gathered at them, reads them in some other order too, or has an operand that is the same for all of
-    them beside one in which they are not next to each other.
+    ``expr`` is gathered at them, reads them in some other order too, or has an operand with all other axes that is the same
+    for all of them beside one in which they are not next to each other.
     """
     if isinstance(expr, Read):
         return any(depends_on(r, (axis,)) for i in expr.indices for r in reads_of(i))
@@ -88,7 +88,9 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
         return False  # a window, which has forms of its own
     own = [r for r in reads if any(depends_on(i, (axis,)) for i in r.indices)]
     between = all(r.indices and not depends_on(r.indices[-1], (axis,)) for r in own)
-    return (0 < len(own) < len(reads) and between) or bool(_orders(expr, axis))
+    others = set(free_axes(expr)) - {axis}
+    repeated = any(others <= set(free_axes(r)) for r in reads if not among(r, own))  # an array, not weights of rows
+    return (bool(own) and between and repeated) or bool(_orders(expr, axis))
 
 
 def _orders(expr: Expr, axis: Axis) -> set[Expr]:

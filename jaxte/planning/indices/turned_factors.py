@@ -38,7 +38,10 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
         if isinstance(read, Read) and not factor.guard and _turns(read, node):
             laid = _laid_out(read, every, name)
             table |= {} if laid is None else {read: laid}
-    return node if not table else substitute(node, table)
+    if not table:
+        return node
+    body = substitute(node.exprs[0], table)
+    return Reduce(node.reducer, (body,), node.axes, node.where, node.position)
 
 
 def _turns(read: Read, node: Reduce) -> bool:

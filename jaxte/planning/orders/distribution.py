@@ -68,7 +68,8 @@ def _alike(found: list[Reduce], node: Reduce) -> list[Reduce]:
 def _flat_terms(expr: Expr) -> list[Expr] | None:
     """The terms of ``expr``, those of sums within it times their constants; None where no sum is within a product, or they are many."""
     found: list[Expr] = []
-    stack, nested = [(expr, ())], False
+    stack: list[tuple[Expr, tuple[Const, ...]]] = [(expr, ())]
+    nested = False
     while stack and len(found) + len(stack) <= _MOST_FLAT:
         node, constants = stack.pop()
         match node:

@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Element, tuple[int, int], str]] = {
     "two axes": (
         lambda b, i: te.sum(X[b, p] * X[b, q], axis=[p, q], where=p - q == i),
         (3, 24),
-        "sum(X[b, q + i] * X[b, q] for q in [0, 24) where q + i < 24)",
+        "sum(X[b, p] * X[b, p - i] for p in [0, 24) where i <= p)",
     ),
     "nowhere": (lambda b, i: te.sum(X[b, p], axis=p, where=4 * p == 2 * i + 1), (3, 9), "0.0"),
     "data stay": (

@@ -1,0 +1,230 @@
+"""Functions of elements that several places compute, in one definition at other positions or in several: a tensor of their own, computed once.
+
+    f[i] = relu(log1p(x[i + 1]) - log1p(x[i]))     is   f[i] = relu(l[i + 1] - l[i])   with   l[p] = log1p(x[p])
+
+    s[i] = sum over j of exp(-d[i, j]),   t[i] = sum over j of exp(-d[i, j]) * y[j]     read one w[i, j] = exp(-d[i, j])
+
+What flows back to the element is added up before the slope of the function, which is computed once as well. Whoever writes the element as a tensor has this
+already; a function of Python's that returns an expression has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from jaxte.algebra.operations import weight
+from jaxte.algebra.simplify import simplify_reads
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
+from jaxte.sets.affine import Linear, from_linear
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import extent, known
+from jaxte.tensors.bodies.contexts import guards_of
+from jaxte.tensors.bodies.range_checks import reads_inside
+from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute, Tensor
+
+_EXPENSIVE = 8  # operations of a function that is worth an array
+_FEWER = 1.5  # times fewer elements than are computed in all places
+_LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
+_MOST_PLACES = 64
+
+
+class Shared(Compute):
+    """What several places compute."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """``node`` of ``tensor``: ``key`` at ``positions``, which run from ``lows`` to ``highs``."""
+
+    tensor: Compute
+    node: Expr
+    key: Expr
+    axes: tuple[Axis, ...]
+    positions: tuple[Linear, ...]
+    lows: tuple[int, ...]
+    highs: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        return prod(map(extent, free_axes(self.node)))
+
+
+def with_shared_elements(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """``outputs`` with what several places of their definitions compute as tensors; the same tuple where there is none."""
+    outputs = _without_doubles(outputs)
+    order = topological_order(outputs)
+    places: dict[Expr, list[_Place]] = {}
+    for tensor in order:
+        if type(tensor) is Compute and tensor.override is None and not tensor.facts:
+            for place in _places(tensor):
+                places.setdefault(place.key, []).append(place)
+    table = _reads(places)
+    if not table:
+        return outputs
+    new: dict[Tensor, Compute] = {}
+    for tensor in order:
+        if isinstance(tensor, Compute):
+            body = _replaced(tensor, table.get(tensor, {}), new)
+            if body is not tensor.body:
+                new[tensor] = tensor.renewed(body)
+                new[tensor].with_override(tensor.override)
+    return tuple(new.get(t, t) for t in outputs)
+
+
+def _without_doubles(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """``outputs`` with reductions within expressions, each of which is a tensor, that are the same in several definitions as one."""
+    firsts: dict[tuple[Expr, tuple[Expr | int, ...]], Compute] = {}
+    new: dict[Tensor, Compute] = {}
+    order = topological_order(outputs)
+    for tensor in order:
+        if not isinstance(tensor, Compute):
+            continue
+        body = _replaced(tensor, {}, new)
+        own = tensor if body is tensor.body else tensor.renewed(body)
+        if own is not tensor:
+            own.with_override(tensor.override)
+        if _is_within(tensor) and not among(tensor, outputs):
+            key = substitute(body, dict(zip(tensor.axes, _CANONICAL, strict=False)))
+            own = firsts.setdefault((key, tuple(tensor.shape)), own)
+        if own is not tensor:
+            new[tensor] = own
+    return tuple(new.get(t, t) for t in outputs)
+
+
+def _is_within(tensor: Compute) -> bool:
+    """Whether ``tensor`` is a reduction within an expression, ``y_0`` of ``y``, or is called so."""
+    plain = type(tensor) is Compute and tensor.override is None and not tensor.facts
+    return plain and tensor.name.rpartition("_")[2].isdigit() and len(tensor.axes) <= len(_CANONICAL)
+
+
+def _replaced(tensor: Compute, table: dict[Expr, Read], new: dict[Tensor, Compute]) -> Expr:
+    """The body of ``tensor`` that reads the ``new`` tensors, and what ``table`` says in place of its nodes."""
+
+    def rule(node: Expr) -> Expr:
+        return Read(new[node.tensor], node.indices) if isinstance(node, Read) and node.tensor in new else node
+
+    body = substitute(tensor.body, dict(table)) if table else tensor.body
+    return rewrite(body, rule) if any(r.tensor in new for r in reads_of(body)) else body
+
+
+# --- places
+
+
+def _places(tensor: Compute) -> Iterator[_Place]:
+    """The largest functions of elements in the body of ``tensor``, and what they are functions of."""
+    nodes = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
+    if not nodes or len(nodes) > _MOST_PLACES or len(tensor.axes) == 0:
+        return
+    guards = guards_of(tensor.body, set(nodes))
+    for node in nodes:
+        found = _place(tensor, node, guards.get(node, ()))
+        if found is not None:
+            yield found
+
+
+def _is_function(node: Call) -> bool:
+    """Whether ``node`` is an expensive function of what is read at positions that are known."""
+    if not dtypes.is_float(node.dtype) or weight(node) < _EXPENSIVE or not reads_of(node):
+        return False
+    return not any(reads_of(index) for read in reads_of(node) for index in read.indices)
+
+
+def _place(tensor: Compute, node: Expr, guards: Sequence[Expr]) -> _Place | None:
+    split = Split((), [node])
+    conditions = [c for guard in guards for c in conjuncts(guard)]
+    found = coordinates(
+        split.terms, term_bounds(split.terms, conditions), tuple(free_axes(node)), turned=True
+    )
+    if found is None or any(known(as_expr(c.extent)) is None for c in found.order):
+        return None
+    axes = (
+        tuple(_CANONICAL[n] for n in range(len(found.order))) if len(found.order) <= len(_CANONICAL) else ()
+    )
+    body = None if not axes else _at(Rewriting(split, found, {})(node), found, axes)
+    if body is None or not set(free_axes(body)) <= set(axes):
+        return None
+    offsets = [_first_offset(body, a) for a in axes]
+    key = simplify_reads(substitute(body, {a: a - s for a, s in zip(axes, offsets, strict=True) if s}))
+    lows = tuple(c.start + s for c, s in zip(found.order, offsets, strict=True))
+    highs = tuple(low + (known(as_expr(c.extent)) or 0) for low, c in zip(lows, found.order, strict=True))
+    positions = tuple(c.form + Linear({}, s) for c, s in zip(found.order, offsets, strict=True))
+    return _Place(tensor, node, key, axes, positions, lows, highs)
+
+
+_CANONICAL = tuple(Axis(f"p{n}", 0, 2**40) for n in range(6))
+
+
+def _at(body: Expr, found: Coordinates, axes: Sequence[Axis]) -> Expr:
+    """``body``, over the axes of ``found``, at positions that count from 0 of what is read."""
+    table = {c.axis: a - c.start if c.start else a for c, a in zip(found.order, axes, strict=True)}
+    return simplify_reads(substitute(body, table))
+
+
+def _first_offset(body: Expr, axis: Axis) -> int:
+    """What is added to ``axis`` where it is first read by itself; 0 where it never is."""
+    for read in (n for n in postorder(body) if isinstance(n, Read)):
+        for index in read.indices:
+            form = linear_or_none(index) if depends_on(index, (axis,)) else None
+            if form is not None and form.coefficient(axis) == 1 and len(form.terms) == 1:
+                return form.constant
+    return 0
+
+
+# --- tensors
+
+
+def _reads(places: dict[Expr, list[_Place]]) -> dict[Compute, dict[Expr, Read]]:
+    """What stands in place of the nodes of each tensor: reads of what is shared, of larger nodes first."""
+    table: dict[Compute, dict[Expr, Read]] = {}
+    for own in sorted(places.values(), key=lambda group: -len(postorder(group[0].key))):
+        left = [p for p in own if not _is_covered(p, table.get(p.tensor, {}))]
+        shared = _shared(left)
+        if shared is None:
+            continue
+        tensor, lows = shared
+        for place in left:
+            indices = [
+                from_linear(f + Linear({}, -low)) for f, low in zip(place.positions, lows, strict=True)
+            ]
+            table.setdefault(place.tensor, {})[place.node] = Read(tensor, indices)
+    return table
+
+
+def _is_covered(place: _Place, table: dict[Expr, Read]) -> bool:
+    """Whether all that ``place`` is part of is read instead."""
+    if not table:
+        return False
+    cut = substitute(place.tensor.body, dict(table))
+    return not among(place.node, postorder(cut))
+
+
+def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
+    """The tensor for ``places``, and the positions at which its axes begin; None where it gains nothing."""
+    if len(places) < 2:
+        return None
+    first = places[0]
+    lows = [min(p.lows[n] for p in places) for n in range(len(first.axes))]
+    highs = [max(p.highs[n] for p in places) for n in range(len(first.axes))]
+    count = prod(high - low for low, high in zip(lows, highs, strict=True))
+    size = count * dtypes.width(first.key.dtype)
+    if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > sum(p.points for p in places):
+        return None
+    axes = [
+        Axis(next(a.name for atom in f.terms for a in free_axes(atom)), 0, high - low)
+        for f, low, high in zip(first.positions, lows, highs, strict=True)
+    ]
+    body = simplify_reads(
+        substitute(first.key, {c: a + low for c, a, low in zip(first.axes, axes, lows, strict=True)})
+    )
+    if not reads_inside(axes, body):
+        return None
+    return Shared(f"{first.tensor.name}_{first.node.op.name}", axes, body), lows  # type: ignore[attr-defined]

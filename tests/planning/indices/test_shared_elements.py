@@ -1,0 +1,136 @@
+"""Functions of elements that several places compute are computed once: XLA's count of functions, values beside JAX, and what is left as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+from harness.sides import with_gradients
+from jaxte.planning.indices.shared_elements import Shared, with_shared_elements
+from jaxte.tensors.graph import topological_order
+from tests.agreement import QUICK
+
+
+def flux(s: te.Tensor) -> te.Tensor:
+    """Rises of a spectrum from one frame to the next."""
+    b, t, n = s.shape
+    f = te.reduce_axis((0, n), "f")
+    level = lambda b, t: te.log1p(te.abs(s[b, t, f]))  # noqa: E731
+    return te.compute((b, t - 1), lambda b, t: te.sum(te.relu(level(b, t + 1) - level(b, t)), axis=f), "y")
+
+
+def plain_flux(s: jax.Array) -> jax.Array:
+    level = jnp.log1p(jnp.abs(s))
+    return jax.nn.relu(level[:, 1:] - level[:, :-1]).sum(2)
+
+
+def moments(at: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    """Means of values near positions: two sums with one weight."""
+    j, k = te.reduce_axis((0, x.shape[0]), "j"), te.reduce_axis((0, x.shape[0]), "k")
+    top = te.compute(at.shape, lambda i: te.sum(te.exp(-((at[i] - x[j]) ** 2)) * y[j], axis=j), "top")
+    all_ = te.compute(at.shape, lambda i: te.sum(te.exp(-((at[i] - x[k]) ** 2)), axis=k), "all")
+    return te.compute(at.shape, lambda i: top[i] / all_[i], "y")
+
+
+def plain_moments(at: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+    w = jnp.exp(-((at[:, None] - x) ** 2))
+    return w @ y / w.sum(1)
+
+
+def scheme(u: te.Tensor) -> te.Tensor:
+    """A step of a conservation law on a circle, centred fluxes."""
+    n = u.shape[1]
+    return te.compute(
+        u.shape, lambda b, i: u[b, i] - 0.1 * (te.tanh(u[b, (i + 1) % n]) - te.tanh(u[b, (i - 1) % n])), "y"
+    )
+
+
+def plain_scheme(u: jax.Array) -> jax.Array:
+    f = jnp.tanh(u)
+    return u - 0.1 * (jnp.roll(f, -1, 1) - jnp.roll(f, 1, 1))
+
+
+def colours(x: te.Tensor) -> te.Tensor:
+    """A weighted mean whose weights are found by reductions within two definitions."""
+    n, m, _ = x.shape
+    k, c = te.reduce_axis((0, 5), "k"), te.reduce_axis((0, 3), "c")
+    w = lambda i, j: te.exp(-te.sum((x[i, j + k, c] - x[i, j + 2, c]) ** 2, axis=c))  # noqa: E731
+    total = te.compute((n, m - 4), lambda i, j: te.sum(w(i, j), axis=k), "total")
+    return te.compute(
+        (n, m - 4, 3), lambda i, j, d: te.sum(w(i, j) * x[i, j + k, d], axis=k) / total[i, j], "y"
+    )
+
+
+def plain_colours(x: jax.Array) -> jax.Array:
+    m = x.shape[1] - 4
+    near = jnp.stack([x[:, k : k + m] for k in range(5)])
+    w = jnp.exp(-jnp.sum((near - x[:, 2 : 2 + m]) ** 2, -1, keepdims=True))
+    return (w * near).sum(0) / w.sum(0)
+
+
+CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], str]] = {
+    "flux": (flux, plain_flux, ((4, 20, 80),), "log1p"),
+    "moments": (moments, plain_moments, ((64,), (128,), (128,)), "exp"),
+    "scheme": (scheme, plain_scheme, ((8, 600),), "tanh"),
+    "colours": (colours, plain_colours, ((40, 44, 3),), "exp"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_computed_once_beside_jax(name: str, rng: np.random.Generator) -> None:
+    build, plain, shapes, function = CASES[name]
+    arrays = [rng.normal(size=s).astype("float32") for s in shapes]
+    expected, pull = jax.vjp(plain, *arrays)
+    head = rng.normal(size=expected.shape).astype("float32")
+    run = te.function(build)
+    both = jax.jit(with_gradients(run, tuple(range(len(arrays))))).lower([head], *arrays).compile(QUICK)
+    found = jax.tree.leaves(both([head], *arrays))
+    for own, other in zip(found, [expected, *pull(head)], strict=True):
+        np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-4)
+    inputs = [te.placeholder(s, name=f"x{n}") for n, s in enumerate(shapes)]
+    assert of_forward(te.function(inputs, build(*inputs))).count(f"jnp.{function}(") == 1
+    apart = of_forward(te.function(inputs, build(*inputs), without=("shared elements",)))
+    assert apart.count(f"jnp.{function}(") > 1
+
+
+def of_forward(function: Any) -> str:
+    """The text of the pass that keeps what gradients read, or of the one without gradients where that keeps nothing more."""
+    text = str(function.source())
+    name = "forward_with_residuals" if "def forward_with_residuals(" in text else "forward"
+    return text.split(f"def {name}(")[1].split("\ndef ")[0]
+
+
+def shared(y: te.Tensor) -> list[Shared]:
+    return [t for t in topological_order(with_shared_elements((y,))) if isinstance(t, Shared)]
+
+
+def difference(f: Any, shape: tuple[int, int]) -> te.Tensor:
+    x = te.placeholder(shape, name="x")
+    return te.compute((shape[0], shape[1] - 1), lambda b, i: f(x[b, i + 1]) - f(x[b, i]), "y")
+
+
+def test_what_is_shared() -> None:
+    (found,) = shared(difference(te.exp, (64, 256)))
+    assert tuple(found.shape) == (64, 256)
+    assert not shared(difference(te.relu, (64, 256)))  # cheap
+    assert not shared(difference(te.exp, (4, 16)))  # small
+    assert not shared(difference(te.exp, (4096, 4096)))  # larger than caches
+
+
+def test_elements_that_only_a_choice_reads() -> None:
+    """The first element has no left neighbour, and the square root of what is not read is not taken."""
+    x = te.placeholder((64, 256), name="x")
+    y = te.compute(x.shape, lambda b, i: te.exp(x[b, i]) - te.select(i > 0, te.exp(x[b, i - 1]), 0.0), "y")
+    (found,) = shared(y)
+    assert tuple(found.shape) == (64, 256)
+
+
+def test_data_and_overrides_are_left() -> None:
+    x, at = te.placeholder((64, 256), name="x"), te.placeholder((256,), "int32", name="at")
+    y = te.compute((64, 255), lambda b, i: te.exp(x[b, at[i + 1]]) - te.exp(x[b, at[i]]), "y")
+    assert not shared(y)
