@@ -3,7 +3,8 @@
     sum over d of q[h, i, d] * (k[h, j, d] + r[i - j + n - 1, d])
 
 has a factor with a value for each point, which no product of matrices has. Multiplied out it is two sums with two small factors each. So are
-``2 * (a[i, j] * u[j, k] + b[i, j] * v[i, k])`` and other sums within sums, as adjoints of what both operands have. Differences stay as they are: ``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
+``2 * (a[i, j] * u[j, k] + b[i, j] * v[i, k])`` and other sums within sums, as adjoints of what both operands have. Differences stay as they are:
+``x - y`` is exact where both are close, and ``w * x - w * y`` is not.
 
     sum over c of e[seq[n, l], c] * w[c, o]    is    p[seq[n, l], o]    with    p[k, o] = sum over c of e[k, c] * w[c, o]
 
