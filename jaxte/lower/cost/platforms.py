@@ -86,6 +86,8 @@ class Platform:
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
             has no memory (sums in one pass).
+        adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a sum does, which is
+            taken in blocks (sums of products for them).
         transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
             of a cumulative sum (raised stencils and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
@@ -126,6 +128,7 @@ class Platform:
     fuses_products: bool = True
     groups_in_loops: bool = False
     sums_columns: bool = False
+    adds_rows: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
     kernels: str = MOSAIC
@@ -187,6 +190,7 @@ CPU = Platform(
     fuses_products=False,
     groups_in_loops=True,
     sums_columns=True,
+    adds_rows=True,
     transposes_apart=True,
     holds_pairs=True,
     kernels=INTERPRETER,

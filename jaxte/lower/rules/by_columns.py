@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.algebra.product import Factor
-from jaxte.lang.expr import Axis
+from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.elementwise import Kept
@@ -54,7 +54,7 @@ def by_columns(
     """What ``make`` gives at each position of ``dim``, over which ``wide`` is computed, stacked, in ``dtype``."""
     before = body.tensors
     if body.policy.facts.drops_barriers and not body.in_tiles and points(scope.order) >= LARGE_RESULT:
-        body.read_by({**before, **_again(body, wide)})
+        body.read_by({**before, **again(body, [f.expr for f in wide])})
     values: list[Value] = []
     for at in scope.at_each(dim):
         value = yield from make(at)
@@ -64,10 +64,10 @@ def by_columns(
     return body.stack(values, dim, scope)
 
 
-def _again(body: Body, wide: Sequence[Factor]) -> dict[Tensor, str]:
-    """Names of what ``wide`` reads behind barriers that nothing else reads: each behind the last one, as XLA takes equal ones for one."""
+def again(body: Body, exprs: Sequence[Expr]) -> dict[Tensor, str]:
+    """Names of what ``exprs`` read behind barriers that nothing else reads: each behind the last one, as XLA takes equal ones for one."""
     found: dict[Tensor, str] = {}
-    for tensor in dict.fromkeys(r.tensor for r in reads_of(*(f.expr for f in wide))):
+    for tensor in dict.fromkeys(r.tensor for r in reads_of(*exprs)):
         if tensor not in body.padded:
             kept = Kept(body.tensor(tensor), "barrier")
             while kept in body.written:

@@ -18,10 +18,12 @@ from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import FEW, LONG_SUM
+from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.work import points
+from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.rewrites.short_axes import is_short
-from jaxte.lower.rules.by_columns import by_columns, column_of
+from jaxte.lower.rules.by_columns import again, by_columns, column_of
 from jaxte.lower.rules.einsum_operands import (
     Job,
     dims_under,
@@ -30,6 +32,7 @@ from jaxte.lower.rules.einsum_operands import (
     is_plain,
     letters_of,
     masked_operands,
+    natural_order,
 )
 from jaxte.lower.rules.positions import combined
 from jaxte.lower.views.scope import Scope
@@ -58,6 +61,9 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
         return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
+    if body.policy.facts.adds_rows and not body.in_tiles and _is_along_rows(groups, job, scope):
+        total = yield from _one_sum(body, groups, job, scope)
+        return (yield from _scaled(body, total, outer, job, scope))
     if body.policy.facts.fuses_products:
         if _is_whole(groups, scope):
             groups = [[f for members in groups for f in members]]
@@ -83,6 +89,35 @@ def _is_whole(groups: Sequence[Sequence[Factor]], scope: Scope) -> bool:
     return len(groups) > 1 and any(
         own == every and not is_plain(members) for own, members in zip(dims, groups, strict=True)
     )
+
+
+def _is_along_rows(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> bool:
+    """Whether a matrix that is computed is multiplied by vectors along its rows, so that what is added up lies apart.
+
+    One sum of all factors takes no longer than a call. A matrix that exists is left to the call, as ``x.T @ r`` of JAX is.
+    """
+    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    every = set().union(*dims)
+    matrix = next((members for own, members in zip(dims, groups, strict=True) if own == every), None)
+    if len(groups) < 2 or matrix is None or (is_plain(matrix) and len(matrix) == 1):
+        return False
+    order = [d for d in natural_order(multiplied(matrix), scope) if among(d, every)]
+    return not among(order[-1], job.reduced)
+
+
+def _one_sum(body: Body, groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Task:
+    """The sum of all factors, which shares no loop with others that read them: XLA on the CPU writes what several sums read as an array.
+
+    What takes long to compute is shared all the same.
+    """
+    factors = [f for members in groups for f in members]
+    before = body.tensors
+    if body.policy.facts.drops_barriers and points(scope.order) >= LARGE_RESULT:
+        own = [f.expr for f in factors if not expensive_calls([f.expr])]
+        body.read_by({**before, **again(body, own)})
+    values = yield from masked_operands(body, [factors], job, scope)
+    body.read_by(before)
+    return _summed(body, values, job, scope)
 
 
 def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:

@@ -1,0 +1,53 @@
+"""A matrix times a vector along its rows: one sum where the matrix is computed, which XLA on the CPU adds up in blocks, and a call where it exists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+
+N, M = 4096, 8
+
+
+def scaled(x: te.Tensor, y: te.Tensor, r: te.Tensor) -> te.Tensor:
+    """z[c] = sum over i of x[i, c] * y[i, c] * r[i]"""
+    i = te.reduce_axis((0, N), "i")
+    return te.compute((M,), lambda c: te.sum(x[i, c] * y[i, c] * r[i], axis=i), "z")
+
+
+def inputs() -> list[te.Tensor]:
+    return [
+        te.placeholder((N, M), name="x"),
+        te.placeholder((N, M), name="y"),
+        te.placeholder((N,), name="r"),
+    ]
+
+
+def test_what_is_computed_is_one_sum() -> None:
+    code = str(te.source(scaled(*inputs())))
+    assert "jnp.sum(" in code and "einsum" not in code
+
+
+def test_what_exists_is_left_to_the_call() -> None:
+    x, _, r = inputs()
+    i = te.reduce_axis((0, N), "i")
+    z = te.compute((M,), lambda c: te.sum(x[i, c] * r[i], axis=i), "z")
+    assert "einsum" in str(te.source(z))
+
+
+def test_sums_along_rows_stay_calls() -> None:
+    x, y, _ = inputs()
+    c, w = te.reduce_axis((0, M), "c"), te.placeholder((M,), name="w")
+    z = te.compute((N,), lambda i: te.sum(x[i, c] * y[i, c] * w[c], axis=c), "z")
+    assert "einsum" in str(te.source(z))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thousands_of_rows_are_added_up_in_blocks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = (rng.uniform(0.5, 1, (N, M)).astype("float32") for _ in range(2))
+    r = rng.uniform(0.5, 1, N).astype("float32")
+    exact = (x.astype("float64") * y * r[:, None]).sum(0)
+    found = np.asarray(te.function(scaled)(x, y, r), "float64")
+    assert np.abs(found - exact).max() < 7 * 2.0**-23 * np.abs(exact).max()
