@@ -79,6 +79,7 @@ LAYERS = (
     "tensors.inputs",
     "tensors.constants",
     "tensors.reducers",
+    "tensors.wide_reads",
     "tensors.reductions",
     "tensors.custom_reducers",
     "tensors.bodies.*",

@@ -53,6 +53,7 @@ _ABOVE: dict[str, tuple[str, ...]] = {
 _WEAK = {"i*": "int32", "f*": "float32", "c*": "complex64"}
 
 DTYPES = tuple(name for name in _ABOVE if not name.endswith("*"))
+NARROW = ("float16", "bfloat16")  # in which sums, products and recurrences are rounded at the end only
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

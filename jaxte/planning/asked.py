@@ -25,10 +25,17 @@ from jaxte.tensors.tensor import Compute
 
 @dataclass(frozen=True, slots=True)
 class Intermediates:
-    """Operations for each element of an intermediate, to write it and read it again, and for the loop that writes it."""
+    """What it costs to keep part of a sum.
+
+    Attributes:
+        element: operations for each element of an intermediate, to write it and read it again.
+        loop: operations for the loop that writes it.
+        narrow: whether 16-bit numbers are multiplied by units of their own, which float32 numbers in their place would be kept from.
+    """
 
     element: int = 4
     loop: int = 0
+    narrow: bool = False
 
 
 _CHEAP = Intermediates()

@@ -86,6 +86,7 @@ class Platform:
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
             has no memory (sums in one pass).
+        narrow_products: 16-bit numbers are multiplied by units of their own; elsewhere as float32 ones (partial sums in float32).
         adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a sum does, which is
             taken in blocks (sums of products for them).
         transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
@@ -128,6 +129,7 @@ class Platform:
     fuses_products: bool = True
     groups_in_loops: bool = False
     sums_columns: bool = False
+    narrow_products: bool = True
     adds_rows: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
@@ -155,7 +157,7 @@ class Platform:
     @property
     def intermediates(self) -> Intermediates:
         """What plans of sums reckon with."""
-        return Intermediates(self.intermediate, self.loop)
+        return Intermediates(self.intermediate, self.loop, self.narrow_products)
 
 
 CPU = Platform(
@@ -190,6 +192,7 @@ CPU = Platform(
     fuses_products=False,
     groups_in_loops=True,
     sums_columns=True,
+    narrow_products=False,
     adds_rows=True,
     transposes_apart=True,
     holds_pairs=True,

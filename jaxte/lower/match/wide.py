@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import Call, Const, Expr, Reduce, Reducer, Symbol, cast
 from jaxte.lang.operators import ADD, MULTIPLY, SUBTRACT
 from jaxte.lang.walk import postorder, rewrite, substitute
 from jaxte.tensors.reducers import builtin_reducer
 
-NARROW = ("float16", "bfloat16")
 _WIDE = dict.fromkeys(NARROW, "float32")
 
 

@@ -96,12 +96,16 @@ def _is_along_rows(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -
 
     One sum of all factors takes no longer than a call. A matrix that exists is left to the call, as ``x.T @ r`` of JAX is.
     """
-    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
-    every = set().union(*dims)
-    matrix = next((members for own, members in zip(dims, groups, strict=True) if own == every), None)
-    if len(groups) < 2 or matrix is None or (is_plain(matrix) and len(matrix) == 1):
+    matrix, vectors = list[Sequence[Factor]](), list[Sequence[Factor]]()
+    for members in groups:
+        along = all(among(d, job.reduced) for f in members for d in dims_under(f.expr, scope))
+        (vectors if along else matrix).append(members)
+    if not vectors or len(matrix) != 1 or (is_plain(matrix[0]) and len(matrix[0]) == 1):
         return False
-    order = [d for d in natural_order(multiplied(matrix), scope) if among(d, every)]
+    every = {d for f in matrix[0] for d in dims_under(f.expr, scope)}
+    if not all(d in every for d in job.reduced):
+        return False
+    order = [d for d in natural_order(multiplied(matrix[0]), scope) if among(d, every)]
     return not among(order[-1], job.reduced)
 
 

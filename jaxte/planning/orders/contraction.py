@@ -5,7 +5,8 @@
 
 This is the elimination of variables that paths of einsum are made of, over index terms in place of axes (see :mod:`jaxte.planning.terms`): an intermediate
 is a tensor over the terms that are left when the summed axes are gone. Products of arrays at plain axes are left to ``jnp.einsum``, which has
-such a search of its own.
+such a search of its own. Of 16-bit numbers, all sums but the last are kept in float32, so that the whole is rounded
+once, but where they have units of their own.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute
+from jaxte.tensors.wide_reads import is_rounded, with_wide_reads
 
 _SPOILT = Const(nan)
 _AGAIN = 4  # points at which one element is met that a sum of one factor is planned for
@@ -102,8 +104,18 @@ def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name
         node: a reduction over the points of ``axes`` where ``guards`` hold.
         name: what the tensors are called after.
     """
-    if node.reducer.name != "sum" or node.dtype not in EXACT or not node.axes:
+    if node.reducer.name != "sum" or not node.axes:
         return node
+    if node.dtype in EXACT:
+        return _planned(node, axes, guards, name)
+    wide = with_wide_reads(node)
+    if wide is None or (intermediates().narrow and not is_rounded(node)):
+        return node
+    found = _planned(wide, axes, guards, name)
+    return node if found is wide and not is_rounded(node) else cast(found, node.dtype)
+
+
+def _planned(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
     product = product_of(node.exprs[0], [node.where])
     shared = with_shared_branches(product)
     search, whole = _Search(axes, guards, as_read=True), _whole(shared, node)

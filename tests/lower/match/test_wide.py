@@ -58,3 +58,46 @@ def test_recurrences_of_adjoints() -> None:
         wide = jnp.asarray(x.astype("float64"))
         exact = np.asarray(jax.grad(lambda x: jnp.sum(jnp.cumprod(x)))(wide))
     assert np.max(np.abs(found - exact)) < 2 * UNIT * np.max(exact)
+
+
+def separable(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """y[i, j] = sum over k, m of w[k] * w[m] * x[i + k, j + m]"""
+    k, m = te.reduce_axis((0, 7), "k"), te.reduce_axis((0, 7), "m")
+    return te.compute((26, 26), lambda i, j: te.sum(w[k] * w[m] * x[i + k, j + m], axis=(k, m)), "y")
+
+
+def pooled(x: te.Tensor) -> te.Tensor:
+    """An adaptive pool, axis by axis."""
+    u, v = te.reduce_axis((0, 40), "u"), te.reduce_axis((0, 40), "v")
+    inside = lambda k, i: te.logical_and(k >= i * 40 // 7, k < ((i + 1) * 40 + 6) // 7)  # noqa: E731
+    return te.compute(
+        (7, 7),
+        lambda i, j: te.sum(x[u, v], axis=(u, v), where=te.logical_and(inside(u, i), inside(v, j))),
+        "y",
+    )
+
+
+def test_partial_sums_are_rounded_at_the_end() -> None:
+    """What is between two sums of 16-bit numbers is float32, so that these are taken in parts as any others are."""
+    x, w = bfloat16((32, 32), -1.0, 1.0), bfloat16((7,), 0.0, 1.0)
+    source = te.source(te.function(separable), jnp.asarray(x), jnp.asarray(w))
+    forward, backward = source.split("def backward")
+    assert "y_over_" in forward and forward.count(".astype(jnp.bfloat16)") == 1
+    assert backward.count(".astype(jnp.bfloat16)") == 3  # dx, and two sums for dw
+    exact = te.interpret(
+        separable(X := te.placeholder((32, 32), "float64", "x"), W := te.placeholder((7,), "float64", "w")),
+        {X: x.astype("float64"), W: w.astype("float64")},
+    )
+    found = np.asarray(te.function(separable)(jnp.asarray(x), jnp.asarray(w))).astype("float64")
+    assert np.max(np.abs(found - exact)) <= 0.5 * UNIT * np.max(np.abs(exact))
+    assert "y_over_" not in te.source(te.function(separable, platform="gpu"), jnp.asarray(x), jnp.asarray(w))
+
+
+def test_pools_of_moving_bounds_are_rounded_at_the_end() -> None:
+    x = bfloat16((40, 40), 0.0, 1.0)
+    source = te.source(te.function(pooled), jnp.asarray(x))
+    assert "y_u" in source and source.split("def backward")[0].count(".astype(jnp.bfloat16)") == 1
+    X = te.placeholder((40, 40), "float64", "x")
+    exact = te.interpret(pooled(X), {X: x.astype("float64")})
+    found = np.asarray(te.function(pooled)(jnp.asarray(x))).astype("float64")
+    assert np.max(np.abs(found - exact)) <= 0.5 * UNIT * np.max(np.abs(exact))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
+from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
@@ -36,7 +37,6 @@ from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented
 from jaxte.lower.forms.conv.write import rearranged
 from jaxte.lower.limits import MOST_COPIES
-from jaxte.lower.match.wide import NARROW
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 

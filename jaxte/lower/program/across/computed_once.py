@@ -5,10 +5,10 @@
 CPU writes each of them to memory and sums its product with the other array. With the factors of these tensors in the sums, all of them have ``h * x`` in
 common,
 
-    dy = jnp.einsum("ij,j->i", h * x, g),   dg = jnp.einsum("ij,i->j", h * x, s)
+    dy = jnp.einsum("ij,j->i", h * x, g),   dg = jnp.sum(h * x * s[:, None], axis=0)
 
-which is computed once and read by products of a matrix and a vector: a fifth less memory is met by a normalisation of a matrix, forward and
-backward. On other platforms, where a sum of three factors is one kernel, it is left as it is.
+a product of a matrix and a vector along its columns, and one sum along its rows: a seventh less memory is met by a normalisation of a matrix, forward
+and backward. On other platforms, where a sum of three factors is one kernel, it is left as it is.
 
 **Rows that are gathered in two modes**: a read that a guard keeps in range may be clipped, which is the fastest; another read of the same rows, which may
 leave its tensor, gives NaN there. Both are the second one, whichever tensor is lowered first.

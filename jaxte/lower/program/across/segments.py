@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.algebra.product import multiplied, product_of
+from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
@@ -28,8 +29,7 @@ from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.tensor import Compute, Tensor
-
-_ROUNDED = ("float16", "bfloat16")
+from jaxte.tensors.wide_reads import with_wide_reads
 
 
 def with_segments(planned: Tiling) -> Tiling:
@@ -53,13 +53,18 @@ def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
     nested = {n for node in postorder(body) if isinstance(node, Reduce) for n in postorder(*node.children)}
     for node in postorder(body):
         if isinstance(node, Reduce) and node not in nested:
-            own = conditions_outside(node)
-            found = _in_parts(name, own, inner) if _is_simple(own) else None
-            if found is None and (moved := over_positions(own)) is not None and _is_simple(moved):
-                found = _in_slices(name, moved, inner)
+            wide = with_wide_reads(node)  # what is between two sums is not rounded
+            found = _apart(name, conditions_outside(node if wide is None else wide), inner)
             if found is not None:
-                table[node] = found
+                table[node] = found if wide is None else cast(found, node.dtype)
     return substitute(body, table)
+
+
+def _apart(name: str, node: Reduce, inner: list[Compute]) -> Expr | None:
+    found = _in_parts(name, node, inner) if _is_simple(node) else None
+    if found is None and (moved := over_positions(node)) is not None and _is_simple(moved):
+        found = _in_slices(name, moved, inner)
+    return found
 
 
 def _in_parts(name: str, node: Reduce, inner: list[Compute]) -> Expr | None:
@@ -83,8 +88,8 @@ def _in_slices(name: str, node: Reduce, inner: list[Compute]) -> Expr | None:
 def _is_simple(node: Reduce) -> bool:
     if node.reducer.name not in OPS or node.reducer.arity > 1 or node.where is TRUE:
         return False
-    if node.dtype in _ROUNDED and node.reducer.name in ("sum", "prod"):
-        return False  # what is between two sums would be rounded
+    if node.dtype in NARROW and node.reducer.name in ("sum", "prod"):
+        return False  # of sums of sums, and of products
     return all(known(a.lo) is not None and known(a.hi) is not None for a in (*node.axes, *free_axes(node)))
 
 
