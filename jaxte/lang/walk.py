@@ -49,7 +49,7 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
 
 def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
     """``root`` with the nodes that are keys of ``table`` replaced by its values."""
-    if not table:
+    if not table or _is_untouched(root, table):
         return root
     memo: dict[Expr, Expr] = dict(table)
     for node in _postorder_below((root,), table):
@@ -57,6 +57,13 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
         same = all(new is old for new, old in zip(children, node.children, strict=True))
         memo[node] = node if same else node.rebuild(children)
     return memo[root]
+
+
+def _is_untouched(root: Expr, table: Mapping[Any, Expr]) -> bool:
+    """Whether ``table`` is of axes that ``root`` does not depend on: most conditions of a domain have none of the variables that are solved for."""
+    if root.reduces or not root.free.keys().isdisjoint(table):
+        return False
+    return all(isinstance(key, Axis) for key in table)
 
 
 def _postorder_below(roots: Sequence[Expr], known: Mapping[Expr, Any]) -> list[Expr]:

@@ -56,9 +56,18 @@ def highest(form: Linear) -> Linear | None:
     return _end(form, True, None)
 
 
+class _Box(dict[Expr, tuple[int, int]]):
+    """Bounds, and the ends within them that are found so far: a remainder asks twice for both of its number's, which may be remainders again."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        super().__init__(bounds)
+        self.ends: dict[tuple[Expr, bool], Linear | None] = {}
+
+
 def interval(form: Linear, bounds: Bounds) -> tuple[int, int] | None:
     """Least and greatest value given inclusive bounds of all atoms that are no divisions; None if one is unknown."""
-    low, high = _end(form, False, bounds), _end(form, True, bounds)
+    box = _Box(bounds)
+    low, high = _end(form, False, box), _end(form, True, box)
     return None if low is None or high is None else (low.constant, high.constant)
 
 
@@ -67,7 +76,7 @@ def reach(form: Linear) -> tuple[int, int] | None:
     return interval(form, axis_bounds(n for n in postorder(*form.terms) if isinstance(n, Axis)))
 
 
-def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
+def _end(form: Linear, largest: bool, bounds: _Box | None) -> Linear | None:
     ends = []
     for atom, coefficient in form.terms.items():
         end = _atom_end(atom, (coefficient > 0) == largest, bounds)
@@ -79,10 +88,15 @@ def _end(form: Linear, largest: bool, bounds: Bounds | None) -> Linear | None:
     return combined(ends, form.constant) if ends else form
 
 
-def _atom_end(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
+def _atom_end(atom: Expr, largest: bool, bounds: _Box | None) -> Linear | None:
     if bounds is None:
         return _own_end(atom, largest)
-    return constant(bounds[atom][largest]) if atom in bounds else _end_of(atom, largest, bounds)
+    if atom in bounds:
+        return constant(bounds[atom][largest])
+    key = (atom, largest)
+    if key not in bounds.ends:
+        bounds.ends[key] = _end_of(atom, largest, bounds)
+    return bounds.ends[key]
 
 
 @lru_cache(maxsize=8192)  # each question about a box asks for the same quotients
@@ -90,7 +104,7 @@ def _own_end(atom: Expr, largest: bool) -> Linear | None:
     return _end_of(atom, largest, None)
 
 
-def _end_of(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
+def _end_of(atom: Expr, largest: bool, bounds: _Box | None) -> Linear | None:
     match division(atom):
         case Quotient(numerator, int() as divisor):
             end = _end(linear(numerator), largest, bounds)
@@ -114,7 +128,7 @@ def _end_of(atom: Expr, largest: bool, bounds: Bounds | None) -> Linear | None:
     return None
 
 
-def _mod_end(numerator: Linear, divisor: int, largest: bool, bounds: Bounds | None) -> Linear:
+def _mod_end(numerator: Linear, divisor: int, largest: bool, bounds: _Box | None) -> Linear:
     quotient = single_quotient(numerator, divisor, bounds)
     if quotient is not None:
         end = _end(numerator, largest, bounds)
@@ -125,7 +139,7 @@ def _mod_end(numerator: Linear, divisor: int, largest: bool, bounds: Bounds | No
     return constant(divisor - 1 if largest else 0)
 
 
-def single_quotient(numerator: Linear, divisor: int, bounds: Bounds | None = None) -> Linear | None:
+def single_quotient(numerator: Linear, divisor: int, bounds: _Box | None = None) -> Linear | None:
     """``numerator // divisor`` where it is the same over the whole box."""
     low, high = _end(numerator, False, bounds), _end(numerator, True, bounds)
     if low is None or high is None:

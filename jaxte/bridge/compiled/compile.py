@@ -101,6 +101,15 @@ class Graph:
             found.append(self._backward_pass(back))
         return tuple(found)
 
+    def prepare(self, perturbed: tuple[int, ...]) -> None:
+        """Derives and lowers what JAX calls for the gradient by the inputs at ``perturbed``: of the results that depend on them."""
+        back = linearized(self.program, perturbed)
+        called = back.backward(perturbed, back.reached) if perturbed else None
+        if called is None:
+            self.passes(perturbed)
+        elif back.adjoints:
+            _ = back.saving.lowered, called.lowered
+
     def _backward_pass(self, back: Linearized) -> Lowered:
         """What gradients run, where it takes nothing but residuals and heads; else a function of these."""
         params = (*back.saved, *back.heads)

@@ -210,7 +210,8 @@ class Linearized:
 
     def _backward(self, wanted: tuple[int, ...], heads: tuple[int, ...]) -> Program | None:
         source = self.source
-        whole = wanted == self.perturbed and heads == source.with_head
+        # the heads of other results are in no adjoint
+        whole = wanted == self.perturbed and {*heads} >= {*self.reached}
         adjoints = self.adjoints if whole else self._adjoints(wanted, heads)
         own = [self.heads[source.with_head.index(n)] for n in heads]
         given = (*self.operands, *own)

@@ -226,5 +226,7 @@ def _unfold(
 
 
 def mentions(expr: Expr, variables: Sequence[Expr]) -> bool:
-    wanted = set(variables)
-    return any(node in wanted for node in postorder(expr))
+    if any(v in expr.free for v in variables):
+        return True
+    others = {v for v in variables if not isinstance(v, Axis)}
+    return bool(others) and any(node in others for node in postorder(expr))

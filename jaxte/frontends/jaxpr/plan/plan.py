@@ -269,7 +269,7 @@ def _region(
         perturbed = (
             n for n in given if n not in flat and (places.moving is None or read[n] in places.moving)
         )
-        _ = code.graph.passes(tuple(perturbed))  # derived and lowered now, so that what cannot be is kept
+        code.graph.prepare(tuple(perturbed))  # now, so that what cannot be is kept
     except Refused as refused:
         entry = next((e for e in group if refused.step in e.steps), group[0])
         raise _Refusal([entry], refused.reason) from None
