@@ -61,7 +61,15 @@ class _Box(dict[Expr, tuple[int, int]]):
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(bounds)
-        self.ends: dict[tuple[Expr, bool], Linear | None] = {}
+        self._ends: dict[tuple[Expr, bool], Linear | None] = {}
+
+    def end(self, atom: Expr, largest: bool) -> Linear | None:
+        if atom in self:
+            return constant(self[atom][largest])
+        key = (atom, largest)
+        if key not in self._ends:
+            self._ends[key] = _end_of(atom, largest, self)
+        return self._ends[key]
 
 
 def interval(form: Linear, bounds: Bounds) -> tuple[int, int] | None:
@@ -89,14 +97,7 @@ def _end(form: Linear, largest: bool, bounds: _Box | None) -> Linear | None:
 
 
 def _atom_end(atom: Expr, largest: bool, bounds: _Box | None) -> Linear | None:
-    if bounds is None:
-        return _own_end(atom, largest)
-    if atom in bounds:
-        return constant(bounds[atom][largest])
-    key = (atom, largest)
-    if key not in bounds.ends:
-        bounds.ends[key] = _end_of(atom, largest, bounds)
-    return bounds.ends[key]
+    return _own_end(atom, largest) if bounds is None else bounds.end(atom, largest)
 
 
 @lru_cache(maxsize=8192)  # each question about a box asks for the same quotients
