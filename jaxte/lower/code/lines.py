@@ -6,13 +6,15 @@ def y_prefix(x):
         return x
     x = jnp.pad(x, ((0, 0), (0, -n % 4)))
     parts = [x[:, k::4] for k in range(4)]
-    before = y_prefix(parts[0] + parts[1] + parts[2] + parts[3])
+    for k in range(1, 4):
+        parts[k] = parts[k - 1] + parts[k]
+    before = y_prefix(parts[3])
     total = jnp.pad(before[:, :-1], ((0, 0), (1, 0)))
-    totals = []
-    for part in parts:
-        total = total + part
-        totals.append(total)
+    totals = [total + part for part in parts]
     return jnp.stack(totals, axis=2).reshape(x.shape)[:, :n]
+
+What comes before a block is added to the sums within it, so that each level rounds large numbers once. Of other reducers, one part after the other is
+combined with it.
 """
 
 from __future__ import annotations
@@ -53,17 +55,26 @@ def prefix_lines(
     else:
         other, rest, widths, parts, totals = "before", ":-1", "(1, 0)", "parts", "totals"
     shifted = f"jnp.pad({other}[{lead}{rest}], {_widths(ndim, axis, widths)}{fills[position]})"
+    step_text, within, whole = printer.text(step), list[str](), _whole(printer, reducer)
+    if reducer.name == "sum":
+        within, whole = _sums_within(reverse), f"parts[{0 if reverse else BLOCK - 1}]"
+        combining, totals = [f"totals = [{step_text} for part in parts]"], "totals"
+    else:
+        combining = [
+            "totals = []",
+            f"for part in {parts}:",
+            f"    total = {step_text}",
+            "    totals.append(total)",
+        ]
     return [
         f"n = {first}.shape[{axis}]",
         "if n <= 1:",
         f"    return {own}",
         *_parts(ndim, axis, fills),
-        f"{other} = {name}({_whole(printer, reducer)})",
+        *within,
+        f"{other} = {name}({whole})",
         f"total = {shifted}",
-        "totals = []",
-        f"for part in {parts}:",
-        f"    total = {printer.text(step)}",
-        "    totals.append(total)",
+        *combining,
         f"return jnp.stack({totals}, axis={axis + 1}).reshape({first}.shape)[{lead}:n]",
     ]
 
@@ -88,6 +99,13 @@ def _whole(printer: Printer, reducer: Reducer) -> str:
         return f"functools.reduce({combiner_source(reducer)}, {listed})"
     parts = [Item(Name("parts"), k, (), (reducer.results[0].dtype, False)) for k in range(BLOCK)]
     return printer.text(combined(reducer, parts))
+
+
+def _sums_within(reverse: bool) -> list[str]:
+    """The parts of each block up to each of its positions, or from there on."""
+    if reverse:
+        return [f"for k in range({BLOCK - 2}, -1, -1):", "    parts[k] = parts[k] + parts[k + 1]"]
+    return [f"for k in range(1, {BLOCK}):", "    parts[k] = parts[k - 1] + parts[k]"]
 
 
 def _widths(ndim: int, axis: int, own: str) -> str:

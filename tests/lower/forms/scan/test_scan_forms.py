@@ -198,6 +198,19 @@ def test_blocks_read_as_they_would_be_written() -> None:
     )
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_comes_before_a_block_is_added_once(backwards: bool) -> None:
+    """Sums within blocks first: three small numbers and a large one are rounded once where they are large."""
+    k = te.reduce_axis((0, 65536), "k")
+    inside = (lambda j: k >= j) if backwards else (lambda j: k <= j)
+    build = lambda x: te.compute((2, 65536), lambda i, j: te.sum(x[i, k], axis=k, where=inside(j)), "P")  # noqa: E731
+    x = np.random.default_rng(0).uniform(size=(2, 65536)).astype("float32")
+    found = np.asarray(te.function(build, forms={"*": "blocked scan"})(x), "float64")
+    turned = x[:, ::-1] if backwards else x
+    exact = np.cumsum(turned.astype("float64"), axis=1)
+    assert np.abs(found - (exact[:, ::-1] if backwards else exact)).max() < 2.2 * 2.0**-23 * exact.max()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_infinite_and_missing_elements_count_from_their_place_on(form: str) -> None:
     x = np.ones((2, 70), np.float32)
