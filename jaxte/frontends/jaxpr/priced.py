@@ -148,9 +148,9 @@ def _has_price(step: Step) -> bool:
         or len({s.dtype for s in step.inputs if is_float(s.dtype)}) > 1
     ):
         return False
-    if (step.name == "gather" and reads_small_table(step)) or _begins_softmax(step):
+    if step.has_symbols or (step.name == "gather" and reads_small_table(step)) or _begins_softmax(step):
         return False
-    return not step.has_symbols and (step.name in RULES or step.name in OWN_DERIVATIVES)
+    return step.name in RULES or step.name in OWN_DERIVATIVES
 
 
 def _begins_softmax(step: Step) -> bool:
