@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
-from jaxte.lang.checks import described, one_of_type, several
+from jaxte.lang.checks import described, no_attribute, one_of_type, several
 from jaxte.lang.errors import ArgumentError, JaxteError
 from jaxte.show.layered import Box, drawn
 from jaxte.tensors.graph import topological_order
@@ -173,3 +173,9 @@ def _pattern(matrix: Any) -> tuple[Any, Any, tuple[int, int]]:
     raise ArgumentError(
         f"te.draw.spy of {described(matrix)}; give what te.jacobian(..., sparse=True) returns, or a BCOO of rows and columns"
     )
+
+
+if not TYPE_CHECKING:  # to which every name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute("jaxte.draw", name, ["graph", "reads", "spy"])

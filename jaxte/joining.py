@@ -14,6 +14,9 @@ from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, as_expr
 from jaxte.lang.functions import choose, select
+from jaxte.lang.text import text
+from jaxte.sets.affine import normal
+from jaxte.tensors.bodies.open_uses import OpenAxis
 from jaxte.tensors.tensor import Tensor
 
 
@@ -43,11 +46,10 @@ def stack(parts: Any, axis: Any = 0) -> Any:
     if all(_is_whole(part) for part in listed):
         return ops.stack(listed, axis)
     _check_index(axis, "stack", listed)
-    if isinstance(axis, Axis) and isinstance(axis.hi, Const) and int(axis.hi) != len(listed):
-        raise DefinitionError(
-            f"te.stack joins {len(listed)} expressions, and {axis.name} has {int(axis.hi)} values; give one expression for each of them"
-        )
-    return choose(axis, listed)
+    remedy = (
+        f"te.stack joins {len(listed)} expressions, and {{axis}} values; give one expression for each of them"
+    )
+    return _along(axis, len(listed), choose(axis, listed), remedy)
 
 
 @overload
@@ -77,11 +79,24 @@ def concatenate(parts: Any, axis: Any = 0) -> Any:
     pairs = [_pair(part) for part in listed]
     for extent, _ in pairs[:-1]:
         starts.append(starts[-1] + extent)
+    total = normal(starts[-1] + pairs[-1][0])
     values = [as_expr(fn(index - start)) for (_, fn), start in zip(pairs, starts, strict=True)]
     result = values[-1]
     for value, end in zip(values[-2::-1], starts[:0:-1], strict=True):
         result = select(index < end, value, result)
-    return result
+    remedy = (
+        f"te.concatenate joins parts of {text(total)} elements, and {{axis}} values; make these extents equal"
+    )
+    return _along(axis, total, result, remedy)
+
+
+def _along(axis: Any, extent: Expr | int, joined: Expr, remedy: str) -> Expr:
+    """``joined``, along an axis that has the ``extent`` of its parts, or gets it where its range is open."""
+    if isinstance(axis, OpenAxis):
+        axis.stated.append((joined, as_expr(extent)))
+    elif isinstance(axis, Axis) and isinstance(differs := normal(axis.hi - extent), Const) and differs.value:
+        raise DefinitionError(remedy.format(axis=f"{axis.name} has {text(axis.hi)}"))
+    return joined
 
 
 def _listed(parts: Any, name: str) -> list[Any]:

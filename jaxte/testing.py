@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.comparing import against_jax, beside, check_arguments
 from jaxte.frontends.jaxpr.raised import Raised
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import described, no_attribute, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError, JaxteError
 from jaxte.lang.identity import filled_in
@@ -275,3 +275,9 @@ def _names(function: Function | Raised[..., Any], args: tuple[Any, ...]) -> list
         first = parameters[number] if number < len(parameters) else f"argument {number}"
         found.append(f"{first}{keystr(path[1:])}")
     return found
+
+
+if not TYPE_CHECKING:  # to which every name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute("jaxte.testing", name, ["check_grads", "compare"])

@@ -148,11 +148,10 @@ def defined(names: Sequence[str], axes: tuple[Axis, ...], results: Sequence[Any]
     bodies = [check_result(result, name) for name, result in zip(names, results, strict=True)]
     for name, body in zip(names, bodies, strict=True):
         check_axes(name, axes, body)
-    axes, bodies = closed(
-        axes, [with_fitting_integers(name, b) for name, b in zip(names, bodies, strict=True)]
-    )
+    axes, bodies = closed(axes, bodies)
     made = []
-    for name, body in zip(names, bodies, strict=True):
+    for name, given in zip(names, bodies, strict=True):
+        body = with_fitting_integers(name, given)
         typed = cast(body, body.dtype) if body.weak else body
         made.append(
             Compute(

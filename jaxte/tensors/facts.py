@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, TensorLike
 from jaxte.lang.operators import AnnotatedArray
@@ -146,3 +147,13 @@ def companions(tensor: Any) -> Iterator[Any]:
             yield fact.inverse
         if isinstance(fact, SymmetricAdjacency) and fact.slot is not None:
             yield fact.slot
+
+
+if not TYPE_CHECKING:  # to which every name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute(
+            "jaxte.facts",
+            name,
+            ["within", "finite", "permutation", "sorted", "unique", "symmetric_adjacency"],
+        )

@@ -21,6 +21,7 @@ from jaxte.lang.errors import (
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
+from jaxte.lang.other_names import nearest
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact
@@ -120,6 +121,9 @@ class Tensor(Operand[Any, "Tensor"]):
             kind = type(self).__name__
             if name.startswith("_") or name in ("at", "aval", "item"):
                 raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            own = [] if hasattr(np.ndarray, name) else [n for n in dir(self) if not n.startswith("_")]
+            if near := nearest(name, own):
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}{near}")
             raise AttributeError(
                 f"{kind!r} object has no attribute {name!r}: a Tensor is no array; write what one element is, as in te.sum(x[k], over=k) or "
                 f"x[j, i] in te.compute, or call an operator on whole tensors, te.ops.{_OPERATORS.get(name, name)}(x) or the like; "

@@ -143,6 +143,12 @@ X = te.placeholder((3, 4), name="X")
         (lambda: te.stack([X[0, k], X[1, k]], axis=1), "axis is the index that says which"),
         (lambda: te.concatenate([X[0, k]], axis=k), r"a pair \(extent, lambda j"),
         (lambda: te.stack([]), "at least one part"),
+        (
+            lambda: te.compute(
+                (8,), lambda i: te.concatenate([(3, lambda j: X[j, 0]), (4, lambda j: 1.0)], axis=i)
+            ),
+            "joins parts of 7 elements, and i has 8 values; make these extents equal",
+        ),
         (lambda: te.all(k > 1, k < 3), r"no axis.*of several conditions it is te\.logical_and\(a, b, c\)"),
         (
             lambda: te.any(k > 1, k < 3, k < 2, k < 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
@@ -166,7 +167,6 @@ def test_integers_beyond_32_bits() -> None:
     for wrong in (
         lambda i: big * i + X[i],
         lambda i: I[i] + big,
-        lambda i: te.select(I[i] < big, 1.0, 0.0),
         lambda i: te.sum(big, axis=k),
         lambda i: big,
         lambda i: 10**400 * X[i],
@@ -175,6 +175,13 @@ def test_integers_beyond_32_bits() -> None:
             te.DtypeError, match=r"the body of T has the integer 10.*, which does not fit into 32 bits"
         ):
             te.compute((4,), wrong)
+    rows = np.int32([-(2**31), 0, 7, 2**31 - 1])
+    for number in (big, -big, 2**31):  # of no int32: each comparison is that of the numbers
+        for compare in (operator.lt, operator.ge, te.equal, te.not_equal):
+            ours = te.function(lambda x, c=compare, n=number: te.compute(lambda i: (c(x[i], n), c(n, x[i]))))
+            plain = {te.equal: operator.eq, te.not_equal: operator.ne}.get(compare, compare)
+            wanted = [[plain(int(v), number) for v in rows], [plain(number, int(v)) for v in rows]]
+            assert [found.tolist() for found in ours(rows)] == wanted
     wide = te.placeholder((4,), "int64", name="wide")
     assert te.compute((4,), lambda i: wide[i] + big).dtype == "int64"
     with pytest.raises(te.DtypeError, match="the body of Y has the integer 4294967296"):

@@ -35,6 +35,11 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.jit, r"did you mean jax\.jit\?"),  # type: ignore[attr-defined]
     (lambda: te.arange, r"did you mean te\.ops\.arange\?"),  # type: ignore[attr-defined]
     (lambda: row(lambda i: x[-1]), r"positions do not count from the end: the last one is 5"),
+    (lambda: te.facts.permutaton, r"did you mean permutation\?"),  # type: ignore[attr-defined]
+    (lambda: te.draw.grph, r"did you mean graph\?"),  # type: ignore[attr-defined]
+    (lambda: te.testing.check_grad, r"did you mean check_grads\?"),  # type: ignore[attr-defined]
+    (lambda: x.shpae, r"did you mean shape\?"),  # type: ignore[attr-defined]
+    (lambda: te.define("x: float32(n)\nY[i] = x[i]")(ONES), r"a size is a keyword, n="),
     (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
     (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]

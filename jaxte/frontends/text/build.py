@@ -116,8 +116,9 @@ class _Builder:
             return found[()] if isinstance(found, Tensor) else as_expr(found)
         if node.name in NUMBERS:
             return as_expr(NUMBERS[node.name])
-        known = [*axes, *self.scope.sizes, *self.scope.tensors]
-        raise node.span.fault(f"{node.name} is not known here{nearest(node.name, known)}")
+        near = nearest(node.name, [*axes, *self.scope.sizes, *self.scope.tensors])
+        how = near or f"; a size is a keyword, {node.name}=..."
+        raise node.span.fault(f"{node.name} is not known here{how}")
 
     def element(self, node: Element, axes: Axes) -> Expr:
         tensor = self.scope.tensors[node.tensor]

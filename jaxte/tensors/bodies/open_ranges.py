@@ -22,6 +22,7 @@ from jaxte.tensors.bodies.open_uses import (
     Use,
     contradiction,
     falls_from_zero,
+    joined_otherwise,
     towards_zero,
     undetermined,
     uses_of,
@@ -97,7 +98,8 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
     masks = {node.where for body in bodies for node in postorder(body) if isinstance(node, Reduce)}
     unmasked = [replace(u, conditions=tuple(c for c in u.conditions if c not in masks)) for u in uses]
     whole = [replace(u, conditions=()) for u in uses if isinstance(u.index, OpenAxis)]
-    known: dict[OpenAxis, Expr] = {}
+    known = _joined(unknown, bodies, uses)
+    unknown = [a for a in unknown if a not in known]
     while unknown:
         reduced_over = [a for a in unknown if a.reduction]
         found = _next(unknown, uses, known, padded) or _next(reduced_over, unmasked, known, padded)
@@ -106,6 +108,25 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
             raise undetermined(unknown, uses)
         known |= found
         unknown = [a for a in unknown if a not in known]
+    return known
+
+
+def _joined(unknown: Sequence[OpenAxis], bodies: Sequence[Expr], uses: Sequence[Use]) -> dict[OpenAxis, Expr]:
+    """The extents of axes along which ``bodies`` join as many parts."""
+    known: dict[OpenAxis, Expr] = {}
+    for own, (joined, extent) in [(a, stated) for a in unknown for stated in a.stated]:
+        if not any(node is joined for node in postorder(*bodies)):
+            continue
+        known[own] = extent
+        parts = set(postorder(joined))
+        for use in uses:
+            if (
+                use.index is own
+                and use.is_plain
+                and use.read not in parts
+                and not same_extent(use.extent, extent)
+            ):
+                raise joined_otherwise(own, extent, use)
     return known
 
 

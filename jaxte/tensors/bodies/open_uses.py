@@ -10,6 +10,7 @@ from typing import Any
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Var, as_expr
 from jaxte.lang.identity import among
+from jaxte.lang.nodes.interning import new_node
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
@@ -25,15 +26,20 @@ _REMEDIES = {
 
 
 class OpenAxis(Axis):
-    """An axis from 0 to an end that is not known yet, for which a size of its own stands."""
+    """An axis from 0 to an end that is not known yet, for which a size of its own stands.
 
-    __slots__ = ()
+    Attributes:
+        stated: expressions that have as many parts along the axis as stand beside them.
+    """
+
+    __slots__ = ("stated",)
+    stated: list[tuple[Expr, Expr]]
     is_open = True
 
     def __new__(cls, name: str, reduction: bool = True) -> OpenAxis:
-        made: Any = super().__new__(
-            cls, name, ZERO, Var(f"the extent of {name}, {next(_numbers)}"), reduction
-        )
+        like = Axis(name, ZERO, Var(f"the extent of {name}, {next(_numbers)}"), reduction)
+        fields = {own: getattr(like, own) for own in (*Axis.__slots__, "dtype", "weak")}
+        made: OpenAxis = new_node(cls, {**fields, "stated": []})
         return made
 
     def __reduce__(self) -> Any:
@@ -119,6 +125,15 @@ def contradiction(own: OpenAxis, a: Use, b: Use) -> OpenRangeError:
         own,
         [(a.read, a.position), (b.read, b.position)],
         f"{own.name} has {listed}, and cannot have both",
+        "make these extents equal, or use two axes",
+    )
+
+
+def joined_otherwise(own: OpenAxis, extent: Expr, use: Use) -> OpenRangeError:
+    return OpenRangeError(
+        own,
+        [(use.read, use.position)],
+        f"what is joined along {own.name} has {text(extent)} elements, and `{text(use.read)}` has {text(use.extent)} of them",
         "make these extents equal, or use two axes",
     )
 

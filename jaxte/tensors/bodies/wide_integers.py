@@ -1,11 +1,13 @@
-"""Integers of a body that do not fit into 32 bits: beside floats they are these numbers, beside integers of 64 bits they fit, and elsewhere they are refused."""
+"""Integers of a body that do not fit into 32 bits: beside floats they are these numbers, beside integers of 64 bits they fit, comparisons with them are decided, and elsewhere they are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxte.lang.dtypes import INTEGER_LIMITS
 from jaxte.lang.errors import DtypeError
-from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import FALSE, TRUE, Call, Const, Expr, Read, Reduce
+from jaxte.lang.numbers import INTEGER_FOLDS
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import nodes_outside, postorder
 
@@ -29,6 +31,10 @@ def with_fitting_integers(name: str, body: Expr) -> Expr:
             continue
         children = [memo[child] for child in node.children]
         if any(map(_is_wide, children)):
+            decided = _decided(node, children)
+            if decided is not None:
+                memo[node] = decided
+                continue
             children = _fitting(name, node, children)
         same = all(a is b for a, b in zip(children, node.children, strict=True))
         memo[node] = node if same else node.rebuild(children)
@@ -44,6 +50,17 @@ def _is_wide(node: Expr) -> bool:
         and type(node.value) is int
         and not -(2**31) <= node.value < 2**31
     )
+
+
+def _decided(node: Expr, children: Sequence[Expr]) -> Expr | None:
+    """What a comparison of data with a wide integer is, of which every value of their dtype lies on one side."""
+    if not isinstance(node, Call) or node.op not in COMPARISONS or not any(map(_holds_data, children)):
+        return None
+    limits = [INTEGER_LIMITS.get(c.dtype) for c in children if not _is_wide(c)]
+    numbers = [c.value if isinstance(c, Const) and _is_wide(c) else 0 for c in children]
+    if any(ends is None or any(ends[0] <= n <= ends[1] for n in numbers if n) for ends in limits):  # type: ignore[operator]
+        return None
+    return TRUE if INTEGER_FOLDS[node.op.name](*numbers) else FALSE
 
 
 def _fitting(name: str, node: Expr, children: Sequence[Expr]) -> list[Expr]:
