@@ -13,6 +13,7 @@ ABOVE = {
         1.75,
         "levels of neighbours are compared again in the backward pass, and its edges are computed by themselves",
     ),
+    "temporaries": (2.1, "the levels and what flows back to them are arrays"),
     "bytes": (2.15, "the levels are an array, which both passes read at neighbours"),
 }
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.identity import among, place_of
 from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.index_forms import is_index
@@ -100,14 +100,25 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     return Read(PartialSum(label, places, own), [c.position for c in found.order])
 
 
+_FEWER_ON_DIAGONALS = 1.5  # the same of sums, whose elements are read askew
 _FEWER = 4  # times fewer positions than elements of all windows
 _LONGEST = 32  # positions of a window whose elements are compared where they are computed
 
 
+def _is_on_diagonals(element: Expr) -> bool:
+    """Whether ``element`` is made of several reads, some of which are over all of its axes: arrays askew, and no product of matrices."""
+    reads, axes = reads_of(element), set(free_axes(element))
+    return sum(len(r.indices) > 1 and axes <= set(free_axes(r)) for r in reads) > 1
+
+
 def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
-    """``node``, a maximum or minimum at the points of ``axes``, of elements that are read, where windows share them."""
+    """``node``, a maximum or minimum at the points of ``axes``, or a sum along diagonals, of elements that are read, where windows share them."""
     element = node.exprs[0]
-    if node.reducer.name not in ("max", "min") or node.reducer.arity > 1 or not isinstance(element, Call):
+    if (
+        node.reducer.name not in ("max", "min", "sum")
+        or node.reducer.arity > 1
+        or not isinstance(element, Call)
+    ):
         return node
     if prod(map(extent, node.axes)) <= _LONGEST or any(
         reads_of(i) for r in reads_of(element) for i in r.indices
@@ -115,11 +126,18 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node
     split = Split((), [element])
     found = coordinates(split.terms, term_bounds(split.terms, conjuncts(node.where)), (*axes, *node.axes))
-    if found is None or found.points * _FEWER > prod(map(extent, free_axes(element))):
+    fewer = _FEWER if node.reducer.name != "sum" else _FEWER_ON_DIAGONALS
+    if found is None or found.points * fewer > prod(map(extent, free_axes(element))):
         return node
+    askew = len(found.order) == len(free_axes(element)) and _is_on_diagonals(element)
+    if node.reducer.name == "sum" and not askew:
+        return node  # sums over windows have steps of their own
     body = Rewriting(split, found, {})(element)
-    places = [c.axis for c in found.order]
+    first = max(reads_of(body), key=lambda r: len(free_axes(r)))  # whose order the elements have
+    met = [a for index in first.indices for a in free_axes(index)]
+    order = sorted(found.order, key=lambda c: place_of(c.axis, met) if among(c.axis, met) else len(met))
+    places = [c.axis for c in order]
     if not set(free_axes(body)) <= set(places) or not reads_inside(places, body):
         return node
-    read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in found.order])
+    read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in order])
     return Reduce(node.reducer, (read,), node.axes, node.where, node.position)

@@ -39,3 +39,17 @@ def test_rows_as_they_lie(name: str, rng: np.random.Generator) -> None:
     run = te.function([b, u, head], [y, adjoint])
     for own, tensor in zip(jax.jit(run)(*(feeds[t] for t in (b, u, head))), (y, adjoint), strict=True):
         np.testing.assert_allclose(own, interpreted(tensor, feeds), rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_read_askew_is_multiplied_as_it_lies() -> None:
+    """The adjoint of a table of distances: one array askew, not one for each factor, and a product of matrices stays one."""
+    y = CASES["differences"]
+    (adjoint,) = te.differentiate(y, [y.inputs[0]], te.placeholder((N, N), name="head"))
+    assert isinstance(adjoint, te.Compute)
+    (elements,) = (t for t in adjoint.inputs if t.name.endswith("_elements"))
+    assert tuple(elements.shape) == (N, N)
+    b, x = te.placeholder((2 * N - 1,), name="b"), te.placeholder((8, N), name="x")
+    j = te.reduce_axis((0, N), "j")
+    z = te.compute((8, N), lambda i, k: te.sum(b[k - j + N - 1] * x[i, j], axis=j), "z")
+    (product,) = te.differentiate(z, [b], te.placeholder((8, N), name="head"))
+    assert not any(t.name.endswith("_elements") for t in product.inputs)
