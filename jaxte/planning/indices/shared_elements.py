@@ -17,8 +17,10 @@ from math import prod
 from jaxte.algebra.operations import weight
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, conjuncts
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
+from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import Linear, from_linear
@@ -43,7 +45,7 @@ class Shared(Compute):
 
 @dataclass(frozen=True)
 class _Place:
-    """``node`` of ``tensor``: ``key`` at ``positions``, which run from ``lows`` to ``highs``."""
+    """``node`` of ``tensor``: ``key`` at ``positions``, which run from ``lows`` to ``highs``; ``is_chosen`` where a condition decides whether it counts."""
 
     tensor: Compute
     node: Expr
@@ -52,6 +54,7 @@ class _Place:
     positions: tuple[Linear, ...]
     lows: tuple[int, ...]
     highs: tuple[int, ...]
+    is_chosen: bool
 
     @property
     def points(self) -> int:
@@ -124,11 +127,25 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     nodes = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
     if not nodes or len(nodes) > _MOST_PLACES or len(tensor.axes) == 0:
         return
-    guards = guards_of(tensor.body, set(nodes))
+    guards, always = guards_of(tensor.body, set(nodes)), _computed_always(tensor.body)
     for node in nodes:
-        found = _place(tensor, node, guards.get(node, ()))
+        found = _place(tensor, node, guards.get(node, ()), node not in always)
         if found is not None:
             yield found
+
+
+def _computed_always(body: Expr) -> set[Expr]:
+    """The nodes of ``body`` of which some occurrence stands under no condition."""
+    return set(reached([body], _children_always))
+
+
+def _children_always(node: Expr) -> Sequence[Expr]:
+    match node:
+        case Call(op, (test, _, _)) if op is SELECT:
+            return (test,)
+        case Reduce(_, exprs, _, where):
+            return tuple(exprs) if where is TRUE else (where,)
+    return node.children
 
 
 def _is_function(node: Call) -> bool:
@@ -138,7 +155,7 @@ def _is_function(node: Call) -> bool:
     return not any(reads_of(index) for read in reads_of(node) for index in read.indices)
 
 
-def _place(tensor: Compute, node: Expr, guards: Sequence[Expr]) -> _Place | None:
+def _place(tensor: Compute, node: Expr, guards: Sequence[Expr], is_chosen: bool) -> _Place | None:
     split = Split((), [node])
     conditions = [c for guard in guards for c in conjuncts(guard)]
     found = coordinates(
@@ -157,7 +174,7 @@ def _place(tensor: Compute, node: Expr, guards: Sequence[Expr]) -> _Place | None
     lows = tuple(c.start + s for c, s in zip(found.order, offsets, strict=True))
     highs = tuple(low + (known(as_expr(c.extent)) or 0) for low, c in zip(lows, found.order, strict=True))
     positions = tuple(c.form + Linear({}, s) for c, s in zip(found.order, offsets, strict=True))
-    return _Place(tensor, node, key, axes, positions, lows, highs)
+    return _Place(tensor, node, key, axes, positions, lows, highs, is_chosen)
 
 
 _CANONICAL = tuple(Axis(f"p{n}", 0, 2**40) for n in range(6))
@@ -187,6 +204,7 @@ def _reads(places: dict[Expr, list[_Place]]) -> dict[Compute, dict[Expr, Read]]:
     table: dict[Compute, dict[Expr, Read]] = {}
     for own in sorted(places.values(), key=lambda group: -len(postorder(group[0].key))):
         left = [p for p in own if not _is_covered(p, table.get(p.tensor, {}))]
+        left = _computed_anyway(left)
         shared = _shared(left)
         if shared is None:
             continue
@@ -207,13 +225,48 @@ def _is_covered(place: _Place, table: dict[Expr, Read]) -> bool:
     return not among(place.node, postorder(cut))
 
 
+def _computed_anyway(places: Sequence[_Place]) -> list[_Place]:
+    """Those of ``places`` whose elements no condition keeps from being computed, there or in another one: what a choice excludes may be infinite."""
+    whole = [p for p in places if not p.is_chosen]
+    while True:
+        if not whole:
+            return []
+        lows, highs = _hull(whole)
+        if _fill(whole, lows, highs):
+            break
+        whole.pop()
+    within = [p for p in places if p.is_chosen and _hull([*whole, p]) == (lows, highs)]
+    return [*whole, *within]
+
+
+def _hull(places: Sequence[_Place]) -> tuple[list[int], list[int]]:
+    count = range(len(places[0].axes))
+    return [min(p.lows[n] for p in places) for n in count], [max(p.highs[n] for p in places) for n in count]
+
+
+def _fill(places: Sequence[_Place], lows: Sequence[int], highs: Sequence[int]) -> bool:
+    """Whether every point between ``lows`` and ``highs`` is one of a place: all run as far along all axes but one, on which they meet."""
+    apart = [
+        n for n in range(len(lows)) if {(p.lows[n], p.highs[n]) for p in places} != {(lows[n], highs[n])}
+    ]
+    if len(apart) > 1:
+        return False
+    for n in apart:
+        runs = sorted((p.lows[n], p.highs[n]) for p in places)
+        reach = runs[0][1]
+        for low, high in runs[1:]:
+            if low > reach:
+                return False
+            reach = max(reach, high)
+    return True
+
+
 def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
     """The tensor for ``places``, and the positions at which its axes begin; None where it gains nothing."""
     if len(places) < 2:
         return None
     first = places[0]
-    lows = [min(p.lows[n] for p in places) for n in range(len(first.axes))]
-    highs = [max(p.highs[n] for p in places) for n in range(len(first.axes))]
+    lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
     if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > sum(p.points for p in places):

@@ -134,3 +134,24 @@ def test_data_and_overrides_are_left() -> None:
     x, at = te.placeholder((64, 256), name="x"), te.placeholder((256,), "int32", name="at")
     y = te.compute((64, 255), lambda b, i: te.exp(x[b, at[i + 1]]) - te.exp(x[b, at[i]]), "y")
     assert not shared(y)
+
+
+def test_what_a_choice_excludes_stays_excluded(rng: np.random.Generator) -> None:
+    """Logarithms of zeros, which no element counts: not computed by themselves, so that second derivatives have no NaN either."""
+    x = rng.normal(size=(64, 256)).astype("float32")
+    x.flat[::7] = 0
+
+    def kept(x: te.Tensor) -> te.Tensor:
+        def safe(b: te.Expr, i: te.Expr) -> te.Expr:
+            return te.select(x[b, i] > 0, te.log(x[b, i]), 0.0)
+
+        k = te.reduce_axis((0, 3), "k")
+        s = te.compute((64, 254), lambda b, i: te.sum(safe(b, i + k), axis=k), "s")
+        return te.compute(
+            (64, 254), lambda b, i: s[b, i] * safe(b, i + 1) * te.select(i > 3, safe(b, i), 1.0), "y"
+        )
+
+    assert not shared(kept(te.placeholder(x.shape, name="x")))
+    run = te.function(kept)
+    (_, second) = jax.jvp(lambda x: jax.vjp(run, x)[1](jnp.ones((64, 254)))[0], (x,), (x,))
+    assert np.isfinite(np.asarray(second)).all()
