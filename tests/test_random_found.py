@@ -368,18 +368,6 @@ def test_condition_on_reads_that_are_out_of_range_is_decided() -> None:
     assert "0.1137" not in code
 
 
-def test_a_table_without_rows_is_none_of_sums_to_choose_from() -> None:
-    """Sums over each row of a table, of which data choose one, were NaN where a condition leaves out that there is none."""
-    y, rows = te.placeholder((2,), "float64", "Y"), te.placeholder((0,), "float64", "Z")
-    index = te.placeholder((1,), "int32", "I")
-    inside = (index[0] >= 0) & (index[0] < 0)
-    output = te.compute((4,), lambda i: te.maximum(y[0], te.select(inside, rows[index[0]], 0.0)))
-    head = te.placeholder((4,), "float64", "H")
-    (adjoint,) = te.differentiate(output, [y], head)
-    feeds = {y: np.array([1.8, 2.0]), rows: np.zeros(0), index: np.array([-1], "int32"), head: np.ones(4)}
-    assert_close(interpreted(adjoint, feeds), np.array([4.0, 0.0]), "adjoint of Y")
-
-
 def test_number_of_another_dtype() -> None:
     """A float64 number was written without its dtype, so that float32 came out."""
     a = te.placeholder((3,), "float32", "X")

@@ -46,8 +46,22 @@ def regions(f: Callable[..., Any], platform: str) -> int:
     return len(te.explain(te.grad(f, platform=platform), U).regions)
 
 
-@pytest.mark.parametrize("platform", ["gpu", "tpu"])
-@pytest.mark.parametrize("f", [heat, pairs, running], ids=lambda f: f.__name__)
+def separable(x: Any) -> Any:
+    """A filter of each channel by itself, channels last."""
+    kernel, numbers = jnp.ones((3, 3, 1, 64)), ("NHWC", "HWIO", "NHWC")
+    y = lax.conv_general_dilated(
+        x.reshape(1, 8, 8, 64), kernel, (1, 1), "SAME", dimension_numbers=numbers, feature_group_count=64
+    )
+    return jnp.sum(y**2)
+
+
+@pytest.mark.parametrize(
+    ("f", "platform"),
+    [
+        *((f, p) for f in (pairs, separable) for p in ("gpu",)),
+        *((f, "tpu") for f in (heat, pairs, running)),
+    ],
+)
 def test_what_xla_fuses_stays_as_it_is(f: Callable[..., Any], platform: str) -> None:
     assert regions(f, "cpu") == 1 and regions(f, platform) == 0
     with te.everywhere(platform=platform):
@@ -55,8 +69,13 @@ def test_what_xla_fuses_stays_as_it_is(f: Callable[..., Any], platform: str) -> 
     assert str(jax.make_jaxpr(te.grad(f, platform=platform))(U)) == str(jax.make_jaxpr(jax.grad(f))(U))
 
 
-@pytest.mark.parametrize("platform", ["gpu", "tpu"])
-@pytest.mark.parametrize("f", [windows_of_sums, largest], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("f", "platform"),
+    [
+        *((f, p) for f in (windows_of_sums, largest) for p in ("gpu", "tpu")),
+        *((f, "gpu") for f in (heat, running)),
+    ],
+)
 def test_what_gains_everywhere_is_raised_everywhere(f: Callable[..., Any], platform: str) -> None:
     assert regions(f, platform) == 1
     gradient = te.grad(f, platform=platform)

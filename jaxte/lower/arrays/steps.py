@@ -87,9 +87,13 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Each dimension from the element at ``starts`` on, and around its end: ``V[i] = T[(i + start) % n]``."""
+    """Each dimension from the element at ``starts`` on, and around its end: ``V[i] = T[(i + start) % n]``.
+
+    ``by_choice`` where that is written as a choice between two pads, not as two slices side by side.
+    """
 
     starts: tuple[int, ...]
+    by_choice: bool = False
 
 
 Step = Index | Pad | Reshape | Transpose | Repeat | Tile | Roll

@@ -5,7 +5,8 @@ fact is worth: a case with it and without it, and with ``written`` the rate of t
 AVX2 in float32. The rates of gpu and tpu are from data sheets (H100, TPU v5e; ``written`` is that of the cpu row), their facts from programs that XLA's
 own compilers make for a described device, whose kernels and bytes ``python benchmarks/platforms`` counts beside plain JAX's. What the gpu row says of
 convolutions, taps, windows and scatters was set by 206 reductions that ``python benchmarks/platforms/forms.py`` timed in each of their forms on an
-H100: the form that the row chooses takes 1.04 times as long as the fastest in the geometric mean, 1.08 with the rates of the data sheet. ``te.autotune`` measures what matters
+H100: the form that the row chooses takes 1.04 times as long as the fastest in the geometric mean, 1.08 with the rates of the data sheet. Its cache is
+memory that needs no tiles: attention in windows took 1.3 times as long in tiles on an H200. What it says of rolls, groups and pairs was timed there, too. ``te.autotune`` measures what matters
 on the machine at hand. No other module asks which platform it is for
 (``tests/lower/cost/test_platforms.py``).
 """
@@ -89,12 +90,16 @@ class Platform:
         narrow_products: 16-bit numbers are multiplied by units of their own; elsewhere as float32 ones (partial sums in float32).
         adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a sum does, which is
             taken in blocks (sums of products for them).
+        groups_by_library: a library has convolutions of two dimensions in groups, channels last, and their gradients (raised ones).
+        joins_apart: arrays side by side are an array of their own, which little is fused with (rolls as a choice between two pads).
+        keeps_tables: what is added to a small table is added in the cache (tables that all pairs read, raised).
         transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
             of a cumulative sum (raised stencils and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.
+        pairs: differences that are rather not held, where fewer are.
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
@@ -131,9 +136,13 @@ class Platform:
     sums_columns: bool = False
     narrow_products: bool = True
     adds_rows: bool = False
+    groups_by_library: bool = False
+    joins_apart: bool = False
+    keeps_tables: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
     kernels: str = MOSAIC
+    pairs: int = 1 << 21
     intermediate: int = 24
     loop: int = 25_000_000
     window_call: int = 1
@@ -194,6 +203,7 @@ CPU = Platform(
     sums_columns=True,
     narrow_products=False,
     adds_rows=True,
+    keeps_tables=True,
     transposes_apart=True,
     holds_pairs=True,
     kernels=INTERPRETER,
@@ -218,10 +228,14 @@ GPU = Platform(
         scatter=2e10,
         kernel=4e5,
         written=1.1e3,
-        cache=5e7,
+        cache=4e9,
         spill=4e12,
     ),
     combines_singly=True,
+    groups_by_library=True,
+    joins_apart=True,
+    pairs=1 << 28,
+    transposes_apart=True,
     lanes=64,
     call=6,
     convolution_call=10,

@@ -28,6 +28,7 @@ from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, may_be_negative, nonnegative
 
 _BACKWARDS = Range(step=-1)
+ROLLED = "_rolled"  # a function of emitted modules
 
 
 def _view(node: views.View, to: Writer) -> Written:
@@ -43,6 +44,11 @@ def _view(node: views.View, to: Writer) -> Written:
         case Transpose(order):
             moved = "T" if order == (1, 0) else f"transpose({', '.join(map(str, order))})"
             return f"{to.atom(own)}.{moved}", CALL
+        case Roll(starts, by_choice=True):
+            shown = to.text(own)
+            for n, start in enumerate(starts):
+                shown = f"{ROLLED}({shown}, {-start}, axis={n})" if start else shown
+            return shown, CALL
         case Roll(starts):
             turns = [(str(-start), str(n)) for n, start in enumerate(starts) if start]
             shifts, axes = ([pair[k] for pair in turns] for k in (0, 1))

@@ -22,6 +22,7 @@ from jaxte.lower.code.identifiers import APART, FIRST, KEPT, REPLAYED, docstring
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
+from jaxte.lower.printing.views import ROLLED
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -94,6 +95,15 @@ def _put(kept, states, slot):
     return jax.tree.map(lambda a, s: lax.dynamic_update_index_in_dim(a, s, slot, 0), kept, states)
 """,
 )
+_ROLLED = """
+def _rolled(x, shift, axis):
+    \"\"\"``jnp.roll`` as a choice between two pads, which XLA computes in what reads them: slices side by side would be an array.\"\"\"
+    n, zero = x.shape[axis], jnp.zeros((), x.dtype)
+    shift %= n
+    ends = [(shift, -shift, 0), (shift - n, n - shift, 0)]
+    before, around = (lax.pad(x, zero, [own if d == axis else (0, 0, 0) for d in range(x.ndim)]) for own in ends)
+    return jnp.where(lax.broadcasted_iota(jnp.int32, x.shape, axis) < shift, around, before)
+"""
 _MOST_FORMULAS = 40
 _WIDTH = 100
 
@@ -226,6 +236,8 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     if f"{KEPT}(" in rest or f"{REPLAYED}(" in rest:
         imports.append("from math import comb")
         functions[:0] = [text.lstrip() for text in BINOMIAL]
+    if f"{ROLLED}(" in rest:
+        functions.insert(0, _ROLLED.lstrip())
     if f"{KERNEL}(" in rest:
         imports += [PALLAS, TRITON] if "triton." in rest else [PALLAS]
         functions.insert(0, FUNCTION.lstrip())

@@ -33,6 +33,7 @@ from jaxte.lower.program.across.padded_once import (
     with_calls,
     without_barriers,
 )
+from jaxte.lower.program.across.rolls import with_rolls_chosen
 from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.definition import lower_tensor
 from jaxte.lower.program.formulas import formulas
@@ -243,6 +244,8 @@ class _Part:
         shared = self._before_calls if label == WHEN_TRACED else self._shared
         made = self._repeated.lowered(own, shared, tensor)
         lines = made.statements if self._again else without_barriers(made.statements)
+        if self._lowering.shared.policy.facts.joins_apart:
+            lines = with_rolls_chosen(lines)
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)

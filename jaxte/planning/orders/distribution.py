@@ -200,9 +200,6 @@ def _place(chosen: Sequence[Read], axes: Sequence[Axis]) -> tuple[Expr, int] | N
 
 
 def _has_fewer_rows(data: Expr, others: Sequence[Axis], rows: int) -> bool:
-    """Whether there are few rows for the positions that choose one, of which nothing else in the sum depends.
-
-    Of no rows none can be chosen: a read of them that a condition leaves out may be 0, where their sums would be NaN.
-    """
+    """Whether there are few rows for the positions that choose one, of which nothing else in the sum depends."""
     own = list(free_axes(data))
-    return not any(among(a, others) for a in own) and 0 < rows * _FEWER <= prod(map(extent, own))
+    return not any(among(a, others) for a in own) and rows * _FEWER <= prod(map(extent, own))

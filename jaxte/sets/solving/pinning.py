@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Call, Expr, call, conjuncts
@@ -94,7 +93,7 @@ def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Li
 
     Where the value is none, the other variables break one of ``forms``, which have to hold with the value put in.
     """
-    return min(pins(variables, forms), key=lambda pin: _length(from_linear(pin[1])), default=None)
+    return min(pins(variables, forms), key=lambda pin: _length(pin[1]), default=None)
 
 
 def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[Expr, Linear]]:
@@ -111,9 +110,9 @@ def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[E
                     yield variable, floor_divide(high.without(variable), factor)
 
 
-@lru_cache(maxsize=4096)  # solutions that pin other variables first pin the same ones next
-def _length(value: Expr) -> tuple[int, int]:
-    return len(postorder(value)), len(text(value))
+def _length(value: Linear) -> tuple[int, int]:
+    written = from_linear(value)
+    return sum(1 for _ in postorder(written)), len(text(written))
 
 
 def _hides(form: Linear, variable: Expr) -> bool:

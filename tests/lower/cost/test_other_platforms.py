@@ -144,3 +144,49 @@ def test_values_and_gradients(name: str, platform: str, rng: np.random.Generator
     found, own_pull = jax.vjp(te.function(case.builder, platform=platform), *args)
     for a, b in zip((found, *own_pull(head)), (expected, *pull(head)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def taps(h: Any, x: Any) -> Any:
+    """The gradient of a filter of each channel by itself for its taps, channels last."""
+    b, n, m, c = h.shape
+    i, j, k = te.reduce_axis((0, n), "i"), te.reduce_axis((0, m), "j"), te.reduce_axis((0, b), "k")
+    return te.compute(
+        (3, 3, c), lambda p, q, c: te.sum(h[k, i, j, c] * x[k, i + p, j + q, c], axis=(k, i, j)), "w"
+    )
+
+
+@pytest.mark.parametrize("platform", OTHERS)
+def test_channels_that_stand_last_are_turned_before_their_rows_are_summed(
+    platform: str, rng: np.random.Generator
+) -> None:
+    h, x = struct(4, 32, 32, 64), struct(4, 34, 34, 64)
+    chosen = te.explain(te.function(taps, platform="gpu"), h, x).forms["w"]
+    assert (
+        chosen == "sums in one pass"
+    )  # a convolution in groups takes its positions one after the other there
+    own = te.function(taps, platform=platform, forms={"w": "sums in one pass"})
+    args = [rng.normal(size=s).astype("float32") for s in ((2, 5, 6, 16), (2, 7, 8, 16))]
+    expected = [
+        [np.sum(args[0] * args[1][:, p : p + 5, q : q + 6], axis=(0, 1, 2)) for q in range(3)]
+        for p in range(3)
+    ]
+    np.testing.assert_allclose(own(*args), expected, rtol=1e-4, atol=1e-4)
+    assert "transpose(0, 3, 1, 2)" in str(te.source(own, h, x))
+
+
+def gaussians(x: Any, y: Any) -> Any:
+    n, m, c = x.shape[0], y.shape[0], x.shape[1]
+    j, d = te.reduce_axis((0, m), "j"), te.reduce_axis((0, c), "d")
+    square = lambda i: te.sum((x[i, d] - y[j, d]) ** 2, axis=d)  # noqa: E731
+    return te.compute((n,), lambda i: te.sum(te.exp(-square(i)), axis=j), "s")
+
+
+def test_what_the_memory_of_a_gpu_holds_needs_no_tiles() -> None:
+    points = struct(8192, 3), struct(8192, 3)
+    for platform, tiled in (("cpu", True), ("gpu", False)):
+        forward = str(te.source(te.function(gaussians, platform=platform), *points)).partition(
+            "def backward"
+        )[0]
+        assert ("lax.map" in forward) is tiled
+    large = te.function(gaussians, platform="gpu", max_memory=2**20)
+    assert "lax.map" in str(te.source(large, *points))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.gains.known_matrices import kernel_selection
 from jaxte.lang.dtypes import is_float, width
@@ -45,11 +46,17 @@ def slow_convolution(step: Step) -> str:
         return "a convolution whose kernel chooses elements: windows, which are reads"
     if _is_of_few(step):
         return "a convolution of few features, which is slices multiplied and added"
-    if p["feature_group_count"] > 1:
+    if p["feature_group_count"] > 1 and not (planned_facts().groups_by_library and _has_channels_last(step)):
         return "a convolution in groups, which is slices multiplied and added"
     if any(d > 1 for d in p["lhs_dilation"]):
         return "a convolution of an array with zeros between its elements"
     return ""
+
+
+def _has_channels_last(step: Step) -> bool:
+    """Whether ``step`` is a convolution of two dimensions whose features stand behind its positions."""
+    numbers = step.eqn.params["dimension_numbers"]
+    return len(numbers.lhs_spec) == 4 and numbers.lhs_spec[1] == numbers.out_spec[1] == 3
 
 
 def runs_well_in_loops(step: Step) -> bool:

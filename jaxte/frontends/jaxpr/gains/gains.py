@@ -179,10 +179,10 @@ def _positions_known(step: Step) -> bool:
 def reads_small_table(step: Step) -> bool:
     """Whether all pairs read one table, such as a bias for each distance, whose rows are read so often that padded slices for each of them take longer than a scatter.
 
-    XLA's loop over a small table stays in the cache. Where scatters are dear the platform says that transposes are not taken apart.
+    XLA's loop over a small table stays in the cache, where the platform says so.
     """
     positions, axes = step.inputs[1].known, step.eqn.params["dimension_numbers"].start_index_map
-    if positions is None or len(axes) != 1 or not planned_facts().transposes_apart:
+    if positions is None or len(axes) != 1 or not planned_facts().keeps_tables:
         return False
     moving = sum(
         1 for d, n in enumerate(positions.shape[:-1]) if n > 1 and np.any(np.diff(positions, axis=d))

@@ -28,7 +28,8 @@ def is_pairwise(step: Step) -> bool:
     if step.name != "sub" or not is_differentiated(step) or elements(step.outputs[0]) < SMALLEST:
         return False
     (out,) = step.outputs
-    if not planned_facts().holds_pairs and elements(out) < _MANY:
+    facts = planned_facts()
+    if not facts.holds_pairs and elements(out) < facts.pairs:
         return False
     readers = list(dict.fromkeys(out.readers))
     if not _is_of_few_coordinates(out):

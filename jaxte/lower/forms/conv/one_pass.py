@@ -9,7 +9,7 @@ It applies where every axis outside of the spatial dimensions is in both operand
 are few, and lhs is not dilated. The last dimension is summed at the end, by itself, so that the sums are short enough to
 be as exact as those of a convolution. Channels that both operands have last stay there: positions are summed in the pass, for each channel by
 itself, and what is left at the end. Where a core has little memory for columns, as on a GPU, each row is summed by itself in the pass, and the sums of
-rows at the end.
+rows at the end; channels that stand last are turned to the front.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class TapSumsSpec(OfTwo):
         kept: the other dimensions that are grouped; the rest are summed over.
         shape, order, final_shape, broadcast, scale: as in ``ConvolutionSpec``.
         along_rows: whether the last dimension is summed in the pass, and the others at the end.
+        is_turned: whether the operands are copied first, so that what is moved along stands last.
     """
 
     lhs: Array
@@ -72,6 +73,7 @@ class TapSumsSpec(OfTwo):
     broadcast: tuple[Expr, ...] | None
     scale: Array | None
     along_rows: bool = False
+    is_turned: bool = False
 
     @property
     def sums(self) -> int:
@@ -114,10 +116,10 @@ def recognise_tap_sums(
     groups, contracted = match.with_role("group"), match.with_role("contracted")
     leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
-    trailing = [a for a in leading if among(a, groups)] if _has_channels_last(match, groups) else []
-    along_rows = not along_columns and _has_rows(match)
-    if not (along_columns or along_rows or prod(map(_count, windows)) <= _FEW_COLUMNS):
-        return Refusal("positions stand in columns, of which several sums take more memory than a core has")
+    few, rows = prod(map(_count, windows)) <= _FEW_COLUMNS, _has_rows(match)
+    along_rows = not along_columns and (rows or not few)
+    channels_last = (rows or not along_rows) and _has_channels_last(match, groups)
+    trailing = [a for a in leading if among(a, groups)] if channels_last else []
     leading = [a for a in leading if not among(a, trailing)]
     operands = []
     for side in (0, 1):
@@ -142,6 +144,7 @@ def recognise_tap_sums(
         broadcast,
         array(axes, multiplied(outer, outside)) if outer else None,
         along_rows,
+        along_rows and not rows,
     )
 
 
