@@ -24,6 +24,7 @@ PUBLIC = _called(
     sum="reduce_sum",
     recurrence="scan",
     var="size_var",
+    constant="array asarray",
     variance="moments",
     formula="print_formula",
 )
@@ -70,6 +71,7 @@ PARAMETERS = _called(
     x="input",
     b="bias",
     eps="epsilon",
+    ord="p",
 )
 
 # reductions, and what is not over an axis

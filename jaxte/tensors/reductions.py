@@ -52,6 +52,7 @@ def reduce_axis(bounds: tuple[Extent, Extent] | Sequence[Extent], name: str | No
     label = "k" if name is None else str(name)
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         pair = f"(0, {bounds})" if isinstance(bounds, (int, Expr)) else "(lo, hi)"
+        pair = f"({bounds}, {name})" if isinstance(name, (int, Expr)) else pair
         raise ShapeError(
             f"reduce_axis {label}: give the range as a pair, {pair}, not {bounds!r}; te.axis('k') has the range that follows from its reads"
         )

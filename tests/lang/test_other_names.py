@@ -19,7 +19,8 @@ def test_what_is_meant_exists_and_what_is_not_does_not() -> None:
             assert own in module.__all__
             with pytest.raises(AttributeError, match=rf"no attribute '{other}'; did you mean (te\.)?{own}\?"):
                 getattr(module, other)
-    parameters = {p for name in te.ops.__all__ for p in inspect.signature(getattr(te.ops, name)).parameters}
+    callables = [te.norm, *(getattr(te.ops, name) for name in te.ops.__all__)]
+    parameters = {p for fn in callables for p in inspect.signature(fn).parameters}
     for other, own in other_names.PARAMETERS.items():
         assert own in parameters, (other, own)
 

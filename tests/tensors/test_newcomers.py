@@ -40,6 +40,18 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.testing.check_grad, r"did you mean check_grads\?"),  # type: ignore[attr-defined]
     (lambda: x.shpae, r"did you mean shape\?"),  # type: ignore[attr-defined]
     (lambda: te.define("x: float32(n)\nY[i] = x[i]")(ONES), r"a size is a keyword, n="),
+    (
+        lambda: row(lambda i: x[i].exp()),
+        r"`x\[i\]` is a scalar of a definition; functions are called .* te\.exp",
+    ),
+    (lambda: te.reduce_axis(1, 3), r"give the range as a pair, \(1, 3\)"),  # type: ignore[arg-type]
+    (
+        lambda: te.einsum("sum(i j) -> i", A),
+        r"sum is no function; a reduction is written sum\[k\]\(\.\.\.\) with its axis, or reduce='sum'",
+    ),
+    (lambda: te.norm(x[k], over=k, p=2), r"did you mean ord=\?"),  # type: ignore[call-arg]
+    (lambda: te.define("Y[i] = x[i - 1]")(ONES), r"where every axis begins; shift the index"),
+    (lambda: te.array([1.0]), r"did you mean te\.constant\?"),  # type: ignore[attr-defined]
     (lambda: te.ops.maxpool2d, "did you mean max_pool2d"),  # type: ignore[attr-defined]
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
     (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]

@@ -265,6 +265,9 @@ def _explained(error: OpenRangeError, builder: _Builder, scope: Scope) -> JaxteE
     reversed_ = [
         n for place in error.places if place in builder.indices for n in nodes_of(builder.indices[place])
     ]
-    if any(isinstance(n, Operation) and n.function == "subtract" for n in reversed_):
+    if any(
+        isinstance(n, Operation) and n.function == "subtract" and not isinstance(n.args[1], Number)
+        for n in reversed_
+    ):
         remedy = f"the last position along an axis is `end`, as in (end-i); {remedy}"
     return span.fault(f"{error.reason}; {remedy}", ShapeError)

@@ -167,8 +167,11 @@ class _Reader:
     def call(self) -> Node:
         name = self.take()
         if name.text not in FUNCTIONS:
+            meant = nearest(name.text, FUNCTIONS)
+            if name.text in REDUCERS:
+                meant = f"; a reduction is written {name.text}[k](...) with its axis, or reduce={name.text!r}{meant}"
             raise name.span.fault(
-                f"{name.text} is no function{nearest(name.text, FUNCTIONS) or '; between an axis and arithmetic in parentheses stands a space'}"
+                f"{name.text} is no function{meant or '; between an axis and arithmetic in parentheses stands a space'}"
             )
         self.take("(")
         values = [self.sum()] if least_arity(name.text) == 1 else self.arguments()

@@ -88,6 +88,8 @@ class Expr(Operand["ScalarLike", "Expr"]):
             """Methods of arrays, which a scalar has not."""
             kind = f"{type(self).__name__!r} object has no attribute {name!r}"
             hint = _METHODS.get(name, "")
+            if not hint and callable(getattr(np, name, None)):
+                hint = f"functions are called by their names, te.{name}(...) where te has it"
             raise AttributeError(f"{kind}: `{self!r}` is a scalar of a definition; {hint}" if hint else kind)
 
     def __iter__(self) -> Iterator[Any]:
