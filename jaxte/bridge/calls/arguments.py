@@ -186,7 +186,7 @@ def _unknown(signature: inspect.Signature, args: Sequence[Any], kwargs: dict[str
     close = nearest(wrong[0], missing)
     if not close and len(wrong) == 1 and len(missing) == 1:
         close = f"; did you mean {missing[0]}=?"
-    return f"{wrong[0]}= is no parameter{close}"
+    return f"got an unexpected keyword argument {wrong[0]!r}{close}"
 
 
 def _placeholder(array: Any, shape: Shape, parameter: str) -> Placeholder:

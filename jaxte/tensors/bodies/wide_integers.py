@@ -10,13 +10,14 @@ from jaxte.lang.expr import FALSE, TRUE, Call, Const, Expr, Read, Reduce
 from jaxte.lang.numbers import INTEGER_FOLDS
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import nodes_outside, postorder
+from jaxte.sets.index_forms import is_index
 
 _WIDE = ("int64", "uint64")
 _FLOATING = ("float", "bfloat", "complex")
 
 
 def with_fitting_integers(name: str, body: Expr) -> Expr:
-    """``body`` with integers that fit. Those in indices are exact, whatever their size.
+    """``body`` with integers that fit. Those in indices, and in positions that are cast to another dtype, are exact, whatever their size.
 
     Raises:
         DtypeError: an integer that its operation would cut to its lower 32 bits.
@@ -24,9 +25,10 @@ def with_fitting_integers(name: str, body: Expr) -> Expr:
     if not any(map(_is_wide, postorder(body))):
         return body
     outside = set(nodes_outside(body, (Read,)))
+    exact = set(postorder(*filter(_casts_positions, outside)))
     memo: dict[Expr, Expr] = {}
     for node in postorder(body):
-        if node not in outside or isinstance(node, Read) or not node.children:
+        if node not in outside or node in exact or isinstance(node, Read) or not node.children:
             memo[node] = node
             continue
         children = [memo[child] for child in node.children]
@@ -50,6 +52,12 @@ def _is_wide(node: Expr) -> bool:
         and type(node.value) is int
         and not -(2**31) <= node.value < 2**31
     )
+
+
+def _casts_positions(node: Expr) -> bool:
+    """Whether ``node`` has positions, which are exact, in a dtype that holds those beyond 32 bits, rounded or not."""
+    holds = node.dtype in _WIDE or node.dtype.startswith(_FLOATING)
+    return holds and isinstance(node, Call) and node.op.name == "cast" and is_index(node.args[0])
 
 
 def _decided(node: Expr, children: Sequence[Expr]) -> Expr | None:

@@ -229,9 +229,12 @@ def test_arguments() -> None:
     product = te.define("Y[i] = q[i] * factor")
     ones = np.ones(3, "float32")
     for arguments, message in (
-        ({"Q": ones, "factor": 2.0}, r"Y\(q, factor\): Q= is no parameter; did you mean q\?"),
-        ({"q": ones, "fctor": 2.0}, r"fctor= is no parameter; did you mean factor\?"),
-        ({"q": ones, "b": 2.0}, r"b= is no parameter; did you mean factor=\?"),
+        (
+            {"Q": ones, "factor": 2.0},
+            r"Y\(q, factor\): got an unexpected keyword argument 'Q'; did you mean q\?",
+        ),
+        ({"q": ones, "fctor": 2.0}, r"got an unexpected keyword argument 'fctor'; did you mean factor\?"),
+        ({"q": ones, "b": 2.0}, r"got an unexpected keyword argument 'b'; did you mean factor=\?"),
         ({"q": "a", "factor": 2.0}, "q is str 'a'; give an array"),
         ({"q": 2.0, "factor": 2.0}, "q is the number 2.0, which has no axes"),
     ):
