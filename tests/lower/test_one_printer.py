@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-PRINTERS = ("printing", "code/lines.py", "program/emit.py")  # of nodes, of statements, and of modules around them
+PRINTERS = (
+    "printing",
+    "code/lines.py",
+    "program/emit.py",
+)  # of nodes, of statements, and of modules around them
 LOWER = Path(__file__).parent.parent.parent / "jaxte" / "lower"
 JAX = re.compile(r"\b(jnp|lax|jax|functools)\.[a-z]")
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef)
