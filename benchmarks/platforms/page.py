@@ -26,8 +26,8 @@ chooses among its algorithms, nor of what a TPU does at the same time. `speed` i
 
 Forms are those of the platform that JAX lowers for, whatever the process runs on (docs/running.md). What the rows `gpu` and `tpu` of
 `jaxte/lower/cost/platforms.py` say differs from the CPU's: pads, slices and products are left to be fused, edges are not apart, nothing is behind barriers,
-partial sums have to save what one more kernel costs, sums of shifts are summed along rows. `te.grad(f, platform="gpu")` decides by the same rows what is raised;
-where nothing gains, the program is plain JAX's.
+partial sums have to save what one more kernel costs, sums of shifts are summed along rows. On a GPU arrays around their ends are a choice between two pads, and nothing is tiled
+that its memory holds. `te.grad(f, platform="gpu")` decides by the same rows what is raised; where nothing gains, the program is plain JAX's.
 
 The text that is emitted for each case of the suite and of the corpus is recorded by its hash where figures are taken; a test fails where it is another one by
 now, and `python benchmarks/platforms --platform gpu --stale` takes the figures of those again.
@@ -38,7 +38,15 @@ _REASONS = """## What is missed, and what was tried
 
 No TPU was there: everything about it is XLA's compiler and the model above. One kernel more, of 2.5 us, is 0.8 in a program of five.
 
-An H100 was, for a quarter of an hour. [On a GPU by the clock](results/clock-gpu.md) has what 30 functions of the suite and the corpus take there: 1.16 and 1.19 of plain JAX's speed forward,
+An H200 was, for a quarter of an hour. What is listed here is why programs are slower there:
+
+- Losses ([by the clock](results/clock-gpu-losses.md): 1.27 of `jax.grad`'s speed on the device as they are written, 1.32 with 16 copies): small stencils whose kernels are fewer by JAX's transposes (`advection_lax_wendroff`,
+  `heat_neumann`, whose edges are repeated), windows of three dimensions in passes along one axis after the other (`pool3d`), and branches that are made safe from infinite slopes (`lambda_loss`).
+- Suite and operators ([by the clock](results/clock-gpu-operators.md)): products of a row by what is before and behind each element (`prod` 0.06: XLA computes both cumulative products in one reduction), filters of convolutions
+  in groups of several features, one convolution for each (0.29), one reduction more (`softmax`, `group_norm`). Small tables read at data (`take` 0.47) are a product with ones and zeros.
+- Facts of the row turned round, for seven functions that were slow: barriers 0.9 of the speed of what is chosen, variadic extrema 0.9, coordinates apart 0.5 (1.3 for `chain_contacts`).
+
+An H100 was, for another. [On a GPU by the clock](results/clock-gpu.md) has what 30 functions of the suite and the corpus take there: 1.16 and 1.19 of plain JAX's speed forward,
 1.57 and 1.28 with gradients. The model above ranks 212 passes of these functions with a correlation of 0.33, and says in 172 of them who is ahead: it knows nothing of
 what a convolution of cuDNN takes to start, and nothing of the fusions that make an emitted copy cost nothing. `python benchmarks/platforms/forms.py` timed 206 reductions in each
 of their forms. The row `gpu` has from it that a convolution takes ten kernels to start, that a long kernel in groups takes its positions one after the other, and what
@@ -49,7 +57,9 @@ that ran on it; 52 of them failed, on texts and counts that are the CPU's, and w
 - GPU, sums of products with shifts of an array (gradients of filters for their taps: Sobel, Savitzky-Golay, unsharp masks, SSIM). Several sums along columns in
   one kernel took more shared memory than a core has, and `ptxas` refused nine programs; stacks of shifts for a product of matrices moved three times the bytes.
   Each row is summed by itself now, all shifts in one kernel, and the sums of rows at last.
-- GPU, `te.grad`: stencils, differences of pairs that fit into memory and cumulative sums are left to JAX, whose transposes XLA fuses there (raised, they were 0.55 to 0.9).
+- GPU, `te.grad`: differences of pairs that fit into memory are left to JAX, and so are convolutions of images in groups with channels last, for whose gradients the library has kernels
+  (raised, a depthwise layer took 40 times as long). Stencils and cumulative sums are raised since XLA does not make an array of each roll any more: those of rings were 0.8 to
+  0.9 with slices side by side. Prices of whole programs, fitted to 259 programs of an H200, rank them with 0.57 and tell nothing of stencils, so that no price is asked there.
 - GPU, `conv_per_example_gradients`, `conv1d_depthwise`: the gradient of a grouped convolution is a convolution for each group, or over a transposed
   copy; JAX's own is recognised by XLA as the gradient of a filter. Open.
 - GPU, `box_blur_15`, `group_norm`, `softmax`: a pass along one axis after the other, or one more reduction, where XLA's single kernel is as good. Open.
