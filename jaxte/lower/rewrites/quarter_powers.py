@@ -11,7 +11,7 @@ from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.functions import rsqrt, sqrt
 from jaxte.lang.operators import POWER
 
-_LARGEST = 2  # beyond it, what is multiplied may overflow where the power does not
+_LARGEST = 3  # beyond it, as many products are rounded as a power is worth
 
 
 def root_power(node: Expr) -> Expr | None:
