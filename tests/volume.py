@@ -32,6 +32,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
+from tests.loops import random_sweeps
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
@@ -136,6 +137,11 @@ def loops_by_nodes(seed: int, _: int) -> Details:
     return {}
 
 
+def sweeps_by_nodes(seed: int, _: int) -> Details:
+    assert_nodes_agree(random_sweeps.random_sweeps(seed), random_sweeps.arguments(seed))
+    return {}
+
+
 def symbols(f: RandomSymbols, _: int) -> Details:
     return check_symbols(f)
 
@@ -165,6 +171,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "choices": (choices, RandomChoices),
     "loops": (loops, int),
     "loops-nodes": (loops_by_nodes, int),
+    "loops-sweeps": (sweeps_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),

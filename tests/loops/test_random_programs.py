@@ -2,11 +2,13 @@
 
 import pytest
 
+from tests.loops import random_sweeps
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments, random_program
 
 pytestmark = pytest.mark.usefixtures("x64")
 COMPILED = (1, 4, 14, 20)  # below a second each
+SWEEPS = (0, 3, 7, 12)
 BY_NODES = (2, 6, 11, 13, 15, 21, 36, 88, 128, 129, 195, 700250)
 
 
@@ -18,3 +20,8 @@ def test_random_programs_agree_with_numpy_and_with_differences(seed: int) -> Non
 @pytest.mark.parametrize("seed", BY_NODES)
 def test_nodes_of_random_programs_agree_with_numpy_and_with_differences(seed: int) -> None:
     assert_nodes_agree(random_program(seed), arguments(seed))
+
+
+@pytest.mark.parametrize("seed", SWEEPS)
+def test_nodes_of_random_sweeps_agree_with_numpy_and_with_differences(seed: int) -> None:
+    assert_nodes_agree(random_sweeps.random_sweeps(seed), random_sweeps.arguments(seed))

@@ -9,6 +9,7 @@ import pytest
 
 import jaxte as te
 from npbench.applications import cavity_flow, channel_flow, nbody
+from npbench.kernels import fdtd_2d
 from tests.loops.agreement import assert_nodes_agree
 
 N = 24  # so large that an array is worth a call
@@ -47,6 +48,14 @@ def test_a_force_at_both_ends_of_a_step_is_computed_once() -> None:
     source = str(te.source(te.loops(nbody), mass, pos, vel, 6, 0.1, 1.0, 0.3))
     step = source.split("_step(before, t)")[1].split("return (")[0]
     assert step.count("rsqrt(") == 3  # of each coordinate
+
+
+def test_a_loop_stacks_the_row_that_is_read_of_its_array() -> None:
+    """The gradient of one number in each step, which a row of a field is set to."""
+    fields = (np.ones((9, 8), "float32") for _ in range(3))
+    backward = str(te.source(te.loops(fdtd_2d), 5, *fields, np.ones(5, "float32"))).split("def backward")[1]
+    row, stacked = re.search(r"\n +(\w+) = \w+\[0\]\n +return \(.*\), (\w+)\n", backward).groups()
+    assert row == stacked
 
 
 def test_an_addition_right_behind_a_write_is_part_of_it() -> None:

@@ -11,7 +11,7 @@ from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.recurrences.node import Final, Kept, Recurrent
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -30,7 +30,7 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
     for reader in own:
         if isinstance(reader, Compute):
             for read in reads_of(reader.body):
-                if read.tensor in last and not _is_last(read):
+                if read.tensor in last and not is_last(read):
                     del last[read.tensor]
         else:
             for tensor in reader.inputs:
@@ -46,7 +46,7 @@ def with_finals(body: Expr, of: Members[Tensor]) -> Expr:
     table: dict[Expr, Expr] = {}
     for read in reads_of(body):
         whole = read.tensor
-        if whole in of and isinstance(whole, Recurrent) and _is_last(read):
+        if whole in of and isinstance(whole, Recurrent) and is_last(read):
             place = whole.group.places[whole.position]
             rest = [i for n, i in enumerate(read.indices) if n != place]
             table[read] = Read(whole.group.finals[whole.position], rest)
@@ -58,11 +58,13 @@ def _ends_with(tensor: Recurrent) -> bool:
     return bool(known(as_expr(tensor.group.extent)))
 
 
-def _is_last(read: Read) -> bool:
+def is_last(read: Read) -> bool:
     """Whether ``read`` is of the position that is computed last, and of no other."""
     tensor = read.tensor
     assert isinstance(tensor, Recurrent)
     group = tensor.group
+    if isinstance(tensor, (Final, Kept)) or not known(as_expr(group.extent)):
+        return False
     index = read.indices[group.places[tensor.position]]
     if not is_index(index):
         return False

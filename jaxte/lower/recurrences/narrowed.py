@@ -75,6 +75,12 @@ def position_of(tensor: Tensor, reads: Sequence[Read], but: int | None = None) -
     return None
 
 
+def is_at(read: Read, position: Position) -> bool:
+    """Whether ``read`` is at ``position``."""
+    place, at = position
+    return _end(read.indices[place]) == at
+
+
 def _end(index: Expr) -> int | None:
     """The position that ``index`` is, where it is but one."""
     if not is_index(index):

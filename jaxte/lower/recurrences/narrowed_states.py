@@ -11,7 +11,8 @@ from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.recurrences.changes import Changed, changes
-from jaxte.lower.recurrences.narrowed import Position, position_of
+from jaxte.lower.recurrences.finals import is_last
+from jaxte.lower.recurrences.narrowed import Position, is_at, position_of
 from jaxte.tensors.recurrences.conditions import decided
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import same_extent
@@ -31,17 +32,17 @@ def narrowed_states(order: Sequence[Tensor], given: Members[Tensor], results: Me
     if not positions:
         return {}
     numbers: dict[Tensor, int] = {}
-    places: dict[Tensor, int] = {t: place for t, (place, _) in positions.items()}
     longer: dict[Recurrence, Recurrence] = {}
     for tensor, position in positions.items():
+        assert isinstance(tensor, Recurrent)
         group = longer.get(tensor.group, tensor.group)
         longer[tensor.group], numbers[tensor] = _with(group, tensor, position)
 
     def body(tensor: Compute, known: Changed) -> Expr:
         table: dict[Expr, Expr] = {}
         for read in reads_of(tensor.body):
-            if read.tensor in numbers:
-                whole, place = known.get(read.tensor, read.tensor), places[read.tensor]
+            if read.tensor in numbers and is_at(read, positions[read.tensor]):
+                whole, place = known.get(read.tensor, read.tensor), positions[read.tensor][0]
                 assert isinstance(whole, Recurrent)
                 rest = [i for n, i in enumerate(read.indices) if n != place]
                 table[read] = Read(whole.group.tensors[numbers[read.tensor]], rest)
@@ -50,7 +51,7 @@ def narrowed_states(order: Sequence[Tensor], given: Members[Tensor], results: Me
     return changes(own, body, longer)
 
 
-def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Recurrent, Position]:
+def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, Position]:
     """The axis and the position at which each such tensor is read by definitions, and by nothing else."""
     readers: dict[Tensor, list[Read]] = {}
     others: set[Tensor] = set()
@@ -60,13 +61,14 @@ def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Recurr
                 readers.setdefault(read.tensor, []).append(read)
         else:
             others.update(tensor.inputs)
-    found: dict[Recurrent, Position] = {}
+    found: dict[Tensor, Position] = {}
     for tensor in order:
         if type(tensor) is Recurrent and tensor not in results and tensor not in others:
-            group = tensor.group
-            clock, state = group.places[tensor.position], group.states[tensor.position]
-            position = position_of(tensor, readers.get(tensor, []), but=clock)
-            if position is not None and not any(among(state, t.inputs) for t in group.inside):
+            clock = tensor.group.places[tensor.position]
+            reads = readers.get(tensor, [])
+            before = [r for r in reads if not is_last(r)]  # what the loop ends with is there whatever it stacks
+            position = position_of(tensor, reads, but=clock) or position_of(tensor, before, but=clock)
+            if position is not None:
                 found[tensor] = position
     return found
 
@@ -78,7 +80,11 @@ def _with(group: Recurrence, tensor: Recurrent, position: Position) -> tuple[Rec
     axes = tuple(Axis(a.name, 0, a.extent) for n, a in enumerate(whole.axes) if n != place)
     table: dict[Expr, Expr] = {whole.axes[place]: as_expr(at)}
     table |= dict(zip((a for n, a in enumerate(whole.axes) if n != place), axes, strict=True))
-    body = decided(substitute(whole.body, table))
+    state = group.states[tensor.position]
+    if any(among(state, t.inputs) for t in group.inside):  # the loop hands all of it on
+        body: Expr = Read(state, [table[a] for a in whole.axes])
+    else:
+        body = decided(substitute(whole.body, table))
     for number, other in enumerate(group.definitions):
         if len(other.axes) == len(axes) and all(
             same_extent(a.hi, b.hi) for a, b in zip(other.axes, axes, strict=True)

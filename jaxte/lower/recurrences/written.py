@@ -16,7 +16,7 @@ from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Step, step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
-_LONG = 16  # operations of an element
+_LONG = 24  # operations of an element
 _MANY = 512  # elements, of which another pass takes as long as a call
 
 
