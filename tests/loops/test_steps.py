@@ -65,6 +65,7 @@ def test_an_addition_right_behind_a_write_is_part_of_it() -> None:
     forward, backward = source.split("def backward")
     step = forward[forward.index("def u_last_step") : forward.index("lax.scan")]
     assert "dynamic_update_slice" in step and "n - 1" not in step
+    assert "jnp.where(" not in forward.rsplit("lax.scan(", 1)[1]  # the result is what is handed on
     (loop,) = re.findall(r"lax\.scan\(.*", backward)
     assert loop.count("jnp.zeros(") == 1
 

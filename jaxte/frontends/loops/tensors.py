@@ -23,7 +23,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
 from jaxte.tensors.compute import defined
@@ -63,6 +63,7 @@ class _Making:
         self.made: dict[Equation, Made] = {}
         self._whole = whole
         self.definitions: dict[Equation, tuple[Compute, Timed]] = {}
+        self._handed: list[tuple[Row, Recurrence, Tensor]] = []
 
     def add(self, block: Sequence[Equation], clocks: Clocks | Nest | None, program: Program) -> None:
         if not is_open(block):
@@ -124,6 +125,9 @@ class _Making:
     def _plain(self, equation: Equation) -> Made:
         """A definition; what is small stands in place of each read of it."""
         body = self._joined(equation.body)
+        handed = self._handed_on(equation, body)
+        if handed is not None:
+            return Made(equation.axes, handed)
         nodes = postorder(body)
         is_whole = equation.statement is not None and equation.statement.number in self._whole
         most = _TEST if _is_wide_test(equation) else _SMALL
@@ -134,6 +138,21 @@ class _Making:
         value = cast(substitute(_guarded(equation.domain, body), table), equation.dtype)
         (tensor,) = defined([equation.name], axes, [value])
         return Made(equation.axes, Read(tensor, equation.axes))
+
+    def _handed_on(self, equation: Equation, body: Expr) -> Read | None:
+        """What a recurrence hands on from its last step, where ``body`` is that: a result that the next iteration would begin with."""
+        for row, group, tensor in self._handed:
+            rest = row.axes[1:]
+            if len(rest) == len(equation.axes) and isinstance(row.clock.hi, Const):
+                last = normal(row.clock.hi - 1)
+                tensors = dict(zip(group.states, group.tensors, strict=True))
+                own = substitute(row.body, {row.clock: last, **dict(zip(rest, equation.axes, strict=True))})
+                table: dict[Expr, Expr] = {
+                    r: Read(tensors[r.tensor], r.indices) for r in reads_of(own) if r.tensor in tensors
+                }
+                if substitute(own, table) is body:
+                    return Read(tensor, [last, *equation.axes])
+        return None
 
     # --- recurrences
 
@@ -228,6 +247,8 @@ class _Making:
         self.definitions.update({e: (made, own[e]) for e, made in zip(block, definitions, strict=False)})
         group = Recurrence(states, tuple(definitions), (0,) * len(states), False)
         step_of(group)
+        more = zip(rows[len(block) :], group.tensors[len(block) :], strict=True)
+        self._handed += [(row, group, tensor) for row, tensor in more]
         for equation, tensor in zip(block, group.tensors, strict=False):
             place = own[equation].place(equation.axes)
             self.made[equation] = Made(equation.axes, Read(tensor, place))

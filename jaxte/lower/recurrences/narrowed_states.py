@@ -66,7 +66,9 @@ def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor
         if type(tensor) is Recurrent and tensor not in results and tensor not in others:
             clock = tensor.group.places[tensor.position]
             reads = readers.get(tensor, [])
-            before = [r for r in reads if not is_last(r)]  # what the loop ends with is there whatever it stacks
+            before = [
+                r for r in reads if not is_last(r)
+            ]  # what the loop ends with is there whatever it stacks
             position = position_of(tensor, reads, but=clock) or position_of(tensor, before, but=clock)
             if position is not None:
                 found[tensor] = position
