@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from jaxte.frontends.loops.clocks import Clocks, Nest, Search
@@ -13,6 +13,9 @@ from jaxte.lang.graphs import circles, reached
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.intervals import extent_of
 
+Scheduled = tuple[list[list[Equation]], list[Clocks | Nest | None]]
+"""Blocks of equations that read each other, and the clocks of each."""
+
 
 def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | Nest | None]]:
     """The equations in blocks, with their clocks.
@@ -20,13 +23,9 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; without
     any clock, as often as there are others.
     """
-    blocks, clocks = _scheduled(flow)
-    if not _are_fixed(blocks, clocks) and any(c.around for c in flow.contents_of(_open_equations(blocks))):
-        flow = Dataflow(flow.program, whole=False)  # isl has put steps together that follow in another way
-        blocks, clocks = _scheduled(flow)
+    flow, (blocks, clocks) = _best(flow)
     if any(c.shared and not c.around for c in flow.contents_of(_open_equations(blocks))):
-        apart = Dataflow(flow.program, nested=True)
-        rows = _scheduled(apart)
+        apart, rows = _best(Dataflow(flow.program, nested=True), nested=True)
         if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
@@ -36,13 +35,22 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
         if not more:
             break
         plain |= more
-        other = Dataflow(flow.program, plain)
-        rows = _scheduled(other)
+        other, rows = _best(Dataflow(flow.program, plain), plain)
         has_clocks = all(c for b, c in zip(blocks, clocks, strict=True) if is_open(b))
         if has_clocks and (not _are_fixed(*rows) or _is_leaner(blocks, rows[0])):
             break
         flow, (blocks, clocks) = other, rows
     return flow, blocks, clocks
+
+
+def _best(flow: Dataflow, plain: Collection[int] = (), nested: bool = False) -> tuple[Dataflow, Scheduled]:
+    """``flow`` with its blocks, without equations of whole arrays where these leave it without fixed lags: isl has put steps together that follow in another way."""
+    found = _scheduled(flow)
+    wholes = any(content.around for content in flow.contents_of(_open_equations(found[0])))
+    if _are_fixed(*found) or not wholes:
+        return flow, found
+    flow = Dataflow(flow.program, plain, nested, whole=False)
+    return flow, _scheduled(flow)
 
 
 def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
@@ -98,7 +106,7 @@ def _below(equation: Equation) -> list[Equation]:
     return [r.tensor.equation for r in reads_of(equation.body) if isinstance(r.tensor, Stand)]
 
 
-def _scheduled(flow: Dataflow) -> tuple[list[list[Equation]], list[Clocks | Nest | None]]:
+def _scheduled(flow: Dataflow) -> Scheduled:
     """The equations in blocks that read each other, each after what it reads, with their clocks."""
     every = list(reached(flow.roots, _below))
     blocks = circles(every, _below)
