@@ -93,7 +93,7 @@ def concatenate(parts: Any, axis: Any = 0) -> Any:
 def _along(axis: Any, extent: Expr | int, joined: Expr, remedy: str) -> Expr:
     """``joined``, along an axis that has the ``extent`` of its parts, or gets it where its range is open."""
     if isinstance(axis, OpenAxis):
-        axis.stated.append((joined, as_expr(extent)))
+        axis.state(joined, as_expr(extent))
     elif isinstance(axis, Axis) and isinstance(differs := normal(axis.hi - extent), Const) and differs.value:
         raise DefinitionError(remedy.format(axis=f"{axis.name} has {text(axis.hi)}"))
     return joined

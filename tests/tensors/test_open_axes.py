@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -115,6 +116,15 @@ def test_a_reducer_of_ones_own_takes_open_axes() -> None:
 def test_what_does_not_follow_is_said(body: Callable[..., Any], message: str) -> None:
     with pytest.raises(te.DefinitionError, match=f"(?s){message}"):
         te.compute(body, "y")
+
+
+def test_an_axis_keeps_nothing_alive_that_was_joined_along_it() -> None:
+    own = te.axis("own")
+    for m in range(3):
+        te.stack([x[m], 1.0], axis=own)
+    gc.collect()
+    held = te.stack([x[3], 1.0], axis=own)
+    assert [at() is held for at, _ in own.stated] == [True]  # type: ignore[attr-defined]
 
 
 def test_bad_arguments() -> None:

@@ -114,8 +114,8 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
 def _joined(unknown: Sequence[OpenAxis], bodies: Sequence[Expr], uses: Sequence[Use]) -> dict[OpenAxis, Expr]:
     """The extents of axes along which ``bodies`` join as many parts."""
     known: dict[OpenAxis, Expr] = {}
-    for own, (joined, extent) in [(a, stated) for a in unknown for stated in a.stated]:
-        if not any(node is joined for node in postorder(*bodies)):
+    for own, joined, extent in [(a, at(), extent) for a in unknown for at, extent in a.stated]:
+        if joined is None or not any(node is joined for node in postorder(*bodies)):
             continue
         known[own] = extent
         parts = set(postorder(joined))

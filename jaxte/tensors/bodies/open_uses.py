@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
+from weakref import ref
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Var, as_expr
@@ -29,11 +30,11 @@ class OpenAxis(Axis):
     """An axis from 0 to an end that is not known yet, for which a size of its own stands.
 
     Attributes:
-        stated: expressions that have as many parts along the axis as stand beside them.
+        stated: expressions that have as many parts along the axis as stand beside them, which the axis does not keep alive.
     """
 
     __slots__ = ("stated",)
-    stated: list[tuple[Expr, Expr]]
+    stated: list[tuple[ref[Expr], Expr]]
     is_open = True
 
     def __new__(cls, name: str, reduction: bool = True) -> OpenAxis:
@@ -44,6 +45,10 @@ class OpenAxis(Axis):
 
     def __reduce__(self) -> Any:
         return OpenAxis, (self.name, self.reduction)
+
+    def state(self, joined: Expr, extent: Expr) -> None:
+        """That ``joined`` has ``extent`` elements along the axis."""
+        self.stated[:] = [*((at, n) for at, n in self.stated if at() is not None), (ref(joined), extent)]
 
 
 class OpenRangeError(ShapeError):
