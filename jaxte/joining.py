@@ -49,7 +49,7 @@ def stack(parts: Any, axis: Any = 0) -> Any:
     remedy = (
         f"te.stack joins {len(listed)} expressions, and {{axis}} values; give one expression for each of them"
     )
-    return _along(axis, len(listed), choose(axis, listed), remedy)
+    return _along(axis, len(listed), lambda: choose(axis, listed), remedy)
 
 
 @overload
@@ -87,15 +87,19 @@ def concatenate(parts: Any, axis: Any = 0) -> Any:
     remedy = (
         f"te.concatenate joins parts of {text(total)} elements, and {{axis}} values; make these extents equal"
     )
-    return _along(axis, total, result, remedy)
+    return _along(axis, total, lambda: result, remedy)
 
 
-def _along(axis: Any, extent: Expr | int, joined: Expr, remedy: str) -> Expr:
-    """``joined``, along an axis that has the ``extent`` of its parts, or gets it where its range is open."""
-    if isinstance(axis, OpenAxis):
+def _along(axis: Any, extent: Expr | int, join: Callable[[], Expr], remedy: str) -> Expr:
+    """What ``join`` makes, along an axis that has the ``extent`` of its parts, or gets it where its range is open."""
+    is_open = isinstance(axis, OpenAxis)
+    if isinstance(axis, Axis) and not is_open:
+        differs = normal(axis.hi - extent)
+        if isinstance(differs, Const) and differs.value:
+            raise DefinitionError(remedy.format(axis=f"{axis.name} has {text(axis.hi)}"))
+    joined = join()
+    if is_open:
         axis.state(joined, as_expr(extent))
-    elif isinstance(axis, Axis) and isinstance(differs := normal(axis.hi - extent), Const) and differs.value:
-        raise DefinitionError(remedy.format(axis=f"{axis.name} has {text(axis.hi)}"))
     return joined
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.operations import weight
+from jaxte.algebra.product import product_of
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
@@ -35,6 +36,9 @@ _EXPENSIVE = 8  # operations of a function that is worth an array
 _FEWER = 1.5  # times fewer elements than are computed in all places
 _LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
 _MOST_PLACES = 64
+_MOST_REPEATED = (
+    4  # times the elements that a function reads, beyond which its array is that of windows or pairs
+)
 
 
 class Shared(Compute):
@@ -271,6 +275,8 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
     size = count * dtypes.width(first.key.dtype)
     if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > sum(p.points for p in places):
         return None
+    if _reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
+        return None
     axes = [
         Axis(next(a.name for atom in f.terms for a in free_axes(atom)), 0, high - low)
         for f, low, high in zip(first.positions, lows, highs, strict=True)
@@ -281,3 +287,22 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
     if not reads_inside(axes, body):
         return None
     return Shared(f"{first.tensor.name}_{first.node.op.name}", axes, body), lows  # type: ignore[attr-defined]
+
+
+def _reads_windows(key: Expr) -> bool:
+    """Whether ``key`` reads a tensor at the sum of two of its axes: an array of it is as many times as large as its windows are."""
+    return any(len(free_axes(index)) > 1 for read in reads_of(key) for index in read.indices)
+
+
+def _is_weight_of_as_many(place: _Place) -> bool:
+    """Whether a sum multiplies what ``place`` computes by something else along all of its axes.
+
+    Such a sum of windows is one loop, which computes the function again in registers: non-local means take 0.66 to 0.85 of the time that they take with an
+    array of their weights. Weights of what has fewer axes are a matrix, and their sum is a product.
+    """
+    body, axes = place.tensor.body, set(free_axes(place.node))
+    if not isinstance(body, Reduce) or len(body.exprs) != 1:
+        return False
+    factors = [f.expr for f in product_of(body.exprs[0]).factors]
+    others = [f for f in factors if not among(place.node, postorder(f))]
+    return len(others) < len(factors) and any(axes <= set(free_axes(f)) for f in others)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import lcm, prod
 
 from jaxte.algebra.product import product_of
-from jaxte.lang.divisions import divisions
+from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.intervals import dims_of, extent, extent_of
@@ -45,11 +45,19 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
 
 
 def _turns(read: Read, node: Reduce) -> bool:
-    """Whether a remainder of several axes, of which some are summed over, is among the positions of ``read``."""
+    """Whether a remainder of several axes, around which the sum goes, is among the positions of ``read``.
+
+    A sum that goes around a part of it has windows, which wrap: a convolution.
+    """
     if any(reads_of(i) for i in read.indices):
         return False
-    wrapped = [d.node for index in read.indices for d in divisions(index)]
-    return any(len(dims_of(w)) > 1 and depends_on(w, node.axes) for w in wrapped)
+    return any(_goes_around(d, node) for index in read.indices for d in divisions(index))
+
+
+def _goes_around(division: Division, node: Reduce) -> bool:
+    dims = dims_of(division.node)
+    summed = [a for a in node.axes if depends_on(division.node, (a,))]
+    return len(dims) > 1 and bool(summed) and prod(map(extent, summed)) >= (division.base or 0)
 
 
 def _laid_out(read: Read, every: int, name: str) -> Read | None:
