@@ -7,6 +7,7 @@ from harness.inputs import uniform
 
 TITLE = "relations between genomes"
 SIZES = {"full": dict(n=200, m=2000), "quick": dict(n=24, m=96), "tiny": dict(n=3, m=4)}
+HOLDS_BACK = "the two factors of the product are alike, and the contraction of what flows back with one of them is computed once for each: four products for three"
 
 
 def inputs(n, m):
