@@ -44,6 +44,7 @@ from jaxte.lang.operators import (
     SELECT,
 )
 from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
@@ -54,6 +55,7 @@ from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.tensor import Compute, Tensor
 
+_NUMBERS = ("winner", "places", *ENDS.kinds)  # kinds of tensors that hold numbers of points
 MOST_BITS = 31  # of an int32, besides its sign
 _FEW_BITS = 8  # that are added up one by one
 
@@ -127,6 +129,11 @@ class _Extremum:
         return position_of(self.node.axes)
 
     @property
+    def numbering(self) -> str:
+        """How :attr:`position` counts, which another spelling of the reduction may do otherwise."""
+        return ", ".join(f"{a.name} from {text(a.lo)} to {text(a.hi)}" for a in self.node.axes)
+
+    @property
     def points(self) -> Expr:
         """How many points the reduction has."""
         return points_of(self.node.axes)
@@ -141,7 +148,8 @@ class _Extremum:
             axes, table = fresh(self.axes)
             return Compute(f"{kind}_{self.tensor.name}", axes, substitute(body(), table))
 
-        return Read(beside(self.tensor, kind, made), self.axes)
+        numbering = self.numbering if kind in _NUMBERS else ""
+        return Read(beside(self.tensor, kind, made, numbering), self.axes)
 
 
 def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:

@@ -34,12 +34,29 @@ def same_elements(tensor: Compute, known: Compute) -> None:
     _made[tensor, _SAME] = known
 
 
-def beside(tensor: Compute, kind: str, make: Callable[[], Compute]) -> Compute:
-    """The tensor ``kind`` beside ``tensor``; the first one asked for is made."""
+def beside(tensor: Compute, kind: str, make: Callable[[], Compute], numbering: str = "") -> Compute:
+    """The tensor ``kind`` beside ``tensor``; the first one asked for is made.
+
+    One whose elements are numbers of points says by ``numbering`` how they are counted: the same reduction over fewer axes counts its points otherwise.
+    """
     tensor = _made.get((tensor, _SAME), tensor)
+    if numbering:
+        return _numbered(tensor, kind, make, numbering)
     found = _made.get((tensor, kind))
     if found is None:
         found = _made[tensor, kind] = _better.get()(make())
+    return found
+
+
+def _numbered(tensor: Compute, kind: str, make: Callable[[], Compute], numbering: str) -> Compute:
+    """The tensor ``kind`` that counts by ``numbering``: the first one, unless that counts by another."""
+    counted, first = f"{kind} by {numbering}", f"{kind} by some numbering"
+    found = _made.get((tensor, counted))
+    if found is None:
+        is_other = _made.get((tensor, first)) is not None
+        found = _made[tensor, counted] = beside(tensor, counted if is_other else kind, make)
+        if not is_other:
+            _made[tensor, first] = found
     return found
 
 

@@ -36,9 +36,6 @@ _EXPENSIVE = 8  # operations of a function that is worth an array
 _FEWER = 1.5  # times fewer elements than are computed in all places
 _LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
 _MOST_PLACES = 64
-_MOST_REPEATED = (
-    4  # times the elements that a function reads, beyond which its array is that of windows or pairs
-)
 
 
 class Shared(Compute):

@@ -11,7 +11,11 @@ import pytest
 
 import jaxte as te
 from jaxte import Tensor
+from jaxte.autodiff.rules import extrema
+from jaxte.lang.expr import Axis, Const, Reduce, as_expr
+from jaxte.lang.walk import substitute
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK
 
 ROWS, COLUMNS = 37, 53
@@ -274,3 +278,20 @@ def test_a_limit_that_moves_with_an_axis_of_one_value_is_none(reduction: Any) ->
     rng = np.random.default_rng(0)
     feeds = {x: rng.normal(size=(6, 20)).astype("float32"), head: rng.normal(size=(6, 1)).astype("float32")}
     np.testing.assert_allclose(te.evaluate(dx, feeds), te.interpret(dx, feeds), rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_of_points_are_of_the_axes_that_are_counted() -> None:
+    """The same maximum over one axis and over two, of which the second has one position that counts: each asks for the winner as it counts."""
+    x, k = te.placeholder((5, 8), name="x"), te.reduce_axis((0, 8), "k")
+    y = te.compute((5,), lambda i: te.max(x[i, k], axis=k, ties="first"), "y")
+    assert isinstance(y, Compute) and isinstance(y.body, Reduce)
+    (i,), m = y.axes, te.reduce_axis((0, 4), "m")
+    one, four = y.body, Reduce(y.body.reducer, y.body.exprs, (*y.body.axes, m), as_expr(m < 1))
+    values = np.random.default_rng(0).standard_normal((5, 8)).astype("float32")
+    hits = np.arange(8) == values.argmax(1)[:, None]
+    along = [Axis(a.name, a.lo, a.hi) for a in four.axes]
+    table = dict(zip(four.axes, along, strict=True))
+    for node, expected in ((one, hits[..., None]), (four, hits[..., None] & (np.arange(4) < 1))):
+        adjoint = substitute(extrema.extremum_adjoint(y, node, Const(1.0)), table)
+        found = te.interpret(Compute("dx", (i, *along), adjoint), {x: values})
+        np.testing.assert_array_equal(found * (np.arange(4) < 1), expected * (np.arange(4) < 1))
