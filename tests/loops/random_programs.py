@@ -99,7 +99,11 @@ def random_program(seed: int) -> Callable[..., Any]:
         writer.block([own], 2, "        ")
     body = "\n".join(writer.lines)
     text = f"def program(x, y, A):\n    s = 0.5\n{body}\n    return x, y, A, s\n"
-    name = f"<program {seed}>"
+    return made_of(text, f"<program {seed}>")
+
+
+def made_of(text: str, name: str) -> Callable[..., Any]:
+    """The function ``program`` of ``text``, whose lines are found under ``name``, as those of a file."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     names: dict[str, Any] = {"np": np}
     exec(compile(text, name, "exec"), names)

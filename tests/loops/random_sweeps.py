@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from tests.loops.random_programs import made_of
 
 N = 6
 _SLICES = ("[1:-1]", "[:-2]", "[2:]")
@@ -74,11 +75,7 @@ def random_sweeps(seed: int) -> Callable[..., Any]:
         else:
             writer.sweep(2, a, b)
     text = "\n".join(["def program(x, y):", *writer.lines, "    return x, y", ""])
-    name = f"<sweeps {seed}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    names: dict[str, Any] = {"np": np}
-    exec(compile(text, name, "exec"), names)
-    return names["program"]
+    return made_of(text, f"<sweeps {seed}>")
 
 
 def arguments(seed: int) -> list[np.ndarray]:
