@@ -17,6 +17,7 @@ from tests.agreement import (
     at_random,
     check,
     check_differences,
+    inputs_of,
     interpreted,
     pullback_of,
 )
@@ -393,6 +394,38 @@ def test_compiled_elements_are_compared_as_they_were_reduced(residuals: bool) ->
         feeds = {t: rng.standard_normal(t.shape) for t in (head, a, b)}
         for found, adjoint in zip(code(*feeds.values()), adjoints, strict=True):
             assert_close(np.asarray(found), interpreted(adjoint, feeds), f"seed {seed}")
+
+
+def test_an_excluded_element_out_of_range_spoils_no_sum() -> None:
+    """A factor that is read at a position of data left the sum under a condition on data: NaN times a sum without points."""
+    mask, a, table = x(2, 3, name="M"), x(2, name="A"), x(4, name="T")
+    places = te.placeholder((2,), "int32", "I")
+    y = te.compute((2, 3), lambda j, k: te.select(mask[j, k] > 0, a[j] * table[places[j]], 0.0))
+    feeds = {mask: np.array([[0.0, 0, 0], [0, 1, 1]]), a: np.ones(2), table: np.arange(4.0)}
+    p = pullback_of(y, {**feeds, places: np.int32([-1, 2])}, [a, table], 0)
+    head = np.asarray(p.feeds[p.head])
+    da, dtable = p.adjoints
+    np.testing.assert_allclose(interpreted(da, p.feeds), [0.0, 2 * head[1, 1:].sum()])
+    np.testing.assert_allclose(interpreted(dtable, p.feeds), [0.0, 0.0, head[1, 1:].sum(), 0.0])
+    check(p, residuals=True, optimised=False)
+
+
+def test_what_a_condition_excludes_stays_zero_beside_a_nan() -> None:
+    """Ties of a NaN are NaN, and the share of an element that the number beats was 0 / NaN in some forms, 0 in others."""
+    above, below, k = x(2, name="B"), x(3, name="C"), te.reduce_axis((0, 3), "k")
+    least = te.compute((2,), lambda i: te.min(above[i] / below[k], axis=k), "least")
+    y = te.compute((2,), lambda i: te.maximum(least[i], -3.5), "y")
+    p = pullback_of(y, {above: np.array([0.0, 1.0]), below: np.array([0.0, 2.0, 3.0])}, [above, below], 0)
+    head = np.asarray(p.feeds[p.head])
+    code = jax.jit(te.function(inputs_of(p.adjoints), p.adjoints))
+    for found, expected in zip(
+        code(*(p.feeds[t] for t in inputs_of(p.adjoints))),
+        [[0, head[1] / 3], [0, 0, -head[1] / 9]],
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected)
+    for adjoint, expected in zip(p.adjoints, [[0, head[1] / 3], [0, 0, -head[1] / 9]], strict=True):
+        np.testing.assert_allclose(interpreted(adjoint, p.feeds), expected)
 
 
 def padded_window() -> Tensor:

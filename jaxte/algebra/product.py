@@ -18,7 +18,7 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
-from jaxte.lang.walk import depends_on, free_axes
+from jaxte.lang.walk import depends_on, free_axes, reads_data
 from jaxte.sets.isl_text import is_decidable
 
 
@@ -162,9 +162,9 @@ def without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]
 
 
 def may_be_infinite(factor: Factor) -> bool:
-    """Whether a factor may be infinite or NaN where its operands are finite."""
+    """Whether a factor may be infinite or NaN where its operands are finite, as what is read at positions that are data is out of range."""
     if factor.guard:
         return False
     if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
         return True
-    return not is_finite(factor.expr)
+    return not is_finite(factor.expr) or reads_data(factor.expr)

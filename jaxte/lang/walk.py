@@ -124,6 +124,11 @@ def _reads_below(root: Expr) -> tuple[Read, ...]:
     return tuple(node for node in _below(root) if isinstance(node, Read))
 
 
+def reads_data(root: Expr) -> bool:
+    """Whether ``root`` reads at a position that is data, which may be out of range."""
+    return any(reads_of(index) for read in reads_of(root) for index in read.indices)
+
+
 @lru_cache(maxsize=4096)
 def free_axes(root: Expr) -> MappingProxyType[Axis, None]:
     """The axes that ``root`` depends on and does not reduce over, in order of appearance."""

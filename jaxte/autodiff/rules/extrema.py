@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import beside
-from jaxte.autodiff.terms.guards import guard
+from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.held import Held, may_be_held, may_exist
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
@@ -165,7 +165,13 @@ def _of_elements(extremum: _Extremum, seed: Expr) -> Expr:
     level = extremum.value
     if extremum.found is not None:
         level = call(SELECT, call(EQUAL, ties, ties), level, _nan(level.dtype))
-    return call(SELECT, extremum.is_behind(level), Const(0.0), call(DIVIDE, seed, ties))
+    return call(SELECT, extremum.is_behind(level), Const(0.0), _shared(seed, ties))
+
+
+def _shared(seed: Expr, ties: Expr) -> Expr:
+    """``seed / ties`` where a condition does not exclude ``seed``: what is excluded stays zero, also where there is a NaN, of which ``ties`` are NaN."""
+    shared = through_guards(seed, lambda taken: call(DIVIDE, taken, ties))
+    return Const(0.0) if shared is None else shared
 
 
 def _winner(extremum: _Extremum, hit: Expr) -> Expr:
@@ -239,7 +245,7 @@ def _of_places(extremum: _Extremum, seed: Expr) -> Expr:
             return guard(call(EQUAL, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), seed)
         case "even":
             ties = extremum.read("ties", lambda: _number_of_bits(extremum, places))
-            seed = call(DIVIDE, seed, ties)
+            seed = _shared(seed, ties)
     return guard(call(GREATER, call(BIT_AND, places, bit), 0), seed)
 
 
@@ -278,7 +284,7 @@ def _of_ends(extremum: _Extremum, seed: Expr) -> Expr:
     if extremum.may_be_empty:
         shares = call(MAXIMUM, shares, Const(1.0))
         spoilt = call(AND, spoilt, call(NOT_EQUAL, extremum.value, extremum.node.reducer.identity[0]))
-    return guard(hit, call(DIVIDE, seed, call(SELECT, spoilt, _nan(dtype), shares)))
+    return guard(hit, _shared(seed, call(SELECT, spoilt, _nan(dtype), shares)))
 
 
 def _shared_by(extremum: _Extremum, count: Expr) -> Expr:

@@ -25,7 +25,7 @@ from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, 
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
@@ -246,10 +246,10 @@ def _where_points_are(axes: Sequence[Axis], conditions: Sequence[Expr]) -> Expr 
 
 
 def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
-    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any."""
+    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any, which no read at a position that is data is."""
     if all(is_decidable(c) for c in conjuncts(where)):
         return lambda factor, divides: True
-    return lambda factor, divides: not divides and is_finite(factor)
+    return lambda factor, divides: not divides and is_finite(factor) and not reads_data(factor)
 
 
 def _as_reduction(axis: Axis) -> Axis:

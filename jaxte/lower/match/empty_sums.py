@@ -15,7 +15,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import GREATER
-from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
@@ -37,7 +37,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
         tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
-        if not guards or not any(_is_apart(f, guards, node) and _may_be_nan(f) for f in product.factors):
+        if not guards or not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
             continue
         if not _has_points(node, guards, scope):
             one = Const(1, "int32")
@@ -54,13 +54,6 @@ def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope)
     outer = tuple(d for d in scope.order if d in free and d not in set(reduced))
     found = IntegerSet((*outer, *reduced), known).shadow(outer) if outer else None
     return None if found is None or found is TRUE else found
-
-
-def _may_be_nan(factor: Factor) -> bool:
-    """Whether a factor may be infinite or NaN, as what is read at positions that are data is out of range."""
-    return may_be_infinite(factor) or (
-        not factor.guard and any(reads_of(*read.indices) for read in reads_of(factor.expr))
-    )
 
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:

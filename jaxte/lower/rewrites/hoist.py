@@ -29,7 +29,7 @@ from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite
+from jaxte.lang.walk import depends_on, free_axes, reads_data, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
 
@@ -82,13 +82,9 @@ def _weighted(term: Expr, node: Reduce) -> Expr | None:
         return None
     outer, inner = [f for f in outer if not f.guard], [f for f in inner if not f.guard]
     above = [f for f in inner if not f.inverse]
-    if not outer or len(above) < 2 or not any(map(_is_gathered, above)):
+    if not outer or len(above) < 2 or not any(reads_data(f.expr) for f in above):
         return None
     return times_sum(outer, inner, node, [f.expr for f in guards])
-
-
-def _is_gathered(factor: Factor) -> bool:
-    return any(reads_of(index) for read in reads_of(factor.expr) for index in read.indices)
 
 
 # --- choices

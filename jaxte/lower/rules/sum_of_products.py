@@ -18,7 +18,7 @@ from jaxte.lang.divisions import Division, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import postorder, reads_data, reads_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -176,7 +176,7 @@ def _digits_read(factor: Factor, job: Job, scope: Scope) -> dict[tuple[Axis, int
     """For each output dimension that one factor reads divided, whether only its quotient or its remainder is read."""
     found: dict[tuple[Axis, int, int], set[str]] = {}
     others: set[Axis] = set()
-    if any(reads_of(index) for read in reads_of(factor.expr) for index in read.indices):
+    if reads_data(factor.expr):
         return {}
     for form in _positions(factor, scope):
         for node in postorder(form):

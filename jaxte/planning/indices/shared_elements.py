@@ -22,7 +22,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.index_forms import linear_or_none
@@ -153,7 +153,7 @@ def _is_function(node: Call) -> bool:
     """Whether ``node`` is an expensive function of what is read at positions that are known."""
     if not dtypes.is_float(node.dtype) or weight(node) < _EXPENSIVE or not reads_of(node):
         return False
-    return not any(reads_of(index) for read in reads_of(node) for index in read.indices)
+    return not reads_data(node)
 
 
 def _place(tensor: Compute, node: Expr, guards: Sequence[Expr], is_chosen: bool) -> _Place | None:

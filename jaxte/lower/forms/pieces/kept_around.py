@@ -13,7 +13,7 @@ from math import prod
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.body.evaluator import Body
@@ -43,7 +43,7 @@ def kept_around(root: Expr, own: Assignment, dtype: str, scope: Scope) -> KeptAr
     condition, taken, around = root.args
     if not isinstance(around, Read) or not _is_whole(around, own.axes, dtype):
         return None
-    if taken.reduces or any(reads_of(*r.indices) for r in reads_of(taken)):
+    if taken.reduces or reads_data(taken):
         return None
     boxes = _boxes(split_conditions(condition, scope) or (), scope)
     if not boxes:

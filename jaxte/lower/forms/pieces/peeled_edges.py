@@ -22,7 +22,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
-from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.arrays.leaves import Full, Number
 from jaxte.lower.arrays.node import Node
@@ -81,7 +81,7 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
     reads, axes = reads_of(root), own.axes
     if own.in_tiles or not (own.padded or any(_divides(i) for r in reads for i in r.indices)):
         return Peeling()
-    if root.reduces or any(reads_of(*r.indices) for r in reads):
+    if root.reduces or reads_data(root):
         return Peeling()
     cuts = interior_cuts(root, reads, axes, scope)
     if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
