@@ -1,8 +1,11 @@
-"""Jaxprs walked equation by equation: with arrays, some equations in another way than they stand, or with what else is known of arrays."""
+"""Jaxprs walked equation by equation: with arrays, some equations in another way than they stand, or with what else is known of arrays.
+
+How the arguments of a ``scan`` divide, whichever release of JAX wrote it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,3 +47,14 @@ def bound(eqn: Any, operands: Sequence[Any]) -> list[Any]:
 def literal_array(literal: Any) -> np.ndarray:
     """What a literal of a jaxpr is, in its own dtype."""
     return np.asarray(literal.val, getattr(literal.aval, "dtype", None))
+
+
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """How many arguments of a ``scan`` with these parameters are constants, and how many values it carries; its rows follow them.
+
+    JAX 0.11 keeps three groups of arguments, ``ft_in``, in place of the two numbers.
+    """
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carried, _ = params["ft_in"].unpack()
+    return len(list(consts)), len(list(carried))

@@ -8,8 +8,7 @@ from typing import Any
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
 from jaxte.autodiff.sums.blocks import zero_of, zeros
-from jaxte.autodiff.sums.cancel import cancels
-from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.sums.merge import cancels, merge
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_overloads
 
-from jaxte.lang.errors import ArgumentError, JaxteError
+from jaxte.lang.errors import ArgumentError, JaxteError, shorten
 from jaxte.lang.other_names import OF_VALUES, PARAMETERS
-from jaxte.lang.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.other_names import OPERATORS
 from jaxte.ops.arithmetic.attention import attention
-from jaxte.ops.arithmetic.cumulative import cummax, cumprod, cumsum
 from jaxte.ops.arithmetic.einstein import einsum
 from jaxte.ops.arithmetic.elementwise import (
     abs,
@@ -73,7 +72,19 @@ from jaxte.ops.arithmetic.elementwise import (
 from jaxte.ops.arithmetic.linear import batch_matmul, dense, matmul, tensordot
 from jaxte.ops.arithmetic.normalization import batch_norm, group_norm, l2_normalize, layer_norm, lrn, rms_norm
 from jaxte.ops.arithmetic.random import dropout
-from jaxte.ops.arithmetic.reductions import all, any, argmax, argmin, max, min, prod, sum
+from jaxte.ops.arithmetic.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    cummax,
+    cumprod,
+    cumsum,
+    max,
+    min,
+    prod,
+    sum,
+)
 from jaxte.ops.arithmetic.statistics import (
     cross_entropy,
     cross_entropy_with_logits,

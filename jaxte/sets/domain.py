@@ -35,8 +35,14 @@ from jaxte.lang.identity import among
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.isl_expressions import constraint_expr, pw_aff_expr
-from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text, is_decidable
+from jaxte.sets.isl_text import (
+    FULL_TEXT,
+    condition_text,
+    constraint_expr,
+    index_text,
+    is_decidable,
+    pw_aff_expr,
+)
 
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")

@@ -18,7 +18,7 @@ from jaxte.lang.walk import substitute
 from jaxte.sets.accesses import Access, Accesses, Content, Source, cases, unnamed
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import context, within
-from jaxte.sets.isl_expressions import aff_expr, constraint_expr
+from jaxte.sets.isl_text import aff_expr, constraint_expr
 
 
 class Flow:

@@ -1,15 +1,31 @@
-"""Index expressions and conditions in the syntax of isl, and whether isl understands them."""
+"""Index expressions and conditions in the syntax of isl, and whether isl understands them.
+
+What isl answers as expressions: affine functions with integer divisions, their pieces, and constraints.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
 
+import islpy as isl
+
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Symbol, Var
-from jaxte.lang.operators import NOT
+from jaxte.lang.expr import (
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Read,
+    Symbol,
+    Var,
+    as_expr,
+    call,
+)
+from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
+from jaxte.sets.affine import normal
 from jaxte.sets.quasi_affine import index_of
 
 _COMPARE = {
@@ -121,3 +137,48 @@ def _comparison_text(node: Expr, names: Mapping[Expr, str], positive: bool) -> s
     except IndexExpressionError:
         return None
     return f"{left} {_COMPARE[node.op.name][0 if positive else 1]} {right}"
+
+
+def pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
+    """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
+    pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
+    exprs = [normal(aff_expr(piece, nodes)) for piece in pieces]
+    if len(exprs) == 1:
+        return exprs[0]
+    for op, union in ((MAXIMUM, "max"), (MINIMUM, "min")):
+        whole = isl.PwAff.from_aff(pieces[0])
+        for piece in pieces[1:]:
+            whole = getattr(whole, union)(isl.PwAff.from_aff(piece))
+        if whole.intersect_domain(value.domain()).is_equal(value):
+            result = exprs[0]
+            for other in exprs[1:]:
+                result = call(op, result, other)
+            return result
+    return None
+
+
+def constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
+    value = normal(aff_expr(constraint.get_aff(), nodes))
+    return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
+
+
+def aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
+    """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
+    denominator = aff.get_denominator_val().to_python()
+    scaled = aff.scale_val(aff.get_denominator_val())
+    result: Expr = as_expr(scaled.get_constant_val().to_python())
+    for i in range(scaled.dim(isl.dim_type.param)):
+        factor = scaled.get_coefficient_val(isl.dim_type.param, i).to_python()
+        if factor:
+            result = result + factor * nodes[str(scaled.get_dim_name(isl.dim_type.param, i))]
+    for i in range(scaled.dim(isl.dim_type.in_)):
+        factor = scaled.get_coefficient_val(isl.dim_type.in_, i).to_python()
+        if factor:
+            result = result + factor * nodes[f"in{i}"]
+    for i in range(scaled.dim(isl.dim_type.div)):
+        factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
+        if factor:
+            result = result + factor * aff_expr(
+                scaled.get_div(i), nodes
+            )  # a fraction, whose floor it returns
+    return result if denominator == 1 else result // denominator

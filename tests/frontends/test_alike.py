@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.gains import overlaps
+from jaxte.frontends.jaxpr.gains import sums
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.lower.program import plan as lowering
 
@@ -75,8 +75,8 @@ def test_layers_that_differ_have_codes_of_their_own(rng: np.random.Generator) ->
 
 def test_slices_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    original = overlaps._meet
-    monkeypatch.setattr(overlaps, "_meet", lambda *a: asked.append(1) or original(*a))
+    original = sums._meet
+    monkeypatch.setattr(sums, "_meet", lambda *a: asked.append(1) or original(*a))
 
     def recurrence(w: Any, x: Any) -> Any:
         h = jnp.zeros(32)

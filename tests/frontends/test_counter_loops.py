@@ -18,8 +18,8 @@ from jax import lax
 
 import jaxte as te
 from jax_loops import KERNELS
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.loops.counters import Counters, Outer, Position, constant
-from jaxte.frontends.scan_counts import scan_counts
 from tests.agreement import QUICKEST
 from tests.frontends.random_loops import RandomLoop
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxte as te
-from jaxte.lang.tracebacks import rendered
+from jaxte.lang.errors import rendered
 
 X, Y = te.placeholder((34,), name="X"), te.placeholder((35,), name="Y")
 

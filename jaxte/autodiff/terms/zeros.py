@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 
-from jaxte.algebra.common_factors import with_common_factor, with_shared_factor
 from jaxte.algebra.data import Points, solve_data
 from jaxte.algebra.data_limits import without_implied
+from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
 from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
 from jaxte.autodiff.terms.lattice import guarded

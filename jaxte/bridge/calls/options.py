@@ -1,4 +1,7 @@
-"""What the user asked for beside the definition: other gradients, and how forms are chosen."""
+"""What the user asked for beside the definition: other gradients, and how forms are chosen.
+
+Measured seconds of forms, for the whole process.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.calls.measured import measurements
 from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.rules import VERIFY
@@ -127,3 +129,19 @@ def _named(asked: str | None) -> str:
 
 
 NO_OPTIONS = Options()
+
+
+Measurements = Mapping[str, Mapping[str, float]]
+
+_measured: dict[str, dict[str, float]] = {}
+
+
+def measurements() -> Measurements:
+    """Seconds of each form by the signature of the reduction."""
+    return _measured
+
+
+def remember(found: Measurements) -> None:
+    """Adds ``found``; it guides the functions that are compiled from now on."""
+    for key, seconds in found.items():
+        _measured[key] = dict(seconds)

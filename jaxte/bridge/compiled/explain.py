@@ -11,9 +11,8 @@ import jax
 import numpy as np
 
 from jaxte.bridge.calls.arrays import x64_enabled
-from jaxte.bridge.compiled.choice_lines import called, lines_of
+from jaxte.bridge.compiled.choice_lines import called, lines_of, table
 from jaxte.bridge.compiled.compile import Graph
-from jaxte.bridge.compiled.explain_html import table
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY

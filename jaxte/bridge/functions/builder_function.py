@@ -28,8 +28,7 @@ from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.lang.by_name import PickledByName, found_under
 from jaxte.lang.checks import described
-from jaxte.lang.errors import FeedError, JaxteError
-from jaxte.lang.tracebacks import shorten
+from jaxte.lang.errors import FeedError, JaxteError, shorten
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.tensor import Tensor
 

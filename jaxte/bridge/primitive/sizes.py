@@ -14,7 +14,7 @@ import jax
 from jaxte.bridge.primitive.scopes import least, written
 from jaxte.lang.expr import Call, Const, Expr, Var, as_expr
 from jaxte.lang.walk import fold, postorder
-from jaxte.meaning.told import told_sizes
+from jaxte.meaning.feeds import told_sizes
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.written_sizes import written_size
 from jaxte.tensors.shapes import Extent, Shape, as_extent

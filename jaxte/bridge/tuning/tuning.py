@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxte.bridge.calls.measured import measurements, remember
+from jaxte.bridge.calls.options import measurements, remember
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.functions.evaluate import as_function
 from jaxte.bridge.primitive.module import load, with_own_externs

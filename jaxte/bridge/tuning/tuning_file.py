@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.calls.measured import remember
+from jaxte.bridge.calls.options import remember
 from jaxte.lang.errors import LoweringError
 
 if sys.platform != "win32":

@@ -10,12 +10,12 @@ from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 from jax.extend.linear_util import wrap_init
 
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, as_they_stand
 from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
 from jaxte.frontends.jaxpr.taken import Raising, taken_by
-from jaxte.frontends.scan_counts import scan_counts
 
 
 def evaluate(plan: Plan, closed: Any, args: Sequence[Any]) -> list[Any]:

@@ -10,9 +10,8 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Literal
 
-from jaxte.bridge.jaxprs import bound
+from jaxte.bridge.jaxprs import bound, scan_counts
 from jaxte.frontends.jaxpr.plan.loops import Loop, Site
-from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.identity import filled_in
 

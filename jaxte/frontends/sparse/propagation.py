@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from jaxte.bridge.jaxprs import literal_array, walked
+from jaxte.bridge.jaxprs import literal_array, scan_counts, walked
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
-from jaxte.frontends.scan_counts import scan_counts
 from jaxte.frontends.sparse.pattern import Pattern, nothing, union
 from jaxte.lang.dtypes import is_inexact
 

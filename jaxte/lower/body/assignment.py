@@ -1,15 +1,15 @@
-"""What a body is told about the tensor that it lowers, and about the function that this is part of."""
+"""What a body is told about the tensor that it lowers and the function that this is part of, and what it notes for ``te.explain``: forms taken and refused, estimates, rewrites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import Names
-from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.code.vocabulary import Choice, Estimate, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.scope import Scope, Widths
@@ -82,3 +82,48 @@ class Assignment:
     wide: bool = False
     padded: Mapping[Tensor, Widths] = field(default_factory=dict)
     sliced: tuple[Tensor, ...] = ()
+
+
+class Report:
+    """The notes on one tensor, in the order in which they are made, each once."""
+
+    def __init__(self) -> None:
+        self.forms: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self.estimates: list[Estimate] = []
+        self.rewrites: list[str] = []  # the names of those that changed something
+        self.reason = ""
+
+    def note(self, form: str) -> None:
+        """``form`` was written."""
+        if form not in self.forms:
+            self.forms.append(form)
+
+    def refuse(self, form: str, reason: str) -> None:
+        """``form`` was considered, and why it is not taken."""
+        if (form, reason) not in self.refused:
+            self.refused.append((form, reason))
+
+    def estimate(self, estimates: Iterable[Estimate]) -> None:
+        """What the forms cost that one was chosen among."""
+        self.estimates += estimates
+
+    def because(self, reason: str) -> None:
+        """Why a gather or a scatter is left; the last reason counts."""
+        self.reason = reason
+
+    def fired(self, names: Sequence[str]) -> None:
+        """The rewrites of these names changed something."""
+        self.rewrites += [name for name in names if name not in self.rewrites]
+
+    def choice(self, tensor: str) -> Choice:
+        """What became of the tensor of this name."""
+        form = " + ".join(self.forms) or "elementwise"
+        return Choice(
+            tensor,
+            form,
+            tuple(self.refused),
+            self.reason,
+            tuple(self.estimates),
+            rewrites=tuple(self.rewrites),
+        )

@@ -17,8 +17,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
 from jaxte.lower.arrays.steps import Pad
-from jaxte.lower.body.assignment import Assignment, Shared, Task
-from jaxte.lower.body.report import Report
+from jaxte.lower.body.assignment import Assignment, Report, Shared, Task
 from jaxte.lower.body.statements import Statements
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral

@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Reducer
-from jaxte.lower.arrays.combiners import OPS, combined
 from jaxte.lower.arrays.leaves import Name, Number
 from jaxte.lower.arrays.loops import Item, Tuple
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.reductions import OPS, combined
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Program, Statement
 from jaxte.lower.printing.combiner import combiner_source
 from jaxte.lower.printing.numbers import tuple_text

@@ -17,7 +17,7 @@ from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.program.across.padded_once import paddings
 from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
-from jaxte.lower.rules.literal import literal_of
+from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended

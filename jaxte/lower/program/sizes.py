@@ -8,7 +8,7 @@ from jaxte.lang.expr import Expr, Read, Var
 from jaxte.lang.walk import postorder
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.printing.printer import Printer
-from jaxte.meaning.told import Told, sizes_in, told_sizes
+from jaxte.meaning.feeds import Told, sizes_in, told_sizes
 from jaxte.sets.affine import from_linear
 from jaxte.tensors.recurrences.node import definitions_in
 from jaxte.tensors.tensor import Tensor

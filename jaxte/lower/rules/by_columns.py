@@ -5,6 +5,10 @@
 A product of matrices needs the differences as an array, which is ``c`` times as large as the weights. Each column by itself is one loop that holds
 nothing. XLA on the CPU writes a vector that is broadcast to an array as soon as several sums read it, so each sum has the vectors behind a
 barrier of its own: two sums of 2,048 x 2,048 weights and three columns take 3 ms for 17 and hold 0.1 MB for 50.
+
+A dimension of a few positions written out: what is computed at each of them is combined.
+
+Definitions are written out by ``rewrites/short_axes.py``; here it is values, where how a dimension is read decides.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Callable, Sequence
 from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import among
+from jaxte.lang.operators import ADD, Op
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.body.assignment import Task
@@ -74,3 +79,20 @@ def again(body: Body, exprs: Sequence[Expr]) -> dict[Tensor, str]:
                 kept = Kept(body.shared(kept), "barrier")
             found[tensor] = body.shared(kept, f"{body.tensors[tensor]}_again").identifier
     return found
+
+
+def combined(body: Body, op: Op, dim: Axis, scope: Scope, dtype: str, make: Callable[[Scope], Task]) -> Task:
+    """What ``make`` gives at each position of ``dim``, combined by ``op`` one after the other, zeros left out of sums."""
+    total: Value | None = None
+    for at in scope.at_each(dim):
+        value = yield from make(at)
+        if total is None or (op is ADD and _is_zero(total)):
+            total = value
+        elif op is not ADD or not _is_zero(value):
+            total = body.combine(op, [total, value], (dtype, False), scope)
+    assert total is not None
+    return total
+
+
+def _is_zero(value: Value) -> bool:
+    return value.literal and value.number == 0

@@ -23,7 +23,7 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lower.match.empty_sums import points_shadow
 from jaxte.lower.rewrites.short_axes import is_short
-from jaxte.lower.rules.by_columns import again, by_columns, column_of
+from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined
 from jaxte.lower.rules.einsum_operands import (
     Job,
     dims_under,
@@ -34,7 +34,6 @@ from jaxte.lower.rules.einsum_operands import (
     masked_operands,
     natural_order,
 )
-from jaxte.lower.rules.positions import combined
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 

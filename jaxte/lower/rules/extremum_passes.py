@@ -16,11 +16,10 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Reducer, call, conjunction
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT_EQUAL, SELECT
-from jaxte.lower.arrays.combiners import identity_of
 from jaxte.lower.arrays.elementwise import Apply, Kept
 from jaxte.lower.arrays.leaves import number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.reductions import Reduced, identity_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast

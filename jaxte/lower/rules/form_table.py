@@ -15,7 +15,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import general_work
-from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import points
 from jaxte.lower.forms.band import candidates as band
 from jaxte.lower.forms.band.recognise import recognise_band

@@ -8,12 +8,11 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import POWER, SELECT
-from jaxte.lower.arrays.combiners import OPS, identity_of
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.leaves import Typed, size
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Combined, Position
+from jaxte.lower.arrays.reductions import OPS, Combined, Position, identity_of
 from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Task
@@ -22,11 +21,11 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition
 from jaxte.lower.rewrites.short_axes import few_positions
+from jaxte.lower.rules.by_columns import combined
 from jaxte.lower.rules.einsum import reduced_call
 from jaxte.lower.rules.einsum_operands import dims_under, natural_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.form_table import recognised
-from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions

@@ -2,18 +2,25 @@
 
 A branch that stands behind a condition on one dimension is evaluated for that part of the dimension only. So the branch that
 is not taken contributes nothing at all, and a read that is in range only behind its guard is a plain slice.
+
+Choices among a few numbers by position as the array of these: ``te.constant``, and tables that are written with ``te.select``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from typing import Any
 
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction
+import numpy as np
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
-from jaxte.lang.walk import reads_of
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.leaves import Literal, Number, Typed
+from jaxte.lower.arrays.leaves import Numbers as Rows
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.body.assignment import Task
@@ -33,6 +40,8 @@ from jaxte.lower.views.condition_box import (
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, known, lowest, nonnegative
+from jaxte.sets.tabulate import tabulated
+from jaxte.tensors.tensor import LONGEST_LITERAL, Compute
 
 _DEEPEST = 6
 Make = Callable[[Scope], Task]
@@ -222,3 +231,30 @@ def _may_be_empty(box: Box | None) -> bool:
 
 
 # --- pieces
+
+
+def literal_of(tensor: Compute) -> Literal | None:
+    """The elements of ``tensor`` where they are few, and choices among numbers that positions alone decide; else None."""
+    extents = [known(e) for e in map(as_expr, tensor.shape)]
+    sizes = [e for e in extents if e is not None]
+    if len(sizes) < len(extents) or not 1 < int(np.prod(sizes)) <= LONGEST_LITERAL:
+        return None
+    if not _is_choice(tensor.body) or tensor.dtype in dtypes.COMPLEX:
+        return None
+    grid = np.indices(sizes)
+    values = tabulated(tensor.body, dict(zip(tensor.axes, grid, strict=True)))
+    if values is None:
+        return None
+    shape = tuple(as_expr(e) for e in tensor.shape)
+    return Literal(shape, _rows(np.broadcast_to(values, sizes).tolist()), tensor.dtype)
+
+
+def _is_choice(body: Expr) -> bool:
+    """Whether ``body`` chooses, and computes nothing that would be rounded."""
+    calls = [node for node in postorder(body) if isinstance(node, Call)]
+    rounded = [n for n in calls if dtypes.is_inexact(n.dtype) and n.op not in (SELECT, NEGATIVE)]
+    return not rounded and any(n.op is SELECT for n in calls)
+
+
+def _rows(numbers: Any) -> Rows:
+    return tuple(map(_rows, numbers)) if isinstance(numbers, list) else numbers

@@ -24,11 +24,10 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import is_short
-from jaxte.lower.rules.by_columns import by_columns
+from jaxte.lower.rules.by_columns import by_columns, combined
 from jaxte.lower.rules.einsum import contraction, reduced_call
 from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
-from jaxte.lower.rules.positions import combined
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, joined

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.bridge.calls import measured
+from jaxte.bridge.calls import options
 from jaxte.bridge.tuning import tuning
 from jaxte.bridge.tuning.tuning_file import Tuned, save_tuning
-from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.policy import signature
 from jaxte.tensors.tensor import Tensor
 
 X = np.random.default_rng(0).standard_normal((2, 4, 6, 6)).astype("float32")
@@ -27,7 +27,7 @@ W = np.random.default_rng(1).standard_normal((4, 2, 3, 3)).astype("float32")
 
 @pytest.fixture(autouse=True)
 def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(measured, "_measured", {})
+    monkeypatch.setattr(options, "_measured", {})
     yield
 
 
@@ -100,7 +100,7 @@ def test_a_file_keeps_the_winners(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     te.autotune(blur, np.ones(10, "float32"), file=file)
     both = json.loads(file.read_text())
     assert set(first["reductions"]) < set(both["reductions"])
-    monkeypatch.setattr(measured, "_measured", {})
+    monkeypatch.setattr(options, "_measured", {})
     assert te.load_tuning(file)
     assert "conv_general_dilated" not in te.source(conv, X, W)
 
@@ -114,10 +114,10 @@ def test_a_file_from_elsewhere_is_left_alone(
     te.autotune(blur, np.ones(10, "float32"), file=file)
     content = json.loads(file.read_text())
     file.write_text(json.dumps({**content, name: "another"}))
-    monkeypatch.setattr(measured, "_measured", {})
+    monkeypatch.setattr(options, "_measured", {})
     with pytest.warns(UserWarning, match=f"{name} another.*chosen by estimates"):
         assert not te.load_tuning(file)
-    assert not measured.measurements()
+    assert not options.measurements()
 
 
 ENTRY = {"tensor": "Y", "definition": "Y[i] = ...", "seconds": {"general": 1.0}}

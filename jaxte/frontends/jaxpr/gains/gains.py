@@ -12,7 +12,6 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.convolutions import slow_convolution
 from jaxte.frontends.jaxpr.gains.known_matrices import band_of, known_factors, selection_of
 from jaxte.frontends.jaxpr.gains.matrices import is_small_product
-from jaxte.frontends.jaxpr.gains.overlaps import overlaps, reduces_shifts
 from jaxte.frontends.jaxpr.gains.pairs import (
     SMALLEST,
     before_broadcast,
@@ -21,7 +20,13 @@ from jaxte.frontends.jaxpr.gains.pairs import (
     is_pairwise,
 )
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
-from jaxte.frontends.jaxpr.gains.sums import is_counted, sums_beside_ends, sums_shifts
+from jaxte.frontends.jaxpr.gains.sums import (
+    is_counted,
+    overlaps,
+    reduces_shifts,
+    sums_beside_ends,
+    sums_shifts,
+)
 
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Step
-from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.lang.expr import ZERO
 
 _MOST_TAPS = 4

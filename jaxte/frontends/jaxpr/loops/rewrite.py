@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal
 
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, opened, traced
 from jaxte.frontends.jaxpr.equations.steps import Slot, grouped, known_array, slot_of
@@ -16,7 +17,6 @@ from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
 from jaxte.frontends.jaxpr.loops.worth import at_once, gain
-from jaxte.frontends.scan_counts import scan_counts
 
 _SHORTEST = 3  # steps
 

@@ -15,9 +15,9 @@ import jax
 import numpy as np
 from jax import lax
 
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
 from jaxte.frontends.jaxpr.equations.stands import Instead, traced
-from jaxte.frontends.scan_counts import scan_counts
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 _AGAIN = ("remat", "remat2", "checkpoint")

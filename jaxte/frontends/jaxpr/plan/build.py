@@ -21,7 +21,7 @@ from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product
 from jaxte.frontends.jaxpr.plan.neighbours import Neighbours, neighbours
 from jaxte.frontends.jaxpr.plan.overrides import blocked
 from jaxte.frontends.jaxpr.plan.own_rules import with_own_rule
-from jaxte.frontends.jaxpr.values.constants import positions_in
+from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.frontends.jaxpr.values.shifts import (
     chooses_between_reads,
     divides,

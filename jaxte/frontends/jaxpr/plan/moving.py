@@ -13,8 +13,8 @@ from jax.core import Tracer
 from jax.extend.core import Literal
 from jax.interpreters.partial_eval import DynamicJaxprTracer
 
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.scan_counts import scan_counts
 from jaxte.lang.dtypes import is_inexact
 
 FLAT = frozenset(["stop_gradient", "floor", "ceil", "round", "sign"])

@@ -13,9 +13,15 @@ from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step,
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
-from jaxte.frontends.jaxpr.gains.matrices import TRANSPOSES, gain_of_layer, gain_of_square, squared
+from jaxte.frontends.jaxpr.gains.matrices import (
+    TRANSPOSES,
+    gain_of_layer,
+    gain_of_square,
+    gain_of_sum,
+    squared,
+    summed_product,
+)
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
-from jaxte.frontends.jaxpr.gains.products import gain_of_sum, summed_product
 from jaxte.frontends.jaxpr.gains.worth import worth
 from jaxte.lower.cost.platforms import Platform
 

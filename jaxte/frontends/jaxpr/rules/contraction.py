@@ -17,8 +17,7 @@ from jaxte.frontends.jaxpr.gains.known_matrices import (
     selection_of,
 )
 from jaxte.frontends.jaxpr.rules.reduction import reduce_axes, reduced, summed, tap_position
-from jaxte.frontends.jaxpr.values.constants import positions_in
-from jaxte.frontends.jaxpr.values.positions import quotient
+from jaxte.frontends.jaxpr.values.positions import positions_in, quotient
 from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_inexact

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.values.constants import positions_in
-from jaxte.frontends.jaxpr.values.positions import decided, quotient
+from jaxte.frontends.jaxpr.values.positions import decided, positions_in, quotient
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Expr, as_expr, call

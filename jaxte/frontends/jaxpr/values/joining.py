@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxte.frontends.jaxpr.values.constants import positions_in
-from jaxte.frontends.jaxpr.values.positions import clamped, remainder
+from jaxte.frontends.jaxpr.values.positions import clamped, positions_in, remainder
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call

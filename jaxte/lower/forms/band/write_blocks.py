@@ -28,8 +28,20 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of
-from jaxte.lower.forms.band.remainders import added_remainders, by_remainders, columns_in_all
-from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, Band, BandSpec, Dims, Part
+from jaxte.lower.forms.band.spec import (
+    COLUMN,
+    DIAGONAL,
+    ROW,
+    SCORES,
+    TRANSPOSED,
+    Band,
+    BandSpec,
+    Dims,
+    Part,
+    added_remainders,
+    by_remainders,
+    columns_in_all,
+)
 
 Assign = Callable[[Node], Node]
 _LARGEST, _SMALLEST = 64, 16

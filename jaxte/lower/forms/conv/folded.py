@@ -29,9 +29,8 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
-from jaxte.lower.forms.conv.write import call_source, finished_source, rearranged
+from jaxte.lower.forms.conv.write import Dimension, call_source, dimension, finished_source, rearranged
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_COPIES
 from jaxte.sets.affine import normal
 

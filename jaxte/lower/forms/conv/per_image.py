@@ -33,9 +33,8 @@ from jaxte.lower.code.spec import Refusal, on_names
 from jaxte.lower.code.vocabulary import Function, Statement
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
-from jaxte.lower.forms.conv.write import finished_source, rearranged
+from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of

@@ -23,9 +23,15 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.conv.dimension import Dimension, dimension
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
-from jaxte.lower.forms.conv.write import call_source, finished_source, rearranged, spatial_letters
+from jaxte.lower.forms.conv.write import (
+    Dimension,
+    call_source,
+    dimension,
+    finished_source,
+    rearranged,
+    spatial_letters,
+)
 from jaxte.lower.limits import MOST_COPIES
 
 _LOOPS = "ijklmn"

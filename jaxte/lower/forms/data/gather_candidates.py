@@ -25,7 +25,7 @@ from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import Work
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of

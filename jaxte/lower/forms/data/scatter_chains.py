@@ -20,7 +20,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.policy import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatters import accumulated, in_order, scatter_candidates, scatter_operands
 from jaxte.lower.limits import MOST_COPIES

@@ -24,8 +24,7 @@ from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
-from jaxte.lower.body.write_form import operands_of
+from jaxte.lower.body.wanted import Wanted, operands_of
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import on_names
 from jaxte.lower.code.vocabulary import Value

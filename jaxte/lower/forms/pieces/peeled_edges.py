@@ -31,8 +31,7 @@ from jaxte.lower.body.candidates import Candidate, Chosen, chosen
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.statements import name_of
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.signature import signature
+from jaxte.lower.cost.policy import Policy, signature
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
 from jaxte.lower.limits import SHORT_LINE

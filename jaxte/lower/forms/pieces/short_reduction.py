@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.walk import free_axes, postorder, reads_of
-from jaxte.lower.arrays.combiners import OPS
+from jaxte.lower.arrays.reductions import OPS
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted

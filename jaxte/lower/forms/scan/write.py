@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
-from jaxte.lower.arrays.combiners import OPS, filled, identity_of, node_of
 from jaxte.lower.arrays.data import Call
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Full, Name, Typed
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Cumulative, Prefixes
+from jaxte.lower.arrays.reductions import OPS, Cumulative, Prefixes, filled, identity_of, node_of
 from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement

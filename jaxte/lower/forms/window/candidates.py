@@ -11,8 +11,7 @@ from jaxte.lang.identity import identical
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
-from jaxte.lower.body.write_form import way
+from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import Work, long_text, points

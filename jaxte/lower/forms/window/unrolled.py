@@ -17,7 +17,7 @@ from jaxte.lang.expr import Call, Const, Expr, Reduce, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.combiners import OPS
+from jaxte.lower.arrays.reductions import OPS
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.window.recognise import UnrollSpec
 from jaxte.lower.rewrites.short_axes import term_at, together

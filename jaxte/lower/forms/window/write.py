@@ -20,12 +20,11 @@ from itertools import product
 
 from jaxte.lang.expr import ZERO, Expr, Read, as_expr
 from jaxte.lang.identity import identical
-from jaxte.lower.arrays.combiners import OPS, combined, filled, identity_of
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.leaves import Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import ReduceWindow
+from jaxte.lower.arrays.reductions import OPS, ReduceWindow, combined, filled, identity_of
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.arrays.views import Spread, View
 from jaxte.lower.code.broadcasting import finished

@@ -33,7 +33,7 @@ from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
-from jaxte.lower.rules.literal import literal_of
+from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.lower.views.turned_digits import ends_of_values

@@ -17,7 +17,7 @@ from jaxte.lower.program.kept.checkpoints import checkpoints
 from jaxte.lower.program.kept.operations import sum_text
 from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
-from jaxte.meaning.told import sizes_in, told_sizes
+from jaxte.meaning.feeds import sizes_in, told_sizes
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import definitions_in, with_siblings

@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jaxte as te
-from jaxte.bridge.calls import measured
+from jaxte.bridge.calls import options
 from jaxte.bridge.tuning import tuning
 from jaxte.lang.identity import place_of
 from jaxte.lower.cost.policy import Policy
@@ -238,7 +238,7 @@ def test_a_transform_is_never_taken_by_itself(budget: int | None) -> None:
 
 
 def test_a_transform_is_taken_where_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measured, "_measured", {})
+    monkeypatch.setattr(options, "_measured", {})
     monkeypatch.setattr(
         tuning, "_interleaved", lambda calls, seconds: {f: 1e-3 if f == FOURIER else 2e-3 for f in calls}
     )

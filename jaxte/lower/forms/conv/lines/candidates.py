@@ -13,8 +13,7 @@ from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
-from jaxte.lower.body.write_form import operands_of, way
+from jaxte.lower.body.wanted import Wanted, operands_of, way
 from jaxte.lower.code.spec import Array, Dry, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
