@@ -14,9 +14,10 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unp
 
 import jax
 
+from jaxte.bridge.calls.lifted import Built
 from jaxte.bridge.functions import transforms
 from jaxte.bridge.functions.builder_function import Array
-from jaxte.bridge.functions.derivative import Built, Derivative
+from jaxte.bridge.functions.derivative import Derivative
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.transformed import (

@@ -54,7 +54,7 @@ def operator(build: Callable[P, R]) -> Lifted[P, R]:
     operands = [name for name, p in signature.parameters.items() if "Tensor" in str(p.annotation)]
     checked = [n for n in operands if "Any" not in str(signature.parameters[n].annotation)]
     makes_shape = next(iter(signature.parameters)) == "shape"  # of what shape the result is needs no operand
-    run = function(build)
+    run: Callable[..., Any] = function(build)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     shown = inspect.Signature(bare)
 

@@ -50,7 +50,7 @@ class BuilderFunction(PickledByName, OfArrays[P, R_co], Function):
         has_aux: bool = False,
     ) -> None:
         functools.update_wrapper(self, builder)
-        self.builder = builder
+        super().__init__(builder)
         self.__name__ = name or getattr(builder, "__name__", None) or type(builder).__name__
         self.options = options
         self.static_argnames = tuple(static_argnames)

@@ -37,7 +37,7 @@ class CustomGradient(PickledByName, OfArrays[P, R_co]):
 
     def __init__(self, fn: Callable[P, R_co]) -> None:
         functools.update_wrapper(self, fn)
-        self.fn = fn.builder if isinstance(fn, BuilderFunction) else fn
+        super().__init__(fn.builder if isinstance(fn, BuilderFunction) else fn)
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._grad: _Pair | None = None
         self._jvp: Callable[..., Any] | None = None
@@ -87,7 +87,7 @@ class CustomGradient(PickledByName, OfArrays[P, R_co]):
                 f"{self.__name__} has no derivative yet; give it one by {self.__name__}.defgrad(forward, backward) or .defjvp(jvp)"
             )
         if kwargs:
-            args = inspect.signature(self.fn).bind(*args, **kwargs).args
+            args = inspect.signature(self.builder).bind(*args, **kwargs).args
         if has_tensor(tree_leaves(args)):
             return self._defined(args)
         if self._function is None:
@@ -108,7 +108,7 @@ class CustomGradient(PickledByName, OfArrays[P, R_co]):
                 )
             value, residuals = pair
         else:
-            value = evaluated(self.fn, *args)
+            value = evaluated(self.builder, *args)
         leaves, tree = tree_flatten(value)
         for leaf in leaves:
             if not isinstance(leaf, Tensor):

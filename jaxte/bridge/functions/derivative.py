@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import jax
 from jax.tree_util import tree_leaves
@@ -22,19 +22,11 @@ from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
 A = TypeVar("A")
-F_co = TypeVar("F_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
 Pair: TypeAlias = tuple[Array, Array]
 Arrays: TypeAlias = dict[str, Array]
 Tensors: TypeAlias = dict[str, Tensor]
-
-
-class Built(Protocol[F_co]):
-    """A function of a builder, by the type of the builder: of a callable, type checkers infer the first parameters, too."""
-
-    @property
-    def builder(self) -> F_co: ...
 
 
 class Derivative(PickledByName, Explained[Explanation], Generic[P, R_co]):

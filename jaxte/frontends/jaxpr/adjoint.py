@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
-from jaxte.bridge.functions.derivative import Array, Built
+from jaxte.bridge.calls.lifted import Built
+from jaxte.bridge.functions.derivative import Array
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.tune import FIRST_CALL
 from jaxte.lang.checks import described, wants_arguments
