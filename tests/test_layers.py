@@ -89,6 +89,7 @@ LAYERS = (
     "tensors.recurrences.nests",
     "tensors.recurrences.steps",
     "tensors.recurrences.handed",
+    "tensors.recurrences.products",
     "tensors.recurrences.lags",
     "tensors.recurrences.inner",
     "tensors.recurrences.define",

@@ -28,6 +28,7 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import Recurrence
+from jaxte.tensors.recurrences.products import with_products
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -245,9 +246,9 @@ class _Making:
         started = with_starts([row.body for row in rows], states)
         definitions = [replace(row, body=body).definition() for row, body in zip(rows, started, strict=True)]
         self.definitions.update({e: (made, own[e]) for e, made in zip(block, definitions, strict=False)})
-        group = Recurrence(states, tuple(definitions), (0,) * len(states), False)
+        group = with_products(Recurrence(states, tuple(definitions), (0,) * len(states), False))
         step_of(group)
-        more = zip(rows[len(block) :], group.tensors[len(block) :], strict=True)
+        more = zip(rows[len(block) :], group.tensors[len(block) :], strict=False)
         self._handed += [(row, group, tensor) for row, tensor in more]
         for equation, tensor in zip(block, group.tensors, strict=False):
             place = own[equation].place(equation.axes)

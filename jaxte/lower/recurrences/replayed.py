@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Binomial, Replayed
-from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.recurrences.replays import reach_of
 from jaxte.lower.recurrences.write import Beside, Text, choices_of, ended_by, recurrence_statements
 from jaxte.lower.recurrences.written import written_step
@@ -37,7 +37,7 @@ def keeping_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str]
     made = [targets[kept[n]] if n in kept else "_" for n in numbers]
     loop = Binomial(function.name, text.starts, _steps(group), next(iter(kept.values())).slots)
     statement = Statement(scope, f"{text.ends(targets)}, {_several(made)}", loop)
-    return Written([function, statement], targets, choices_of(wanted, text.step, text.choices))
+    return Written([*text.before, function, statement], targets, choices_of(wanted, text.step, text.choices))
 
 
 def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str], writer: Writer) -> Written:
@@ -47,7 +47,9 @@ def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str],
     source = group.source
     targets: dict[Tensor, str] = {tensor: names.new(tensor.name) for tensor in wanted}
     scope = next(iter(targets.values()))
-    forward = Text(source, written_step(source, policy), dict(idents), writer, scope)
+    forward = Text(
+        source, written_step(source, policy), dict(idents), writer, scope, frozenset(source.states)
+    )
     again = forward.function(names.new(f"{source.states[0].name}_again"), [])
     carried = [source.numbers[state] for state, *_ in forward.carried]
     ahead = max(0, reach_of(group) or 0)
@@ -69,7 +71,8 @@ def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str],
     stacked = _several([targets[t] for t in rows]) if rows else "_"
     moved = [s for t in rows for s in text.in_place(t, targets[t])]
     statement = Statement(scope, f"{text.ends(targets)}, {stacked}", loop)
-    return Written([again, back, statement, *moved], targets, choices_of(wanted, text.step, text.choices))
+    lines: list[AnyStatement] = [*forward.before, again, *text.before, back, statement, *moved]
+    return Written(lines, targets, choices_of(wanted, text.step, text.choices))
 
 
 def _beside(source: Recurrence, carried: Sequence[int], offset: int, writer: Writer) -> Beside:

@@ -10,11 +10,10 @@ from jaxte.lang.expr import Expr
 from jaxte.lang.identity import Members
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.lower.recurrences.finals import with_finals
-from jaxte.lower.recurrences.rows import is_row
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 from jaxte.tensors.recurrences.conditions import decided
-from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -37,7 +36,7 @@ def kept_of(group: Recurrence, states: int) -> tuple[Kept, ...]:
     if group.reverse or not isinstance(group.extent, int):
         return ()
     step = step_of(group)
-    if step.history or any(step.depth(state) != 1 for state in group.states):
+    if step.history or any(step.depth(state) > 1 for state in group.states):
         return ()
     slots = slots_within(group.extent, states)
     return () if slots is None else tuple(Kept(group, n, slots) for n in range(len(group.states)))
@@ -79,12 +78,7 @@ def replays(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
             t: with_finals(decided(t.body), read) for t in readers if isinstance(t, Compute)
         }
         others = [Compute(t.name, t.axes, without[t]) for t in without if isinstance(t, Compute)]
-        whole = [
-            t
-            for t in own
-            if isinstance(t, Recurrent) and not isinstance(t, Final) and t.group in groups and not is_row(t)
-        ]
-        if len(groups) != 1 or whole or any(r in read for t in others for r in t.inputs):
+        if len(groups) != 1 or any(r in read for t in others for r in t.inputs):
             continue
         (group,) = groups
         made = Replay(group.states, group.definitions, group.places, group.reverse, source, kept)

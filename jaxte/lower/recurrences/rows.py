@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read
-from jaxte.lang.identity import Members, among
+from jaxte.lang.identity import Members
 from jaxte.lang.walk import reads_of
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.tensors.graph import topological_order
@@ -102,10 +102,3 @@ def _with(group: Recurrence, row: _Row) -> Recurrence:
         (*group.places, row.place),
         group.reverse,
     )
-
-
-def is_row(tensor: Recurrent) -> bool:
-    """Whether no step reads ``tensor``, so that it is stacked and nothing else."""
-    step = step_of(tensor.group)
-    state = tensor.group.states[tensor.position]
-    return not step.depth(state) and not among(state, list(step.history))

@@ -15,6 +15,7 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
+from jaxte.lower.recurrences.invariants import taken_before
 from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
@@ -54,7 +55,9 @@ def recurrence_statements(
     function = text.function(names.new(f"{scope}_step"), rows)
     loop = text.loop(function, targets)
     moved = [s for t in wanted for s in text.in_place(t, targets[t])]
-    return Written([function, loop, *moved], targets, choices_of(wanted, text.step, text.choices))
+    return Written(
+        [*text.before, function, loop, *moved], targets, choices_of(wanted, text.step, text.choices)
+    )
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Text:
         carried: what is carried, state by state, the value of the step before first.
         choices: what became of the tensors of a step.
         beside: what a step is handed of others, parameters behind its own.
+        before: statements that come before the loop, and make what each step reads.
     """
 
     group: Recurrence
@@ -89,6 +93,7 @@ class Text:
     carried: list[tuple[State, int, str]] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     beside: Sequence[Beside] = ()
+    before: list[Statement] = field(default_factory=list)
 
     def function(self, name: str, rows: Sequence[int]) -> Function:
         """One step.
@@ -97,10 +102,12 @@ class Text:
             name: of the function.
             rows: numbers of the tensors that it returns beside what is carried on.
         """
+        outside = frozenset(self.known.values())
         lines = self.handed()
         once = read_again(self.step, self.writer.shared.policy)
         inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}, once=once), self.known, self.scope)
         lines += inner.statements
+        self.before, lines = taken_before(lines, outside, self.writer.shared.names)
         self.choices = list(inner.choices)
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
         found = [results[n] for n in rows]

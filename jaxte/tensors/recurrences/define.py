@@ -22,6 +22,7 @@ from jaxte.tensors.recurrences.handed import with_whole
 from jaxte.tensors.recurrences.inner import Around, Inner, around_of
 from jaxte.tensors.recurrences.lags import lags_of, unrolled
 from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.recurrences.products import with_products
 from jaxte.tensors.recurrences.steps import guarded_read, step_of
 from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
@@ -215,7 +216,9 @@ class _Given:
                 definitions += defined([label], axes, [body])
             except RangeError as error:
                 raise RangeError(self._said(error, states, before)) from None
-        group = with_whole(Recurrence(tuple(states), tuple(definitions), self.places, self.reverse))
+        group = with_whole(
+            with_products(Recurrence(tuple(states), tuple(definitions), self.places, self.reverse))
+        )
         step_of(group)
         return group
 
