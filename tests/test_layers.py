@@ -98,6 +98,7 @@ LAYERS = (
     "tensors.parts",
     "tensors",
     "show.notation",
+    "show.plain",
     "show.tex",
     "show.highlight",
     "show.layered",

@@ -23,10 +23,10 @@ from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.repeats import with_repeats_counted
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
-from jaxte.planning.sums import DEFINITIONS, SUMS, Definition, mark_parts, planned_body, renewed
+from jaxte.planning.sums import DEFINITIONS, SUMS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.parts import PartialSum, mark_parts
 from jaxte.tensors.tensor import Compute, Tensor
 
 

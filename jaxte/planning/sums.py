@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.rules import Rule
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import postorder, substitute
 from jaxte.meaning.points import points
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.counted_points import at_counted_points
@@ -27,6 +27,7 @@ from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.graph import topological_order
+from jaxte.tensors.parts import mark_parts
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of
@@ -295,16 +296,3 @@ def renewed(tensor: Compute, body: Expr) -> Compute:
     made = tensor.renewed(body)
     made.with_override(tensor.override)
     return made
-
-
-def mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
-    """Says of the tensors in ``new``, which takes the place of ``old``, that they are parts of ``tensor``."""
-    if new is old:
-        return
-    known = {read.tensor for read in reads_of(old)}
-    order = topological_order(
-        [read.tensor for read in reads_of(new)], lambda t: () if t in known else t.inputs
-    )
-    for part in order:
-        if isinstance(part, Compute) and part not in known and part.part_of == part.name:
-            part.as_part_of(tensor.part_of)

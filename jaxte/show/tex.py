@@ -10,11 +10,10 @@ from jaxte.lang.identity import among
 from jaxte.lang.scalars.rows import CALL, PRODUCT, SIGN
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes
-from jaxte.show.notation import Notation, Piece, Range, Writer, inclusive_end
+from jaxte.show.notation import SUMMATION, Notation, Piece, Range, Writer, inclusive_end
 
 _BRACKETS = (r"\left(", r"\right)")
 _COMMA = r",\,"
-_SUMMATION = 1  # binds less than everything in ``jaxte.lang.scalars.rows``
 _ESCAPES = {
     **{c: f"\\{c}" for c in "{}$&#%_"},
     "\\": r"\backslash ",
@@ -78,9 +77,9 @@ class Latex(Notation):
             inner = _COMMA.join(e[0] for e in exprs)
             body = rf"\left({inner}\right)_{{[{node.position}]}}"
         if name in _SIGNS:
-            return f"{_stacked(_SIGNS[name], ranges, guards, of)} {body}", _SUMMATION
+            return f"{_stacked(_SIGNS[name], ranges, guards, of)} {body}", SUMMATION
         word = _WORDS.get(name) or rf"\operatorname*{{{self.name(node.reducer.label)}}}"
-        return f"{word}_{{{_below(ranges, guards, of)}}} {body}", _SUMMATION
+        return f"{word}_{{{_below(ranges, guards, of)}}} {body}", SUMMATION
 
 
 def _bracketed(piece: Piece, strength: int) -> str:

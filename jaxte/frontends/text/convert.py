@@ -1,4 +1,4 @@
-"""From Python's syntax tree to the tree of formulas: what is in the tables below is part of the language, and everything else is refused."""
+"""From Python's syntax tree to the tree of formulas: what the tables of :mod:`jaxte.frontends.text.vocabulary` name is part of the language, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -19,31 +19,20 @@ from jaxte.frontends.text.tree import (
     Reduction,
     Span,
 )
-from jaxte.frontends.text.vocabulary import DTYPES, FUNCTIONS, REDUCERS
+from jaxte.frontends.text.vocabulary import (
+    _ATTRIBUTES,
+    _BINARY,
+    _COMMON,
+    _COMPARE,
+    _REFUSED,
+    _SIZE,
+    _UNARY,
+    DTYPES,
+    FUNCTIONS,
+    REDUCERS,
+)
 from jaxte.frontends.text.words import Python, as_written
 from jaxte.lang.other_names import IN_FORMULAS, nearest
-
-_BINARY = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "mod",
-    ast.Pow: "power", ast.LShift: "left_shift", ast.RShift: "right_shift", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-}  # fmt: skip
-_UNARY = {ast.USub: "negative", ast.Not: "logical_not", ast.Invert: "bitwise_not"}
-_COMPARE = {
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
-}  # fmt: skip
-_REFUSED = {
-    ast.GeneratorExp: "loops are no part of formulas; a sum is written sum[k](X[k])",
-    ast.ListComp: "loops are no part of formulas; a sum is written sum[k](X[k])",
-    ast.Slice: "an element is read with one index for each axis, not with slices",
-    ast.MatMult: "@ is no part of formulas; a product of matrices is sum[k](A[i, k] * B[k, j])",
-    ast.Lambda: "functions are no part of formulas; give one as a keyword of te.define",
-    ast.NamedExpr: "a definition is written with =",
-}
-_TRANSPOSED = "an element of the transposed is read with the indices exchanged, A[j, i]"
-_SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
-_ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": _SIZE}
-_COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")
 
 
 @dataclass(frozen=True)

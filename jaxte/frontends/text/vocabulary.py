@@ -1,7 +1,8 @@
-"""The words of formulas: which functions and reductions text may name. Nothing else is called, and nothing is evaluated."""
+"""The words of formulas: which operators, functions and reductions text may name, and what is refused with a remedy. Nothing else is called, and nothing is evaluated."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -67,3 +68,33 @@ def least_arity(function: str) -> int:
     """How many scalars a function takes at least."""
     parameters = inspect.signature(FUNCTIONS[function]).parameters.values()
     return len([p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
+
+
+_BINARY = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "mod",
+    ast.Pow: "power", ast.LShift: "left_shift", ast.RShift: "right_shift", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+}  # fmt: skip
+
+_UNARY = {ast.USub: "negative", ast.Not: "logical_not", ast.Invert: "bitwise_not"}
+
+_COMPARE = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+
+_REFUSED = {
+    ast.GeneratorExp: "loops are no part of formulas; a sum is written sum[k](X[k])",
+    ast.ListComp: "loops are no part of formulas; a sum is written sum[k](X[k])",
+    ast.Slice: "an element is read with one index for each axis, not with slices",
+    ast.MatMult: "@ is no part of formulas; a product of matrices is sum[k](A[i, k] * B[k, j])",
+    ast.Lambda: "functions are no part of formulas; give one as a keyword of te.define",
+    ast.NamedExpr: "a definition is written with =",
+}
+
+_TRANSPOSED = "an element of the transposed is read with the indices exchanged, A[j, i]"
+
+_SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
+
+_ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": _SIZE}
+
+_COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")

@@ -27,11 +27,11 @@ from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import ROOTS
-from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted, joined
+from jaxte.lower.views.affine import reorder
+from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted
 from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import rotation_of
 from jaxte.lower.views.scope import Scope
-from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import (
@@ -233,12 +233,9 @@ class Body(Statements):
         wanted = digits_wanted(indices) or frames_wanted(indices)
         if wanted is None:
             return None
-        dim, base = wanted
-        q, r, meaning = digits_of(dim, base)
-        value = self.view_of(node, scope.replace(dim, meaning, [q, r], deeper=0), level)
-        return (
-            None if isinstance(value, Refusal) else self.with_steps(value, *joined(value.dims, dim, (q, r)))
-        )
+        digits = digits_of(*wanted)
+        value = self.view_of(node, scope.in_digits(digits), level)
+        return None if isinstance(value, Refusal) else self.with_steps(value, *digits.joined(value.dims))
 
     def _view(self, node: Read, scope: Scope) -> Value | Refusal:
         found: View | Refusal = Refusal("")

@@ -20,8 +20,8 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, without_zero
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
+from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
-from jaxte.lower.views.view import reorder
 from jaxte.sets.intervals import known
 from jaxte.sets.resolved import simplify
 

@@ -24,15 +24,10 @@ from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Progr
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.printing.printer import Printer
+from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.materialised import materialised
-from jaxte.lower.program.across.padded_once import (
-    behind_barrier,
-    held,
-    keep_apart,
-    with_calls,
-    without_barriers,
-)
+from jaxte.lower.program.across.padded_once import keep_apart
 from jaxte.lower.program.across.rolls import with_rolls_chosen
 from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.definition import lower_tensor

@@ -21,8 +21,8 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, one_hot_value
+from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
-from jaxte.lower.views.view import reorder
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import at_most, constant, dims_of, known, nonnegative, stays_in
 from jaxte.tensors.facts import values_in

@@ -14,7 +14,6 @@ from math import prod
 
 from jaxte.algebra.product import Factor, is_zero, product_of
 from jaxte.algebra.sums import signed_terms
-from jaxte.lang.divisions import Division, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
@@ -30,11 +29,10 @@ from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
-from jaxte.lower.views.mixed_radix import digits_of, joined
+from jaxte.lower.views.mixed_radix import digits_of, product_digits
 from jaxte.lower.views.overlaps import overlapping, overlaps
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import linear
-from jaxte.sets.intervals import dims_of, known
+from jaxte.sets.intervals import known
 
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, MULTIPLY)
 # Terms of a sum, from which on a loop over them is worth more than one over a short dimension of the result.
@@ -133,84 +131,21 @@ def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
 
 def _strides(body: Body, job: Job, scope: Scope) -> Task:
     """Takes an output dimension apart into digits where an index mixes its quotient with other dimensions."""
-    found = _divided(job, scope)
+    by_data = [reads_data(f.expr) for f in job.factors]
+    positions = [_positions(f, scope) for f in job.factors]
+    found = product_digits(positions, by_data, job.reduced, scope.order)
     if found is None:
         return (yield from _overlaps(body, job, scope))
-    dim, base, shift = found
-    q, r, meaning = digits_of(dim, base, shift)
-    value = yield from _conditions(body, job, scope.replace(dim, meaning, [q, r]))
-    steps, dims = joined(value.dims, dim, (q, r), shift)
-    return body.with_steps(value, steps, dims)
-
-
-def _divided(job: Job, scope: Scope) -> tuple[Axis, int, int] | None:
-    """An output dimension that stands divided in an index together with another dimension.
-
-    Or of which one factor reads the quotient (or the remainder) alone and another the other digit or both: over the
-    digits none of them is repeated.
-    """
-    for factor in job.factors:
-        for key, digit in _digits_read(factor, job, scope).items():
-            others = [f for f in job.factors if f is not factor]
-            if any(_digits_read(f, job, scope).get(key) not in (None, digit) for f in others):
-                return key
-            if job.reduced and any(_reads_whole(f, key[0], scope) for f in others):
-                return key
-    for factor in job.factors:
-        for form in _positions(factor, scope):
-            divisions = (_division(node, job) for node in postorder(form) if len(dims_of(form)) > 1)
-            # an axis of a sum within a factor is none of the dimensions here
-            own = (found for found in divisions if found is not None and among(found[0], scope.order))
-            if (found := next(own, None)) is not None:
-                return found
-    return None
+    digits = digits_of(found.dim, found.base, found.shift)
+    value = yield from _conditions(
+        body, job, scope.replace(found.dim, digits.meaning, [digits.high, digits.low])
+    )
+    return body.with_steps(value, *digits.joined(value.dims))
 
 
 def _positions(factor: Factor, scope: Scope) -> list[Expr]:
     """The indices in ``factor`` that are no data, over the dimensions of ``scope``."""
     return [scope.index(i) for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
-
-
-def _digits_read(factor: Factor, job: Job, scope: Scope) -> dict[tuple[Axis, int, int], str]:
-    """For each output dimension that one factor reads divided, whether only its quotient or its remainder is read."""
-    found: dict[tuple[Axis, int, int], set[str]] = {}
-    others: set[Axis] = set()
-    if reads_data(factor.expr):
-        return {}
-    for form in _positions(factor, scope):
-        for node in postorder(form):
-            key = _division(node, job)
-            if key is not None and isinstance(node, Call):
-                found.setdefault(key, set()).add(node.op.name)
-        others |= {a for a in linear(form).terms if isinstance(a, Axis)}
-    return {k: next(iter(ops)) for k, ops in found.items() if len(ops) == 1 and k[0] not in others}
-
-
-def _reads_whole(factor: Factor, dim: Axis, scope: Scope) -> bool:
-    """Whether ``dim`` stands undivided in an index of ``factor``."""
-    return any(dim in linear(form).terms for form in _positions(factor, scope))
-
-
-def _division(node: Expr, job: Job) -> tuple[Axis, int, int] | None:
-    match division(node):
-        case Division(numerator, int() as base):
-            form = linear(numerator)
-            if len(form.terms) == 1:
-                ((dim, coefficient),) = form.terms.items()
-                if (
-                    isinstance(dim, Axis)
-                    and coefficient == 1
-                    and not among(dim, job.reduced)
-                    and _shrinks(dim, base)
-                ):
-                    return dim, int(base), form.constant % int(base)
-    return None
-
-
-def _shrinks(dim: Axis, base: int) -> bool:
-    """Whether both digits are shorter than ``dim``: taking others apart, once shifted, would never end."""
-    extent = known(dim.hi)
-    return extent is None or int(base) < extent
 
 
 # --- overlaps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.identity import among, place_of
 from jaxte.lang.text import text
 from jaxte.lower.arrays.steps import (
     ALL,
@@ -277,3 +277,9 @@ def lift(
             return Repeat(axis + before, count)
         case Tile(axis, count, ndim):
             return Tile(axis + before, count, before + ndim + after)
+
+
+def reorder(own: Sequence[Axis], wanted: Sequence[Axis]) -> tuple[Step, ...]:
+    """The step that brings the dimensions ``own`` into the order ``wanted``."""
+    order = tuple(place_of(d, list(own)) for d in wanted)
+    return () if order == tuple(range(len(order))) else (Transpose(order),)

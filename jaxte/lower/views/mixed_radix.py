@@ -10,32 +10,78 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.divisions import Division, divisions
-from jaxte.lang.expr import Axis, Const, Expr
+from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lower.arrays.steps import ALL, Index, Range, Repeat, Reshape, Step, Tile
+from jaxte.lower.arrays.steps import Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.views.affine import lift
-from jaxte.lower.views.one_axis import join_digits
-from jaxte.lower.views.view import reorder
+from jaxte.lower.views.affine import lift, reorder, slice_steps
 from jaxte.sets.affine import from_linear, linear
-from jaxte.sets.intervals import dims_of, known, plus
+from jaxte.sets.intervals import constant, dims_of, known, plus, times
 from jaxte.sets.resolved import simplify
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """``whole == extent of low * high + low``."""
+    """``whole + shift == base * high + low``, where ``low`` takes as many values as the base has."""
 
     whole: Axis
     high: Axis
     low: Axis
+    shift: int = 0
+
+    @property
+    def meaning(self) -> Expr:
+        """The whole in terms of its digits."""
+        return self.low.hi * self.high + self.low - self.shift
+
+    @property
+    def count(self) -> Expr:
+        """How many numbers have these two digits."""
+        found = times(self.high.hi, self.low.hi)
+        assert found is not None  # the base is a number
+        return found
 
     @property
     def exact(self) -> bool:
         """Whether every pair of digits is a position of the whole."""
-        return simplify(self.high.hi * self.low.hi, {}) is simplify(self.whole.hi + 0, {})
+        return simplify(self.count, {}) is simplify(self.whole.hi + 0, {})
+
+    def among(self, dims: Sequence[Axis]) -> tuple[Axis, ...]:
+        """Those of the two that are in ``dims``, in the order in which they stand there."""
+        return tuple(d for d in dims if d is self.high or d is self.low)
+
+    def joined(self, dims: Sequence[Axis]) -> tuple[list[Step], tuple[Axis, ...]]:
+        """The steps from an array over the digits to one over the whole, and its dimensions."""
+        own = self.among(dims)
+        if not own:
+            return [], tuple(dims)
+        position = min(place_of(d, dims) for d in own)
+        before = tuple(d for d in dims[:position] if not among(d, own))
+        after = tuple(d for d in dims[position:] if not among(d, own))
+        around = [d.hi for d in before], [d.hi for d in after]
+        stop = linear(plus(self.whole.hi, self.shift)) - constant(1)
+        steps = (*self._as_one(own), *slice_steps(self.count, constant(self.shift), stop, 1))
+        lifted = (lift(step, len(before), len(after), *around) for step in steps)
+        return [*reorder(tuple(dims), (*before, *own, *after)), *lifted], (*before, self.whole, *after)
+
+    def _as_one(self, own: tuple[Axis, ...]) -> tuple[Step, ...]:
+        """The steps from an array over ``own``, one or both of the digits, to one over the numbers that have them."""
+        match own:
+            case (first, _):
+                swap = (Transpose((1, 0)),) if first is self.low else ()
+                return (*swap, Reshape((self.count,)))
+            case (only,) if only is self.high:
+                return (Repeat(0, self.low.hi),)
+            case _:
+                return (Tile(0, self.high.hi),)
+
+
+def digits_of(dim: Axis, base: int, shift: int = 0) -> Digits:
+    """Quotient and remainder of ``dim + shift`` as dimensions."""
+    count = from_linear(linear((plus(dim.hi, shift) + (base - 1)) // base))
+    return Digits(dim, Axis(dim.name, 0, count), Axis(dim.name, 0, base), shift)
 
 
 def is_roundabout(found: View | Refusal) -> bool:
@@ -51,8 +97,9 @@ def digits_wanted(indices: Sequence[Expr]) -> tuple[Axis, int] | None:
         dims = dims_of(index)
         for dim in dims:
             places[dim] = places.get(dim, 0) + max(1, len(dims) - 1)
-        for dim, base in _divisions(index):
-            found.setdefault(dim, set()).add(base)
+        for own, _ in _divided(index):
+            if not own.shift:
+                found.setdefault(own.dim, set()).add(own.base)
     for dim, bases in found.items():
         base = max(bases)
         if places[dim] > 1 and all(base % other == 0 for other in bases):
@@ -77,18 +124,72 @@ def frames_wanted(indices: Sequence[Expr]) -> tuple[Axis, int] | None:
     return None
 
 
-def _divisions(index: Expr) -> Iterator[tuple[Axis, int]]:
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """A dimension that stands divided: ``(dim + shift) // base`` or ``% base``."""
+
+    dim: Axis
+    base: int
+    shift: int
+
+
+def _divided(index: Expr) -> Iterator[tuple[Divided, type[Division]]]:
+    """What is divided in an index, and whether its quotient or its remainder stands there."""
     for found in divisions(index):
-        match found:
-            case Division(Axis() as dim, int() as base):
-                yield dim, base
+        number = linear(found.number)
+        if found.base is not None and len(number.terms) == 1:
+            ((dim, coefficient),) = number.terms.items()
+            if isinstance(dim, Axis) and coefficient == 1:
+                yield Divided(dim, found.base, number.constant % found.base), type(found)
 
 
-def digits_of(dim: Axis, base: int, shift: int = 0) -> tuple[Axis, Axis, Expr]:
-    """Quotient and remainder of ``dim + shift`` as dimensions, and ``dim`` in terms of them."""
-    count = from_linear(linear((plus(dim.hi, shift) + (base - 1)) // base))
-    q, r = Axis(dim.name, 0, count), Axis(dim.name, 0, base)
-    return q, r, base * q + r - shift
+def product_digits(
+    operands: Sequence[Sequence[Expr]],
+    by_data: Sequence[bool],
+    reduced: Sequence[Axis],
+    order: Sequence[Axis],
+) -> Divided | None:
+    """A dimension of the result of a product that stands divided in an index of an operand together with another dimension.
+
+    Or of which one operand reads the quotient (or the remainder) alone and another the other digit or both: over the
+    digits none of them is repeated.
+
+    Args:
+        operands: the indices of each that are no data.
+        by_data: whether data choose what it reads, so that it is not taken apart.
+        reduced: the dimensions that are summed over.
+        order: all dimensions; an axis of a sum within an operand is none of them.
+    """
+    pairs = zip(operands, by_data, strict=True)
+    alone = [{} if chosen else _read_alone(indices, reduced) for indices, chosen in pairs]
+    for n, own in enumerate(alone):
+        others = [m for m in range(len(operands)) if m != n]
+        for found, digit in own.items():
+            if any(alone[m].get(found) not in (None, digit) for m in others):
+                return found
+            if reduced and any(found.dim in linear(i).terms for m in others for i in operands[m]):
+                return found
+    mixed = (index for indices in operands for index in indices if len(dims_of(index)) > 1)
+    divided = (found for index in mixed for found, _ in _divided(index) if _shrinks(found, reduced))
+    return next((found for found in divided if among(found.dim, order)), None)
+
+
+def _read_alone(indices: Sequence[Expr], reduced: Sequence[Axis]) -> dict[Divided, type[Division]]:
+    """What an operand reads divided of which it reads nothing else: neither the other digit nor the whole dimension."""
+    found: dict[Divided, set[type[Division]]] = {}
+    whole: set[Expr] = set()
+    for index in indices:
+        for divided, kind in _divided(index):
+            if _shrinks(divided, reduced):
+                found.setdefault(divided, set()).add(kind)
+        whole |= linear(index).terms.keys()
+    return {d: next(iter(kinds)) for d, kinds in found.items() if len(kinds) == 1 and d.dim not in whole}
+
+
+def _shrinks(found: Divided, reduced: Sequence[Axis]) -> bool:
+    """Whether a dimension of the result is longer than its digits: taking others apart, once shifted, would never end."""
+    extent = known(found.dim.hi)
+    return not among(found.dim, reduced) and (extent is None or found.base < extent)
 
 
 def together(found: View, order: Sequence[Axis], splits: Sequence[Digits]) -> View:
@@ -101,7 +202,7 @@ def together(found: View, order: Sequence[Axis], splits: Sequence[Digits]) -> Vi
             dims = (*dims[:position], split.whole, *dims[position + 2 :])
         return View((*steps, Reshape(tuple(d.hi for d in dims))), dims)
     for split in reversed(splits):
-        own, dims = joined(dims, split.whole, (split.high, split.low))
+        own, dims = split.joined(dims)
         steps += own
     return View(tuple(steps), dims)
 
@@ -109,24 +210,3 @@ def together(found: View, order: Sequence[Axis], splits: Sequence[Digits]) -> Vi
 def _is_whole(digit: Axis, dims: Sequence[Axis], splits: Sequence[Digits]) -> bool:
     """Whether a digit is a dimension, or made of ones."""
     return among(digit, dims) or any(s.whole is digit for s in splits)
-
-
-def joined(
-    dims: Sequence[Axis], dim: Axis, digits: tuple[Axis, Axis], shift: int = 0
-) -> tuple[list[Step], tuple[Axis, ...]]:
-    """The steps from an array over the digits of ``dim`` to one over ``dim``, and its dimensions."""
-    q, r = digits
-    own = tuple(d for d in (q, r) if among(d, dims))
-    if not own:
-        return [], tuple(dims)
-    position = min(place_of(d, dims) for d in own)
-    before = tuple(d for d in dims[:position] if not among(d, own))
-    after = tuple(d for d in dims[position:] if not among(d, own))
-    steps: list[Step] = list(reorder(tuple(dims), (*before, *own, *after)))
-    around = [d.hi for d in before], [d.hi for d in after]
-    steps += [lift(step, len(before), len(after), *around) for step in join_digits(own, q, r)]
-    stop = plus(dim.hi, shift)
-    if shift or stop is not simplify(q.hi * r.hi, {}):
-        entry = Range(Const(shift) if shift else None, stop)
-        steps.append(Index((ALL,) * len(before) + (entry,) + (ALL,) * len(after)))
-    return steps, (*before, dim, *after)

@@ -20,16 +20,17 @@ from math import gcd
 
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
-from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.identity import among, identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
+from jaxte.lower.arrays.steps import Pad, Repeat, Roll, Step
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.affine import affine_view, fetch, lift, slice_steps
+from jaxte.lower.views.affine import affine_view, fetch, lift, reorder, slice_steps
+from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.turned_digits import turned_view
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, plus, times
+from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import evaluate_index
 
@@ -73,34 +74,25 @@ def _in_digits(extent: Expr, index: Expr, divided: Division, depth: int) -> View
     shift = 0
     if base == divisor and factor in (1, -1):  # so that r, or base - 1 - r, is the remainder
         shift = (numerator.constant if factor == 1 else -1 - numerator.constant) % base
-    total = plus(dim.hi, shift)
-    count = from_linear(linear((total + (base - 1)) // base))
-    q, r = Axis(dim.name, 0, count), Axis(dim.name, 0, base)
-    inner = axis_view(extent, simplify(index, {dim: base * q + r - shift}), depth + 1)
-    if isinstance(inner, Refusal):
+    digits = digits_of(dim, base, shift)
+    inner = axis_view(extent, simplify(index, {dim: digits.meaning}), depth + 1)
+    if isinstance(inner, Refusal) or not digits.among(inner.dims):
         return inner
-    others = tuple(d for d in inner.dims if not among(d, (q, r)))
-    digits = tuple(d for d in inner.dims if among(d, (q, r)))
-    if not digits:
-        return inner
-    order = tuple(place_of(d, inner.dims) for d in (*others, *digits))
-    turned = (Transpose(order),) if order != tuple(range(len(order))) else ()
-    length = times(count, as_expr(base))
-    assert length is not None
-    joined = _rotation(digits, r, dim, shift) or (
-        *join_digits(digits, q, r),
-        *slice_steps(length, constant(shift), linear(total) - constant(1), 1),
-    )
-    lifted = (lift(step, len(others), 0, tuple(d.hi for d in others)) for step in joined)
-    return View((*inner.steps, *turned, *lifted), (*others, dim))
+    others = tuple(d for d in inner.dims if not among(d, (digits.high, digits.low)))
+    order = (*others, *digits.among(inner.dims))
+    whole = (*others, dim)
+    rotated = _rotation(digits.among(inner.dims), digits)
+    joined = [lift(step, len(others), 0) for step in rotated] or digits.joined(order)[0]
+    return View((*inner.steps, *reorder(inner.dims, order), *joined), whole)
 
 
-def _rotation(digits: tuple[Axis, ...], r: Axis, dim: Axis, shift: int) -> tuple[Step, ...]:
+def _rotation(own: tuple[Axis, ...], digits: Digits) -> tuple[Step, ...]:
     """``(dim + shift) % n`` over ``n`` elements; nothing where it is no rotation."""
+    dim, shift = digits.whole, digits.shift
     size = known(dim.hi)
-    if not identical(digits, (r,)) or r.hi is not dim.hi or size is None or not 0 < shift < size:
+    if not identical(own, (digits.low,)) or digits.low.hi is not dim.hi or size is None:
         return ()
-    return (Roll((nearer_end(shift, size),)),)
+    return (Roll((nearer_end(shift, size),)),) if 0 < shift < size else ()
 
 
 def nearer_end(shift: int, size: int) -> int:
@@ -115,19 +107,6 @@ def _single_division(index: Expr) -> Division | None:
         if len(terms) == 1 and isinstance(terms[0], Axis):
             return found
     return None
-
-
-def join_digits(dims: tuple[Axis, ...], q: Axis, r: Axis) -> tuple[Step, ...]:
-    """The array over ``dims``, a selection of ``q`` and ``r``, as one over the number with these digits."""
-    match dims:
-        case (first, second):
-            swap = (Transpose((1, 0)),) if identical((first, second), (r, q)) else ()
-            whole = times(q.hi, r.hi)
-            return (*swap, Reshape((whole if whole is not None else -ONE,)))
-        case (only,) if only is q:
-            return (Repeat(0, r.hi),)
-        case _:
-            return (Tile(0, q.hi),)
 
 
 def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:

@@ -76,9 +76,8 @@ class Scope:
             dim, base = wanted
             if not among(dim, scope.order):
                 return found  # an axis of a sum within an operand, which is none of the dimensions here
-            q, r, meaning = digits_of(dim, base)
-            splits.append(Digits(dim, q, r))
-            scope = scope.replace(dim, meaning, [q, r], deeper=0)
+            splits.append(digits_of(dim, base))
+            scope = scope.in_digits(splits[-1])
             indices = [scope.index(i) for i in read.indices]
         if not splits:
             return found
@@ -97,6 +96,10 @@ class Scope:
             table[dim] = meaning
             self._derived[key] = Scope(order, table, self.depth + deeper, self.direct, self.hits)
         return self._derived[key]
+
+    def in_digits(self, digits: Digits) -> Scope:
+        """The scope over the digits of a dimension."""
+        return self.replace(digits.whole, digits.meaning, [digits.high, digits.low], deeper=0)
 
     def restrict(self, dim: Axis, start: Expr, step: int, count: Expr) -> tuple[Scope, Axis]:
         """The scope in which ``dim`` takes only the values ``start + step * p``, p below ``count``."""

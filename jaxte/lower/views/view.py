@@ -235,9 +235,3 @@ def _take_diagonals(whole: View) -> View | Refusal:
         steps.append(Reshape((*shape[:first], ZERO + extent * extent, *shape[first + 1 :])))
         steps.append(Index((ALL,) * first + (Range(step=extent + 1),) + (ALL,) * (len(dims) - first - 1)))
     return View(tuple(steps), tuple(dims))
-
-
-def reorder(own: Sequence[Axis], wanted: Sequence[Axis]) -> tuple[Step, ...]:
-    """The step that brings the dimensions ``own`` into the order ``wanted``."""
-    order = tuple(place_of(d, list(own)) for d in wanted)
-    return () if order == tuple(range(len(order))) else (Transpose(order),)

@@ -21,7 +21,6 @@ from jaxte.lower.views.condition_box import residue_of, split_conditions
 from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.scope import Scope, is_inside
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import times
 
 INTERLEAVED = "interleaved"
 MOST_BRANCHES = 16
@@ -35,9 +34,8 @@ def interleaved_value(
     splits: list[Digits] = []
     inner = scope
     for dim, base in _remainders(node, scope):
-        q, r, meaning = digits_of(dim, base)
-        splits.append(Digits(dim, q, r))
-        inner = inner.replace(dim, meaning, [q, r], deeper=0)
+        splits.append(digits_of(dim, base))
+        inner = inner.in_digits(splits[-1])
     if not splits:
         return None
     # Behind their guards reads may be in range that are padded elsewhere; nothing is copied for them.
@@ -59,17 +57,12 @@ def _joined(body: Body, value: Value, splits: Sequence[Digits]) -> Value:
     by_high = {s.high: s for s in splits}
     kept = [d for d in value.dims if all(d is not s.low for s in splits)]
     dims = [by_high[d].whole if d in by_high else d for d in kept]
-    shape = [d.hi if d not in by_high or (whole := _whole(by_high[d])) is None else whole for d in kept]
+    shape = [by_high[d].count if d in by_high else d.hi for d in kept]
     steps: list[Step] = [Reshape(tuple(shape))]
     if not all(s.exact for s in splits):
         inexact = {s.whole for s in splits if not s.exact}
         steps.append(Index(tuple(Range(None, d.hi) if d in inexact else ALL for d in dims)))
     return body.with_steps(value, steps, dims)
-
-
-def _whole(digits: Digits) -> Expr | None:
-    """How many numbers have these two digits."""
-    return times(digits.high.hi, digits.low.hi)
 
 
 def _remainders(node: Expr, scope: Scope) -> Iterator[_Remainder]:

@@ -14,25 +14,15 @@ behind a condition or not makes no difference: a read is treated as if its tenso
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
-from jaxte.lang.operators import COMPARISONS, NOT, SELECT
-from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
-from jaxte.lower.arrays.data import DynamicUpdate, Updated
-from jaxte.lower.arrays.elementwise import Apply, Kept
-from jaxte.lower.arrays.leaves import Name, Number
-from jaxte.lower.arrays.loops import MapOver, Sums
-from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.lower.arrays.products import Convolution, Einsum
-from jaxte.lower.arrays.reductions import Combined, Cumulative, ReduceWindow
-from jaxte.lower.arrays.steps import Index, Reshape, Transpose
-from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.code.vocabulary import AnyStatement
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
+from jaxte.lower.program.across.barriers import behind_barrier
 from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope, Widths
@@ -43,7 +33,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.tensors.tensor import Compute, Tensor
 
-_BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
@@ -216,88 +205,3 @@ def calls_in(body: Expr) -> int:
 def has_loops(body: Expr) -> bool:
     """Whether an element takes a sum, or a function that is a loop itself."""
     return body.reduces or bool(expensive_calls([body]))
-
-
-def behind_barrier(statement: AnyStatement, by_call: bool) -> AnyStatement:
-    """``statement`` with its value kept out of what reads it; as it is where XLA makes it by itself.
-
-    ``by_call`` where XLA drops barriers before it fuses loops.
-    """
-    if (
-        not isinstance(statement, Statement)
-        or isinstance(statement.source, Name)
-        or _is_made_alone(statement.source)
-    ):
-        return statement
-    return _kept(statement, by_call)
-
-
-def _kept(statement: Statement, by_call: bool) -> Statement:
-    return replace(statement, source=Kept(statement.source, "apart" if by_call else "barrier"))
-
-
-def held(statements: list[AnyStatement], by_call: bool) -> str:
-    """The name of what the last of ``statements`` is, computed once; what is another tensor in whole is that one, kept where it is computed."""
-    *before, last = statements
-    if isinstance(last, Statement) and isinstance(last.source, Name):
-        source = last.source.identifier
-        for n in range(len(before) - 1, -1, -1):
-            if before[n].target == source:
-                statements.pop()
-                statements[n] = behind_barrier(before[n], by_call)
-                return source
-        # an argument, which may have been computed in the same program as this
-        statements[-1] = _kept(last, by_call)
-    else:
-        statements[-1] = behind_barrier(last, by_call)
-    return last.target
-
-
-def without_barriers(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` where XLA weighs by itself what it computes again: without what keeps their values from being fused."""
-    return [_unkept(own) if isinstance(own, Statement) else own for own in statements]
-
-
-def _unkept(statement: Statement) -> Statement:
-    source = statement.source
-    while isinstance(source, Kept) and source.how != "constant":
-        source = source.array
-    return statement if source is statement.source else replace(statement, source=source)
-
-
-def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` with a call in place of each barrier that keeps what is expensive, so that XLA drops none that matters.
-
-    Of windows of what is computed in place, as ``exp(-x[i + a, j + b] ** 2)``; cheap ones are as well computed again.
-    """
-    made = {own.target: own.source for own in statements if isinstance(own, Statement)}
-    return [_with_call(own, made) for own in statements]
-
-
-def _with_call(statement: AnyStatement, made: Mapping[str, Node]) -> AnyStatement:
-    if not isinstance(statement, Statement) or not isinstance(kept := statement.source, Kept):
-        return statement
-    below = nodes_below(kept.array)
-    sources = (made.get(n.identifier, n) if isinstance(n, Name) else n for n in below)
-    if kept.how != "barrier" or not any(_is_expensive(n) for own in sources for n in nodes_below(own)):
-        return statement
-    return replace(statement, source=Kept(kept.array, "apart"))
-
-
-def _is_expensive(node: Node) -> bool:
-    if not isinstance(node, Apply) or node.op in COMPARISONS:
-        return False
-    if node.op.name == "power" and isinstance(node.args[1], Number):
-        exponent = node.args[1].value
-        return isinstance(exponent, complex) or exponent != int(exponent)
-    return not TABLE[node.op.name].cheap
-
-
-def _is_made_alone(node: Node) -> bool:
-    """Whether XLA makes ``node``, or what it is a part of or the same elements in another shape, by itself."""
-    while isinstance(node, View) and (
-        isinstance(node.step, (Index, Reshape)) or node.step == Transpose((1, 0))
-    ):
-        node = node.array
-    forwards = isinstance(node, Cumulative) and not node.reverse and node.function in ("sum", "prod")
-    return forwards or isinstance(node, _BY_THEMSELVES)
