@@ -54,6 +54,46 @@ def unused(root: Path) -> list[str]:
     return [where for where in found if where not in ASKED_BY_TESTS]
 
 
+def without_reason(root: Path) -> list[str]:
+    """The numbers with a name of which no comment, and no string below them, says what they count and what holds beyond."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.parse("\n".join(lines)).body:
+            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            if value is None or not _is_number(value):
+                continue
+            around = [lines[node.lineno - 2].lstrip(), *lines[node.lineno - 1 : node.end_lineno]]
+            below = lines[node.end_lineno] if node.end_lineno < len(lines) else ""
+            said = around[0].startswith("#") or any("#" in line for line in around[1:])
+            if not said and not below.startswith('"""'):
+                found.append(f"{path.relative_to(root).as_posix()}:{node.lineno}: {around[1]}")
+    return found
+
+
+def _is_number(value: ast.expr) -> bool:
+    match value:
+        case ast.Constant(value=number):
+            return isinstance(number, int | float) and not isinstance(number, bool)
+        case ast.Tuple(elts=items):
+            return bool(items) and all(map(_is_number, items))
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left) and _is_number(right)
+    return False
+
+
+def test_every_number_says_what_it_counts() -> None:
+    assert without_reason(ROOT) == []
+
+
+def test_a_number_alone_is_found(tmp_path: Path) -> None:
+    written = (
+        '_A = 3\n\n_B = 1 << 4, 2  # rows\n\n# rows\n_C = 2.5\n\nD = 4\n"""Rows."""\n\nE: int = 5\nF = True\n'
+    )
+    (tmp_path / "some.py").write_text(written, encoding="utf-8")
+    assert without_reason(tmp_path) == ["some.py:1: _A = 3", "some.py:11: E: int = 5"]
+
+
 def test_every_name_is_used() -> None:
     assert unused(ROOT) == []
 

@@ -29,7 +29,9 @@ from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes
 
 _DEEPEST = 24  # products nested deeper than this are one factor, to keep the work linear
-_ROUNDING = 1e-14
+_ROUNDING = (
+    1e-14  # what is left of coefficients that cancel, for each unit of theirs: 0, but for rounding in float64
+)
 _SMALL = 1e-4  # numbers from here to its inverse are within the range of every dtype
 
 
@@ -142,7 +144,7 @@ def scaled(term: Term, coefficient: float) -> Expr:
     return size if coefficient > 0 else call(NEGATIVE, size)
 
 
-_MOST_TERMS = 16
+_MOST_TERMS = 16  # each is compared with each other one
 
 
 def with_common_factor(value: Expr, axes: Sequence[Axis]) -> Expr:

@@ -10,7 +10,7 @@ from jaxte.lang.operators import DIVIDE
 from jaxte.lang.scalars.table import TABLE
 
 _FUNCTION = 8  # operations that exp and its like count for
-_QUOTIENT = 3
+_QUOTIENT = 3  # what a quotient takes in multiplications
 
 
 def operands(node: Expr) -> Sequence[Expr]:

@@ -21,8 +21,8 @@ from jaxte.tensors.tensor import Compute, Tensor
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]
 
-_MOST_TERMS = 24
-_MOST_NODES = 1000
+_MOST_TERMS = 24  # of a power written out, which otherwise grows with each factor
+_MOST_NODES = 1000  # of one expansion: an adjoint that cancels is found in far fewer
 
 
 class TooLarge(Exception):

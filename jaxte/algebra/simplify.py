@@ -19,7 +19,7 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.resolved import resolved
 
-_ADDENDS_SEEN = 8
+_ADDENDS_SEEN = 8  # how far back an opposite addend is looked for, so that long sums take linear time
 Wrap = Callable[[Expr], Expr]
 
 

@@ -51,7 +51,9 @@ from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
-_MOST_TERMS = 2000
+_MOST_TERMS = (
+    2000  # of the Jacobian of one tensor: each is an expression, and they multiply from tensor to tensor
+)
 
 
 @dataclass(frozen=True)

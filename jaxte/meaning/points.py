@@ -57,7 +57,7 @@ def _reductions(body: Expr, axes: Sequence[Axis]) -> Iterator[float]:
             stack += [(child, guards) for child in node.children]
 
 
-_SAMPLES = 64
+_SAMPLES = 64  # points at which conditions are tried for the share that they leave
 _FEW = 4  # hits of a sample that are too few to tell by
 # Fractions of multiples of these are spread evenly, in each pair of dimensions too, and fall on even and odd positions alike.
 _STEPS = (0.6180339887, 0.7548776662, 0.8191725134, 0.8566748839, 0.8812714616)

@@ -47,7 +47,7 @@ from jaxte.sets.isl_text import (
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")
 _local = threading.local()
-_MOST_PIECES = 4
+_MOST_PIECES = 4  # of a condition, which stands at each point that it is asked at
 _SPENT = ("maximal number of operations", "read_from_str")  # what isl says; reading is cut off where it is
 
 

@@ -65,8 +65,8 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
 
 
 _PIECES = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
-_MOST_VALUES = 2**22
-MOST_PIECES = 8
+_MOST_VALUES = 2**22  # of a position, each of which is tabulated: 32 MB
+MOST_PIECES = 8  # each is a slice of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
 
-_MOST_POINTS = 2**20
+_MOST_POINTS = 2**20  # that are tabulated at a time: 8 MB for each index
 _MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
 _WIDE = {"int32", "int64"}  # whose casts change no position

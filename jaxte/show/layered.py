@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 
 _HEIGHT, _GAP, _STEP = 28, 22, 66  # of a box, between the boxes of a row, and from row to row
-_LETTER, _MARGIN = 7.4, 12
-_SWEEPS = 4
+_LETTER, _MARGIN = 7.4, 12  # pixels
+_SWEEPS = 4  # down and up again, after which no crossing goes away
 # boxes have a colour of their own and lines are gray, so that both are seen on light and on dark pages
 _FILLS = {"computed": "#e8eaf6", "input": "#e0f2e9", "array": "#fdeedc"}
 

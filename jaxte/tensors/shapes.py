@@ -17,7 +17,7 @@ Extent = int | Expr
 Shape = tuple[Extent, ...]
 
 MAX_EXTENT = 2**31 - 1  # axes are int32 values in the emitted code
-MAX_ELEMENTS = 2**63 - 1
+MAX_ELEMENTS = 2**63 - 1  # that 64 bits count
 
 
 def check_shape(shape: Any, name: str) -> Shape:

@@ -69,8 +69,8 @@ def _places(read: Read) -> Places | None:
 
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read
-_LEAST = 6
-_MOST_NODES = 4000
+_LEAST = 6  # operations of what is worth a tensor of its own
+_MOST_NODES = 4000  # of all contributions, beyond which nothing is looked for
 
 
 class Shared(Compute):

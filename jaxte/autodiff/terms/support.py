@@ -16,7 +16,7 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
-_MOST_TERMS = 8
+_MOST_TERMS = 8  # each has its own region, and each pair of regions is compared
 _MOST_NODES = 100  # that are looked at
 
 

@@ -13,7 +13,7 @@ from jaxte.lower.cost.paces import Paces
 
 Amounts = dict[str, float]
 _SMALL_PRODUCT = 512  # multiplications of a matrix product, below which one of many takes a call of its own
-_FEW_FEATURES = 4
+_FEW_FEATURES = 4  # with fewer, convolutions have a pace of their own
 _WIDE = (
     1 << 14
 )  # elements that are kept side by side, with more of which a reduction no longer stays in the cache

@@ -17,7 +17,7 @@ from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 
-_MOST = 64
+_MOST = 64  # programs of one function, the oldest of which is forgotten: shapes in use are fewer
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from jaxte.lang.dtypes import is_float
 
 _MOST_TOGGLED = 16  # regions that are left one by one; what is alike is left together
 _MARGIN = 1.03  # by which a program has to be faster than what it replaces
-_ROUNDS = 5
+_ROUNDS = 5  # of measurements, interleaved, whose median counts
 _SECONDS = 0.05  # that a round takes, of which the least time is kept
 
 

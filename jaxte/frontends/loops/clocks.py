@@ -25,8 +25,8 @@ from jaxte.tensors.bodies.contexts import contexts
 
 T = TypeVar("T")
 Candidates = Callable[[Equation], Iterator[Expr]]
-_FACTORS = (0, 1, 2, 4)
-_MOST_TRIED = 3000
+_FACTORS = (0, 1, 2, 4)  # of the loops in the time of a diagonal
+_MOST_TRIED = 3000  # times of equations, after which no clock is looked for
 
 
 @dataclass(frozen=True, eq=False)

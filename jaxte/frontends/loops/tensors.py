@@ -33,7 +33,7 @@ from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_ELEMENTS = 10**11  # of all steps together, of what is kept as long as a loop runs
-_MOST_STEPS_AGO = 1000
+_MOST_STEPS_AGO = 1000  # steps that are kept where what a step reads lies that far back
 _SMALL = 12  # nodes of an expression that is computed again rather than kept
 _TEST = 30  # the same of a test of more elements than all it is made of, which a reduction of what it chooses makes as it goes
 

@@ -37,7 +37,7 @@ Vjp = Callable[..., tuple[Expr | None, ...]]
 
 # How strongly written forms bind, in Python's order.
 ANYTHING, OR, AND, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, PRODUCT, SIGN, POWER = (0, *range(4, 15))
-CALL = 100
+CALL = 100  # binds more than every operator
 
 
 @dataclass(frozen=True, slots=True)

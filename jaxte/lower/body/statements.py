@@ -25,7 +25,10 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.sets.resolved import simplify
 
-_LONGEST_LINE, _SHORT = 92, 24
+_LONGEST_LINE, _SHORT = (
+    92,
+    24,
+)  # characters of a statement, from which on its parts get names; of a part that does not
 _WIDE = {"float32": "float64", "complex64": "complex128"}
 
 

@@ -76,7 +76,7 @@ class Wanted:
         return tuple(split_outer(product_of(self.node.exprs[0]).factors, self.node.axes)[1])
 
 
-_SHORT = 40
+_SHORT = 40  # characters of an operand that stands in the call itself
 
 
 def operands_of(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools", "pl", "triton"})
-_LONGEST = 40
+_LONGEST = 40  # characters that are kept of a name
 APART, FIRST, KEPT, REPLAYED = (
     "_apart",
     "_first",

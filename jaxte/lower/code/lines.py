@@ -31,7 +31,7 @@ from jaxte.lower.printing.combiner import combiner_source
 from jaxte.lower.printing.numbers import tuple_text
 from jaxte.lower.printing.printer import Printer
 
-BLOCK = 4
+BLOCK = 4  # elements whose running sum is written out, before one runs over the blocks
 
 
 def prefix_lines(

@@ -219,11 +219,11 @@ class Verdict:
         return "; ".join(told)
 
 
-MANY_TIMES = 8
-FEW_POINTS = 10**6
-LARGE = 10**9
-TOO_MANY_TIMES = 10
-SMALL = 10**7
+MANY_TIMES = 8  # as many points as have to be, from which on te.explain says so
+FEW_POINTS = 10**6  # which take no time whatever they are
+LARGE = 10**9  # bytes that are told of whatever they are for
+TOO_MANY_TIMES = 10  # as many bytes as are needed
+SMALL = 10**7  # bytes that no machine lacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.tabulate import evaluate_index
 
-_MOST_SAMPLES = 512
+_MOST_SAMPLES = 512  # points at which a relation is tried before isl is asked whether it holds everywhere
 
 
 def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:

@@ -104,8 +104,8 @@ def _rolled(x, shift, axis):
     before, around = (lax.pad(x, zero, [own if d == axis else (0, 0, 0) for d in range(x.ndim)]) for own in ends)
     return jnp.where(lax.broadcasted_iota(jnp.int32, x.shape, axis) < shift, around, before)
 """
-_MOST_FORMULAS = 40
-_WIDTH = 100
+_MOST_FORMULAS = 40  # lines of a docstring
+_WIDTH = 100  # characters of a line of it
 
 
 def function_text(program: Program) -> str:

@@ -11,7 +11,7 @@ from jaxte.lower.code.identifiers import docstring_text
 from jaxte.tensors.recurrences.node import Recurrent, definitions_in
 from jaxte.tensors.tensor import Tensor
 
-_LONGEST = 600
+_LONGEST = 600  # characters of a formula in a docstring
 
 
 def formulas(

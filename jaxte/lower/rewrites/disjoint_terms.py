@@ -25,19 +25,18 @@ from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, known
 
-_FEWEST = 2
 Span = tuple[int, int]
 
 
 def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
     """``root`` with terms that stand at different positions of one of ``axes`` as nested choices."""
     terms = addends(root)
-    if len(terms) < _FEWEST:
+    if len(terms) < 2:
         return root
     for axis in axes:
         placed = _apart([(_span(term, axis, scope), term) for term in terms])
         own = {s: [t for r, t in placed if r == s] for s in sorted({s for s, _ in placed if s is not None})}
-        if len(own) < _FEWEST:
+        if len(own) < 2:
             continue
         others = [term for span, term in placed if span is None]
         if others and any(not isinstance(t, Call) or t.op is not SELECT for t in others):

@@ -34,7 +34,7 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
-_MOST_BRANCHES = 8
+_MOST_BRANCHES = 8  # of a choice, each of which takes a sum of its own
 
 
 def with_factors_outside(root: Expr) -> Expr:

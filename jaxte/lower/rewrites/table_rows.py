@@ -26,7 +26,7 @@ from jaxte.lower.cost.work import Work, points
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 
-_MOST_ROWS = 8
+_MOST_ROWS = 8  # each is a product of its own
 
 
 def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:

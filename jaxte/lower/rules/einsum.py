@@ -38,7 +38,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 
 _ONES, _MINUS_ONE = (Number(1), Number(1.0)), Number(-1)
-_LONGEST_LINE = 110
+_LONGEST_LINE = 110  # characters of a call, from which on its operands get names
 
 
 def contraction(body: Body, job: Job, scope: Scope) -> Task:

@@ -43,7 +43,7 @@ from jaxte.sets.intervals import constant, known, lowest, nonnegative
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import LONGEST_LITERAL, Compute
 
-_DEEPEST = 6
+_DEEPEST = 6  # parts of parts in which a choice is taken apart: each writes its body once more
 Make = Callable[[Scope], Task]
 
 

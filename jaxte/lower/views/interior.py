@@ -21,7 +21,7 @@ from jaxte.sets.intervals import constant, known
 from jaxte.sets.tabulate import evaluate_index
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
-_REPEATED = (2, 4)
+_REPEATED = (2, 4)  # divisors of quotients whose ends are worth a piece of their own, as _takes_steps says
 
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions

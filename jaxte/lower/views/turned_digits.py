@@ -28,8 +28,8 @@ from jaxte.sets.intervals import known, same
 from jaxte.sets.tabulate import tabulated
 
 _MOST_POSITIONS = 2**20  # that are looked at
-_PIECE = 2**13
-_MOST_DIGITS = 12
+_PIECE = 2**13  # positions that are tried at a time, which the first cache holds
+_MOST_DIGITS = 12  # dimensions of a reshape
 
 
 @dataclass(frozen=True, slots=True)

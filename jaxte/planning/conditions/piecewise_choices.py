@@ -23,8 +23,10 @@ from jaxte.sets.intervals import highest, known, lowest
 from jaxte.sets.tabulate import tabulated
 
 _MOST = 65536  # positions that are asked
-_MOST_LEAVES = 9
-_MOST_AXES = 4
+_MOST_LEAVES = (
+    9  # reads of one choice: as many as an edge, the inside and the other edge of each of two axes have
+)
+_MOST_AXES = 4  # each of which has its own edges
 
 
 def with_piecewise_reads(body: Expr) -> Expr:

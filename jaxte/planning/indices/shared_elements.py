@@ -35,7 +35,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 _EXPENSIVE = 8  # operations of a function that is worth an array
 _FEWER = 1.5  # times fewer elements than are computed in all places
 _LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
-_MOST_PLACES = 64
+_MOST_PLACES = 64  # in a body at which something is computed, each of which is compared with the others
 
 
 class Shared(Compute):

@@ -22,8 +22,8 @@ from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _SHORTEST = 8  # rows that are shorter are not worth slices
-_MOST_SLICES = 16
-_FEWEST_COLUMNS = 16
+_MOST_SLICES = 16  # that lie side by side, each of which copies all rows once
+_FEWEST_COLUMNS = 16  # of the product, among which laying the rows out is shared
 
 
 class Frames(Compute):

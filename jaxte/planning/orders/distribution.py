@@ -29,7 +29,7 @@ from jaxte.planning.terms import Split, coordinates, term_bounds
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.parts import PartialSum
 
-_MOST_TERMS = 4
+_MOST_TERMS = 4  # each is a product of matrices of its own
 _MOST_FLAT = 12  # terms, of sums within sums
 _MINUS = Const(-1)
 _SMALLER = 8  # how much fewer values a term has than the sum of all

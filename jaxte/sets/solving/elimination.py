@@ -20,7 +20,7 @@ from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod
 from jaxte.sets.intervals import interval
 
-_MOST_CHOICES = 12
+_MOST_CHOICES = 12  # of pivots, each of which gives a solution that is compared with the others
 
 
 @dataclass(frozen=True, slots=True)

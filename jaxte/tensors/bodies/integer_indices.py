@@ -45,7 +45,7 @@ from jaxte.tensors.bodies.index_tables import (
 
 NO_GUARDS: Guards = {}
 
-_LONGEST_SHIFT = 31
+_LONGEST_SHIFT = 31  # bits that a power of two may have as an index of 32 bits
 _BY = {
     LEFT_SHIFT: lambda e, by: e * 2**by,
     RIGHT_SHIFT: lambda e, by: call(FLOOR_DIVIDE, e, 2**by),

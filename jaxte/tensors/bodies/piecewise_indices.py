@@ -17,7 +17,7 @@ from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 
-MOST_PARTS = 64
+MOST_PARTS = 64  # each has conditions of its own
 
 
 @dataclass(frozen=True, slots=True)

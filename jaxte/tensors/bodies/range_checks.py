@@ -35,7 +35,7 @@ from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.bodies.index_tables import mixes_bits
 from jaxte.tensors.bodies.piecewise_indices import has_choices
 
-_FEW_QUOTIENTS = 2
+_FEW_QUOTIENTS = 2  # in each other, up to which isl is asked first
 
 _SLOWER = 20  # times as long an operation of isl takes among many quotients
 

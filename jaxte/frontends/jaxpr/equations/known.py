@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_MOST = 1 << 18
+_MOST = 1 << 18  # elements that are computed when a function is traced
 
 
 def is_symbolic(aval: Any) -> bool:

@@ -18,7 +18,7 @@ from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.lang.expr import ZERO
 
-_MOST_TAPS = 4
+_MOST_TAPS = 4  # elements other than 0 in a column, up to which the others are not multiplied
 _SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster
 
 

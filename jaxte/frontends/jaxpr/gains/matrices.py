@@ -104,8 +104,8 @@ _ODD, _LONGEST_SIDE = (
     3,
     4,
 )  # of one matrix, for many rows; two or four numbers fill vectors also in a product of matrices
-_MANY_MATRICES = 512
-_LONGEST_OF_MANY = 8
+_MANY_MATRICES = 512  # at once, from which on products are not left to XLA
+_LONGEST_OF_MANY = 8  # side of each, up to which its sums are written out
 _LEAST_OF_MANY = 32  # multiplications for each; fewer XLA writes out itself
 
 

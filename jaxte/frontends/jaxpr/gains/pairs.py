@@ -9,7 +9,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.lang.dtypes import is_float
 
 SMALLEST = 1024  # elements below which nothing is to be gained
-_FEW_CENTRES = 16
+_FEW_CENTRES = 16  # elements for each that is chosen, which are compared again at little cost
 _FEW_COORDINATES = 4  # of a point, with which squared distances are a loop over pairs
 _SEVERAL = 1 << 15  # differences, with fewer of which both take some ten microseconds
 _MANY = 1 << 21  # pairs that JAX should rather not hold

@@ -21,7 +21,7 @@ from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Tensor
 
-_LARGEST_SHARE = 0.25
+_LARGEST_SHARE = 0.25  # of an array, up to which what is read of it is computed by itself
 _VIEWS = ("transpose", "squeeze", "reshape", "copy")
 
 

@@ -20,7 +20,7 @@ from jaxte.frontends.jaxpr.gains.pairs import elements
 
 _ADDS = ("add", "sub", "add_any")
 _SCALES = ("mul", "div", "neg")
-_MOST_STEPS = 32
+_MOST_STEPS = 32  # additions and scalings that are followed from one sum
 _LEAST = 1 << 13  # elements of the array, of fewer of which a sum takes no time
 
 
@@ -71,7 +71,7 @@ def _parts(slot: Slot, weights: list[Slot]) -> Iterator[Step | None]:
 
 
 _MOVES = ("broadcast_in_dim", "reshape", "copy")
-_MOST_READERS = 16
+_MOST_READERS = 16  # of one array, each of which is asked
 
 
 def is_counted(slot: Slot) -> bool:

@@ -14,7 +14,7 @@ from jaxte.frontends.jaxpr.loops.accesses import Access, read_of, write_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Numbers, Position
 from jaxte.frontends.jaxpr.loops.masks import Masks
 
-_MOST_ROWS = 1 << 22
+_MOST_ROWS = 1 << 22  # rows of a relation that is held as sorted numbers: 32 MB
 _WIDEST = 8  # rows that are read at once, of those that were written
 _LONGEST = 64  # numbers handed on for reads of some steps ago, where they are more than rows of four
 

@@ -102,7 +102,7 @@ def _normal(index: Expr) -> Expr:
     return from_linear(linear(index)) if _is_position(index) else index
 
 
-_MOST = 1 << 20
+_MOST = 1 << 20  # positions of a constant array that are looked at
 
 
 def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:

@@ -33,7 +33,7 @@ from jaxte.lower.match.two_operands import Operand
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet
 
-_LARGEST_PERIOD = 64
+_LARGEST_PERIOD = 64  # remainders of the columns, each of which is a band of its own
 
 
 @dataclass(frozen=True, slots=True)

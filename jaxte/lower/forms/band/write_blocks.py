@@ -44,7 +44,10 @@ from jaxte.lower.forms.band.spec import (
 )
 
 Assign = Callable[[Node], Node]
-_LARGEST, _SMALLEST = 64, 16
+_LARGEST, _SMALLEST = (
+    64,
+    16,
+)  # rows of a block: larger ones multiply more zeros, smaller ones are slow products
 # How many more entries a single block may have than several, for which columns are copied.
 _WORTH_COPIES = 1.25
 _RESERVED = "nijwms"  # blocks, rows, columns, diagonals, spans and remainders of the band that is skewed

@@ -29,7 +29,7 @@ from jaxte.lower.views.scope import Scope
 MASKED = "product with a mask"
 _EXACT = ("float32", "float64")
 NARROWEST = 16  # rows and columns, from which on three products are faster than one array of all points (12 times with 64 and 32)
-_PRODUCTS = 3
+_PRODUCTS = 3  # of the finite values, and with each infinity
 
 
 @dataclass(frozen=True)

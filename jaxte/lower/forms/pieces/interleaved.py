@@ -23,7 +23,7 @@ from jaxte.lower.views.scope import Scope, is_inside
 from jaxte.sets.index_forms import is_index
 
 INTERLEAVED = "interleaved"
-MOST_BRANCHES = 16
+MOST_BRANCHES = 16  # each is an expression of its own
 _Remainder = tuple[Axis, int]  # a dimension, and what it is divided by
 
 

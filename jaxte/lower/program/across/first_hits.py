@@ -44,7 +44,7 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.tensors.tensor import Compute, Tensor
 
-_FEWEST_AXES = 2
+_FEWEST_AXES = 2  # of the window: along one, comparisons take as long as winners
 
 
 def without_winners(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:

@@ -34,7 +34,7 @@ from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
-_MOST_OF_AN_AXIS = 0.75
+_MOST_OF_AN_AXIS = 0.75  # that a condition may leave for reads to be asked about that part by itself
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
