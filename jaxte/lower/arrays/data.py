@@ -100,28 +100,6 @@ class Output(Stated):
 
 
 @dataclass(frozen=True, eq=False)
-class Sorting(LikeArray):
-    """Positions in order ("sort"), or where each of them stands then ("argsort")."""
-
-    function: str
-    array: Node
-
-
-@dataclass(frozen=True, eq=False)
-class Take(OfArray):
-    """The elements at ``positions`` along ``axis``."""
-
-    array: Node
-    positions: Node
-    axis: int
-
-    @property
-    def shape(self) -> Shape:
-        own = self.array.shape
-        return (*own[: self.axis], *self.positions.shape, *own[self.axis + 1 :])
-
-
-@dataclass(frozen=True, eq=False)
 class DynamicSlice(OfArray):
     """The part of ``sizes`` from a position on that is data; None where a dimension is taken in whole.
 

@@ -98,16 +98,6 @@ def _output(node: data.Output, at: Frame) -> Value:
     return np.asarray(outputs[node.position] if isinstance(outputs, (tuple, list)) else outputs)
 
 
-def _sorting(node: data.Sorting, at: Frame) -> Value:
-    array = at.value(node.array)
-    found = np.sort(array) if node.function == "sort" else np.argsort(array, kind="stable")
-    return found.astype(array.dtype)
-
-
-def _take(node: data.Take, at: Frame) -> Value:
-    return np.take(at.value(node.array), at.value(node.positions), node.axis)
-
-
 def _dynamic_slice(node: data.DynamicSlice, at: Frame) -> Value:
     array = at.value(node.array)
     starts = [0 if s is None else int(at.value(s)) for s in node.starts]
@@ -142,8 +132,6 @@ RULES: Rules = {
     data.Updated: _updated,
     data.Call: _call,
     data.Output: _output,
-    data.Sorting: _sorting,
-    data.Take: _take,
     data.DynamicSlice: _dynamic_slice,
     data.DynamicIndex: _dynamic_index,
     data.DynamicUpdate: _dynamic_update,

@@ -47,14 +47,6 @@ def _dynamic_update(node: data.DynamicUpdate, to: Writer) -> Written:
     return call("lax.dynamic_update_slice_in_dim", *given, axis=str(node.axis))
 
 
-def _sorting(node: data.Sorting, to: Writer) -> Written:
-    return call(f"jnp.{node.function}", to.text(node.array))
-
-
-def _take(node: data.Take, to: Writer) -> Written:
-    return call("jnp.take", to.text(node.array), _position(to, node.positions), axis=str(node.axis))
-
-
 def _gather(node: data.Gather, to: Writer) -> Written:
     base, where = to.atom(node.array), _positions(to, node, unsure=node.mode == data.FILL)
     if not node.mode:
@@ -116,8 +108,6 @@ RULES: Rules = {
     data.DynamicSlice: _dynamic_slice,
     data.DynamicIndex: _dynamic_index,
     data.DynamicUpdate: _dynamic_update,
-    data.Sorting: _sorting,
-    data.Take: _take,
     data.Gather: _gather,
     data.Scatter: _scatter,
     data.OneHot: _one_hot,

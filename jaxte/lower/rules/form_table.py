@@ -108,7 +108,7 @@ FAMILIES = (
         _is_told_by_data,
         lambda w: recognise_scatter(w.axes, w.node),
         scatter.scatter_candidates,
-        (*SCATTERS.values(), scatter.SORTED, scatter.ONE_HOT),
+        (*SCATTERS.values(), scatter.ONE_HOT),
         alone=True,
     ),
     Family(

@@ -168,8 +168,6 @@ NODES: list[Node] = [
     data.Updated(X, PART, (1, 0)),
     data.Call("double", (X,), X.shape, X.kind),
     data.Output(Name("BOTH"), 1, V.shape, V.kind),
-    data.Sorting("argsort", ORDER),
-    data.Take(X, AT, 1),
     kernels.Loaded(X, (None, None), (4, 6)),
     kernels.Kernel("blocks", 2, 2, (X,), (V,), (Y,), ((sizes(2, 6), "float32"),), "interpreter"),
     data.DynamicSlice(X, (START, None), (2, 6)),

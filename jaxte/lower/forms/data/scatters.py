@@ -1,14 +1,13 @@
 """The forms of a sum at positions that are data, with what each costs.
 
-``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V. It is also one after sorting the positions,
-which some platforms accumulate faster, and the product of V with the one-hot matrix ``I[i] == a``, which is fastest where
-matrix products are cheap and ``a`` takes few values.
+``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V, and the product of V with the one-hot matrix
+``I[i] == a``, which is fastest where matrix products are cheap and ``a`` takes few values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from math import log2, prod
+from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
@@ -16,7 +15,7 @@ from jaxte.lang.expr import Const, Expr
 from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
-from jaxte.lower.arrays.data import OneHot, Scatter, Sorting, Take
+from jaxte.lower.arrays.data import OneHot, Scatter
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Full, Number, number
 from jaxte.lower.arrays.node import Node, nodes_below
@@ -38,15 +37,6 @@ from jaxte.sets.intervals import extent_of
 def scatter_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
     """``spec`` on the nodes of ``spec.operands``."""
     return _finished(spec, accumulated(spec, operands, spec.flags), operands)
-
-
-def sorted_scatter_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
-    """The same with the rows of the values in the order of their positions."""
-    values, index, *others = operands
-    moved = Take(values, Sorting("argsort", index), spec.target)
-    flags = dict.fromkeys([*spec.flags, "indices_are_sorted"])
-    result = accumulated(spec, [moved, Sorting("sort", index), *others], tuple(flags))
-    return _finished(spec, result, operands)
 
 
 def one_hot_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
@@ -104,12 +94,12 @@ def _position(position: Position, block: int, operands: Sequence[Node]) -> Node 
     return apply_steps(found, [Index(entries)])
 
 
-SORTED, ONE_HOT = "sorted scatter-add", "one-hot product"
+ONE_HOT = "one-hot product"
 Source = Callable[[ScatterSpec, Sequence[Node]], Node]
 
 
 def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
-    """A scatter-add, one of sorted positions, and a product with the one-hot matrix of the positions."""
+    """A scatter-add, and a product with the one-hot matrix of the positions."""
     node = wanted.node
     values = prod(extent_of(e) for e in spec.values.shape)
     width = dtypes.width(node.dtype)
@@ -117,9 +107,6 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
     if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
         return
-    rows = prod(extent_of(e) for e in spec.indices[0].shape)
-    order = Work(gather=values + rows, scan=rows * log2(max(rows, 2)), kernel=4)
-    yield _candidate(body, spec, wanted, SORTED, moved + order, sorted_scatter_source)
     made = list(nodes_below(one_hot_source(spec, on_names(spec.operands))))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
     flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
