@@ -13,8 +13,8 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map
 from jaxte.bridge.calls.arguments import signature_of
 from jaxte.bridge.calls.arrays import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
+from jaxte.bridge.functions.function import GraphFunction
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.comparing import against_jax, beside, check_arguments
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, no_attribute, wants_arguments

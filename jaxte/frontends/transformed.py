@@ -18,8 +18,8 @@ from jax.tree_util import tree_leaves
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.functions.builder_function import Array, BuilderFunction
 from jaxte.bridge.functions.evaluate import Explained
+from jaxte.bridge.functions.function import GraphFunction
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.bridge.functions.graph_function import GraphFunction
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.explain import RaisedReport
 from jaxte.frontends.jaxpr.raised import Raised

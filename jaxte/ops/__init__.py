@@ -96,7 +96,7 @@ from jaxte.ops.arithmetic.statistics import (
     variance,
 )
 from jaxte.ops.arrays.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
-from jaxte.ops.arrays.indexing import embedding, gather_nd, one_hot, take, take_along_axis
+from jaxte.ops.arrays.indexing import embedding, gather_nd, one_hot, take, take_along_axis, top_k
 from jaxte.ops.arrays.joining import concatenate, repeat, stack, tile
 from jaxte.ops.arrays.layouts import depth_to_space, layout_transform, space_to_depth
 from jaxte.ops.arrays.like import (
@@ -107,7 +107,6 @@ from jaxte.ops.arrays.like import (
     reverse_reshape,
     slice_like,
 )
-from jaxte.ops.arrays.ordering import top_k
 from jaxte.ops.arrays.padding import pad
 from jaxte.ops.arrays.parts import flip, roll, split, strided_slice
 from jaxte.ops.arrays.reshape import batch_flatten, flatten, reshape, reshape_like

@@ -14,7 +14,7 @@ import pytest
 from jaxtyping import Float, TypeCheckError, jaxtyped
 
 import jaxte as te
-from jaxte.bridge.functions.graph_function import GraphFunction
+from jaxte.bridge.functions.function import GraphFunction
 
 X = te.placeholder((8, 34), name="X")
 W = te.placeholder((3,), name="W")

@@ -17,8 +17,7 @@ from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of
-from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.saving import AUTO, Save
+from jaxte.lower.cost.policy import AUTO, Policy, Save
 from jaxte.lower.program.rows import check_rows
 from jaxte.tensors.tensor import Tensor
 

@@ -14,7 +14,6 @@ from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.kept_plans import Fingerprint, KeptPlans, fingerprint
 from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
@@ -22,7 +21,7 @@ from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
-from jaxte.frontends.jaxpr.traced import Traced, call_as_jaxpr
+from jaxte.frontends.jaxpr.traced import Fingerprint, KeptPlans, Traced, call_as_jaxpr, fingerprint
 from jaxte.frontends.jaxpr.tune import measured_or_kept
 from jaxte.lang.by_name import PickledByName, found_under
 from jaxte.lang.checks import described

@@ -17,12 +17,12 @@ import numpy as np
 
 from jaxte.bridge.price.programs import with_gradient
 from jaxte.bridge.tuning.tuning_file import Choices, kept_choices, save_choices
-from jaxte.frontends.jaxpr.kept_plans import Fingerprint
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
+from jaxte.frontends.jaxpr.traced import Fingerprint
 from jaxte.lang.dtypes import is_float
 
 _MOST_TOGGLED = 16  # regions that are left one by one; what is alike is left together

@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_leaves
 
-from jaxte.frontends.jaxpr.kept_plans import Fingerprint, fingerprint
 from jaxte.frontends.jaxpr.raised import Raised
-from jaxte.frontends.jaxpr.traced import Traced, is_traced
+from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_traced
 from jaxte.frontends.sparse.entries import coloured, defined
 from jaxte.frontends.sparse.pattern import identity, nothing
 from jaxte.frontends.sparse.propagation import propagated

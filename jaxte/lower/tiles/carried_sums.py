@@ -21,7 +21,6 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
-from jaxte.lower.match.wide import in_wide
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.slices import NoBlock, Place, Window
 from jaxte.planning.indices.digits import straightened
@@ -29,6 +28,7 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.wide_reads import in_wide
 
 _REPEATABLE = ("max", "min", "any", "all", "argmax", "argmin")  # a position may count twice
 MOST_WASTE = 4  # how many times as many points as the reduction has its parts may have

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.graphs import reached
-from jaxte.lower.cost.saving import Save
+from jaxte.lower.cost.policy import Save
 from jaxte.lower.program.kept.budget import Choices, best_choice, smallest_choice
 from jaxte.lower.program.kept.operations import operations
 from jaxte.sets.intervals import extent_of

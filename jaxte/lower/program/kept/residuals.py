@@ -11,8 +11,7 @@ from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
-from jaxte.lower.cost.policy import DEFAULT, Policy
-from jaxte.lower.cost.saving import AUTO
+from jaxte.lower.cost.policy import AUTO, DEFAULT, Policy
 from jaxte.lower.program.kept.checkpoints import checkpoints
 from jaxte.lower.program.kept.operations import sum_text
 from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
