@@ -22,6 +22,9 @@ PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
+# bytecode is kept, in `make demo` and in tests alike
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo examples docs test test-all lint bench exact operators platforms wild clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
