@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +23,6 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 os.environ.setdefault("XLA_FLAGS", OLDER_EMITTERS)
 # JAX writes the lines of Python that led to an operation beside each one, which is a twentieth of a test's time and which no test reads.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-# Child processes import jaxte, and each worker collects four hundred modules: where Python is told to keep no bytecode, compiling the modules
-# is a second for each child, and half of the time of collecting.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 import jax
 import numpy as np
