@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ast
 import keyword
-import os
-import subprocess
-import sys
 import time
 
 import jax
@@ -145,29 +142,6 @@ def test_identifiers() -> None:
         "Y_2",
         "for_1",
     ]
-
-
-PROGRAM = """
-import jaxte as te
-from tests.lowered import text_of
-X, W = te.placeholder((2, 3, 9, 9), name="X"), te.placeholder((4, 3, 3, 3), name="W")
-u, v, c = (te.reduce_axis((0, 3), n) for n in "uvc")
-Y = te.compute((2, 4, 4, 4), lambda n, o, y, x: te.sum(X[n, c, 2*y+u, 2*x+v] * W[o, c, u, v], axis=[u, v, c]), "Y")
-Z = te.compute((2, 4, 4, 4), lambda n, o, y, x: te.relu(Y[n, o, y, x]) * Y[n, o, 3 - y, x] + te.select(x < 2, Y[n, o, y, x + 2], 0.0), "Z")
-H = te.placeholder(Z.shape, name="H")
-print(text_of(*te.differentiate(Z, [X, W], H)), text_of(Z))
-"""
-
-
-def test_the_same_text_in_every_process() -> None:
-    texts = set()
-    for seed in ("0", "1", "12345"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True
-        )
-        texts.add(done.stdout)
-    assert len(texts) == 1 and "conv_general_dilated" in texts.pop()
 
 
 def test_two_thousand_tensors() -> None:
