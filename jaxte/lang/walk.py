@@ -32,19 +32,17 @@ def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:
     """``rule(node, results of its children)`` from the leaves to ``root``; its result there."""
     memo: dict[Expr, Any] = {}
-    for node in postorder(root):
-        memo[node] = rule(node, [memo[child] for child in node.children])
+    for node in _below(root):
+        memo[node] = rule(node, [*map(memo.__getitem__, node.children)])
     return memo[root]
 
 
 def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """``root`` with ``rule`` applied to every node after its children were rewritten."""
-
-    def step(node: Expr, children: list[Expr]) -> Expr:
-        same = all(new is old for new, old in zip(children, node.children, strict=True))
-        return rule(node if same else node.rebuild(children))
-
-    return fold(root, step)
+    memo: dict[Expr, Expr] = {}
+    for node in _below(root):
+        memo[node] = rule(_over(node, memo))
+    return memo[root]
 
 
 def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
@@ -53,10 +51,17 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
         return root
     memo: dict[Expr, Expr] = dict(table)
     for node in _postorder_below((root,), table):
-        children = [memo[child] for child in node.children]
-        same = all(new is old for new, old in zip(children, node.children, strict=True))
-        memo[node] = node if same else node.rebuild(children)
+        memo[node] = _over(node, memo)
     return memo[root]
+
+
+def _over(node: Expr, memo: Mapping[Expr, Expr]) -> Expr:
+    """``node`` over what ``memo`` has in place of its children; itself where these are the same."""
+    children = node.children
+    for child in children:
+        if memo[child] is not child:
+            return node.rebuild([*map(memo.__getitem__, children)])
+    return node
 
 
 def _is_untouched(root: Expr, table: Mapping[Any, Expr]) -> bool:

@@ -43,6 +43,8 @@ def _reductions(body: Expr, axes: Sequence[Axis]) -> Iterator[float]:
         if (*key, guards) in seen:
             continue
         seen.add((*key, guards))
+        if not node.reduces:
+            continue
         if isinstance(node, Call) and node.op is SELECT:
             test, taken, other = node.args
             stack += [(test, guards), (taken, (*guards, *conjuncts(test)))]

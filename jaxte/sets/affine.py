@@ -38,14 +38,16 @@ class Linear(NamedTuple):
 
     def plus(self, other: Linear, factor: int, constant: int = 0) -> Linear:
         """``self + factor * other + constant``."""
-        terms = dict(self.terms)
-        for atom, coefficient in other.terms.items():
-            total = terms.get(atom, 0) + factor * coefficient
-            if total:
-                terms[atom] = total
-            else:
-                terms.pop(atom, None)
-        return Linear(terms, self.constant + factor * other.constant + constant)
+        terms = self.terms
+        if other.terms:
+            terms = dict(terms)
+            for atom, coefficient in other.terms.items():
+                total = terms.get(atom, 0) + factor * coefficient
+                if total:
+                    terms[atom] = total
+                else:
+                    terms.pop(atom, None)
+        return _new(Linear, (terms, self.constant + factor * other.constant + constant))
 
     def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
         return Linear({a: c * factor for a, c in self.terms.items() if factor}, self.constant * factor)
@@ -66,6 +68,9 @@ class Linear(NamedTuple):
     @property
     def is_constant(self) -> bool:
         return not self.terms
+
+
+_new = tuple.__new__  # of a form, without a call of Python
 
 
 def combined(parts: Sequence[tuple[int, Linear]], constant: int = 0) -> Linear:
@@ -227,7 +232,7 @@ def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
         if remainder:
             rest[atom] = remainder
     quotient, remainder = _nearest(form.constant, divisor)
-    return Linear(whole, quotient), Linear(rest, remainder)
+    return _new(Linear, (whole, quotient)), _new(Linear, (rest, remainder))
 
 
 def _nearest(number: int, divisor: int) -> tuple[int, int]:
@@ -340,11 +345,13 @@ def _size(form: Linear) -> int:
 
 def _multiple(form: Linear, part: Linear) -> int:
     """The ``m`` for which every atom of ``m * part`` stands in ``form`` with that coefficient, or 0."""
-    found = {divmod(form.coefficient(atom), c) for atom, c in part.terms.items()}
-    if len(found) != 1:
-        return 0
-    multiple, remainder = found.pop()
-    return multiple if remainder == 0 else 0
+    found: tuple[int, int] | None = None
+    for atom, c in part.terms.items():
+        own = divmod(form.terms.get(atom, 0), c)
+        if own[1] or found not in (None, own):
+            return 0
+        found = own
+    return 0 if found is None else found[0]
 
 
 @lru_cache(maxsize=4096)

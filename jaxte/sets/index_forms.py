@@ -8,18 +8,29 @@ from functools import lru_cache
 from math import gcd
 
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.expr import Axis, Call, Const, Expr, Var
+from jaxte.lang.walk import free_axes
 from jaxte.sets.affine import Linear, linear
 
 
 @lru_cache(maxsize=4096)
 def is_index(expr: Expr) -> bool:
     """Whether ``expr`` is (quasi-)affine in axes and sizes, with no data in it."""
-    for node in postorder(expr):
-        if isinstance(node, Read) or not isinstance(node, (Axis, Var, Const, Call)):
-            return False
-    return linear_or_none(expr) is not None
+    return not _holds_data(expr) and linear_or_none(expr) is not None
+
+
+def _holds_data(expr: Expr) -> bool:
+    """Whether there is more than arithmetic on axes and sizes in ``expr``; the first of it that is met says so."""
+    seen: set[Expr] = set()
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            if not isinstance(node, (Call, Axis, Const, Var)):
+                return True
+            seen.add(node)
+            stack.extend(node.children)
+    return False
 
 
 def linear_or_none(expr: Expr) -> Linear | None:

@@ -46,6 +46,7 @@ class Loop:
     times: dict[Operation, float] = field(default_factory=dict)
     written: dict[Operation, int] = field(default_factory=dict)
     _places: dict[Operation, dict[_Place, float]] = field(default_factory=dict)
+    _updated: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         update = self.root.name == UPDATE  # which is written into the array that is there
@@ -62,8 +63,14 @@ class Loop:
     def take(self, own: Operation, places: dict[_Place, float]) -> None:
         """``own`` is computed in it, for what is read at ``places``."""
         self._places[own] = places
+        if own.name == UPDATE:
+            self._updated.append(own.inputs[0])
         self.times[own] = sum(places.values())
         self.written[own] = sum(self.written.get(reader, 1) for reader, _ in places)
+
+    def writes_into(self, array: Array) -> bool:
+        """Whether an update in it writes into ``array``, which then is one before the loop begins."""
+        return any(own is array for own in self._updated)
 
     def places(self, own: Operation) -> dict[_Place, float]:
         """Where what ``own`` makes is read in it, and how many elements are."""
@@ -143,9 +150,7 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
     wait(root)
     while waiting:
         _, own = heappop(waiting)
-        if _may_be_fused(own, loop) and not any(
-            r.name == UPDATE and r.inputs[0] is own.made for r in loop.times
-        ):
+        if _may_be_fused(own, loop) and not loop.writes_into(own.made):
             places = loop.places(own)
             if places and _is_taken(own, loop, places, readers[own]):
                 loop.take(own, places)

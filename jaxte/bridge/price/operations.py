@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import jax
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import walked
@@ -151,9 +150,7 @@ def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Seq
 
 
 def _emitted(eqn: Any, platform: str) -> Any:
-    program = eqn.params["program"].on(platform)
-    given = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in eqn.invars]
-    return program.kept(("jaxpr", platform, str(given)), lambda: jax.make_jaxpr(program)(*given))
+    return eqn.params["program"].on(platform).traced([a.aval for a in eqn.invars])
 
 
 def _after_inputs(results: Sequence[Array]) -> list[Operation]:

@@ -64,7 +64,11 @@ def _run(*arrays: Any, program: Program, places: Places | None) -> list[Any]:
 def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places | None) -> Any:
     """The emitted code for a platform; how it is divided on a mesh of explicit axes is left to XLA within it."""
     program = program.on(platform)
-    emitted: Any = program.divided if _is_divided(ctx.module_context.axis_context) else program
+    emitted: Any = program.as_traced(ctx.avals_in)
+    if _is_divided(ctx.module_context.axis_context):
+        emitted = program.divided
+    elif any(map(is_placed, ctx.avals_in)):
+        emitted = program
     if any(is_explicit(a) for a in ctx.avals_in):
         emitted = jax.sharding.auto_axes(emitted, out_sharding=[a.sharding for a in ctx.avals_out])
     return mlir.lower_fun(emitted, multiple_results=True)(ctx, *args)

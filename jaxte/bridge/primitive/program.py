@@ -152,6 +152,18 @@ class Program:
         """The results, by the emitted code."""
         return self._in_one_form(*arrays) if is_symbolic(arrays) else self._emitted(*arrays)
 
+    def traced(self, avals: Sequence[Any]) -> Any:
+        """The emitted code as a jaxpr for arrays of these types, which is priced, and lowered where JAX still is as it was."""
+        given = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+        return self.kept(_traced_for(given), lambda: jax.make_jaxpr(self._emitted)(*given))
+
+    def as_traced(self, avals: Sequence[Any]) -> Callable[..., list[Any]]:
+        """The same function, without running the emitted code once more where it was traced for a price."""
+        known = self._kept.get(_traced_for(avals))
+        return (
+            self if known is None else lambda *arrays: jax.core.eval_jaxpr(known.jaxpr, known.consts, *arrays)
+        )
+
     def _emitted(self, *arrays: Any) -> list[Any]:
         return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
 
@@ -278,6 +290,12 @@ def program(
     return Program(
         name, label, tuple(inputs), results, lambda: known, tuple(with_head), policy, override, fdiff
     )
+
+
+def _traced_for(avals: Sequence[Any]) -> Hashable:
+    """What a jaxpr of emitted code depends on: the types of arrays, and what the user asks of JAX for all of them."""
+    asked = (jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision)  # type: ignore[attr-defined]
+    return "jaxpr", asked, tuple((tuple(a.shape), str(a.dtype)) for a in avals)
 
 
 def as_list(returned: Any, count: int) -> list[Any]:

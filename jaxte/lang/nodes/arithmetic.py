@@ -16,7 +16,7 @@ import numpy as np
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
 from jaxte.lang.graphs import NOTHING, free_in
-from jaxte.lang.nodes.interning import Scalar, intern, nodes
+from jaxte.lang.nodes.interning import Scalar, intern, references
 from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (
     AND,
@@ -57,7 +57,10 @@ class Expr(Operand["ScalarLike", "Expr"]):
         raise AttributeError(f"{type(self).__name__} is immutable")
 
     def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return apply(op, *args)
+        for arg in args:
+            if not isinstance(arg, Expr) and isinstance(arg, Operand):
+                return arg._apply(op, args)
+        return call(op, *args)
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         """The same node over other children."""
@@ -210,19 +213,24 @@ def _integer(value: int) -> Const:
 def apply(op: Op, *args: Any) -> Any:
     """``op`` on scalars, or elementwise on whole Tensors when one of the operands is one."""
     for arg in args:
-        if isinstance(arg, Operand) and not isinstance(arg, Expr):
+        if not isinstance(arg, Expr) and isinstance(arg, Operand):
             return arg._apply(op, args)
     return call(op, *args)
 
 
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
-    exprs = tuple([a if isinstance(a, Expr) else as_expr(a) for a in args])
+    exprs: tuple[Expr, ...] = args
+    for a in args:
+        if not isinstance(a, Expr):
+            exprs = tuple(map(as_expr, args))
+            break
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
-    if (number := _of_numbers(op, exprs)) is not None:
+    if type(exprs[0]) is Const and (number := _of_numbers(op, exprs)) is not None:
         return number
-    if (known := nodes.get((Call, op.name, op.result, *map(id, exprs)))) is not None:
+    there = references.get((Call, op.name, op.result, *map(id, exprs)))
+    if there is not None and (known := there()) is not None:
         return known
     exprs = _meeting(op, exprs)
     dtype, weak = result_kind(op, tuple(map(_kind, exprs)))

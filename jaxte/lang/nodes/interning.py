@@ -8,8 +8,9 @@ from weakref import WeakValueDictionary
 
 Scalar = bool | int | float | complex
 
-# by class and what they are made of; `call` looks here itself, which is most of its work
+# by class and what they are made of; `call` looks into `references` itself, which is most of its work
 nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+references: dict[tuple[Any, ...], Any] = nodes.data  # type: ignore[attr-defined]  # asked without a call of Python
 _lock = threading.RLock()
 
 

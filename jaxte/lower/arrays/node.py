@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, cached_property
-from operator import is_
+from operator import attrgetter, is_
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -134,9 +134,12 @@ def _exprs_in(value: Any) -> Iterator[Expr]:
             yield from _exprs_in(getattr(value, name))
 
 
+_operands = attrgetter("operands")
+
+
 def nodes_below(*roots: Node) -> list[Node]:
     """Every node that ``roots`` are made of, each once, operands first."""
-    return ordered(roots, lambda node: node.operands)
+    return ordered(roots, _operands)
 
 
 def replaced(root: Node, table: Mapping[Node, Node]) -> Node:

@@ -14,7 +14,7 @@ behind a condition or not makes no difference: a read is treated as if its tenso
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
@@ -43,11 +43,11 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}
     shifted, reduced = shifted_axes(root), _reduced(root)
-    pieces = _in_pieces(root)
+    pieces = cache(partial(_in_pieces, root))  # for a body that reads many tensors, once for all of them
     for tensor, reads in by_tensor(root).items():
         if not are_several(reads, shifted):
             continue
-        widths = None if _reads_digits(reads, reduced) else _widths(tensor, pieces[tensor])
+        widths = None if _reads_digits(reads, reduced) else _widths(tensor, pieces()[tensor])
         if widths is not None and any(low or high for low, high in widths):
             found[tensor] = widths
     return found
@@ -115,6 +115,8 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
 
     A choice that leaves out some edges is met by zeros; one that takes an axis apart is met piece by piece.
     """
+    if not any(isinstance(node, Call) and node.op is SELECT for node in postorder(root)):
+        return by_tensor(root)
     found: dict[Tensor, list[Read]] = {}
     seen: set[tuple[Expr, tuple[tuple[Expr, Expr], ...]]] = set()
     stack: list[tuple[Expr, dict[Expr, Expr]]] = [(root, {})]
@@ -142,19 +144,24 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
 def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:
     """``table`` with axes of their own for those that ``condition`` leaves a part of."""
     result = dict(table)
-    for part in conjuncts(condition):
-        box = box_of(positive(part), Scope(tuple(free_axes(part))))
-        if box is None or box.step != 1 or not (box.start.is_constant and box.stop.is_constant):
-            continue
-        now = result.get(box.dim, box.dim)
+    for dim, start, stop in _parts(condition):
+        now = result.get(dim, dim)
         assert isinstance(now, Axis)
         ends = known(now.lo), known(now.hi)
         if ends[0] is None or ends[1] is None:
             continue
-        low, high = max(ends[0], box.start.constant), min(ends[1], box.stop.constant)
+        low, high = max(ends[0], start), min(ends[1], stop)
         if low < high and (high - low) <= _MOST_OF_AN_AXIS * (ends[1] - ends[0]):
-            result[box.dim] = Axis(box.dim.name, low, high)
+            result[dim] = Axis(dim.name, low, high)
     return result
+
+
+@lru_cache(maxsize=1024)  # each branch of choices within choices asks again
+def _parts(condition: Expr) -> tuple[tuple[Axis, int, int], ...]:
+    """The parts of axes that ``condition`` leaves, where their ends are numbers."""
+    boxes = [box_of(positive(part), Scope(tuple(free_axes(part)))) for part in conjuncts(condition)]
+    known_now = [b for b in boxes if b and b.step == 1 and b.start.is_constant and b.stop.is_constant]
+    return tuple((b.dim, b.start.constant, b.stop.constant) for b in known_now)
 
 
 def _widths(tensor: Tensor, reads: Sequence[Read]) -> Widths | None:
@@ -197,6 +204,7 @@ def is_cheap(body: Expr) -> bool:
     return calls_in(body) <= _CHEAP_CALLS and not has_loops(body)
 
 
+@lru_cache(maxsize=1024)
 def calls_in(body: Expr) -> int:
     """The operations of an element, those on positions not counted."""
     return sum(isinstance(node, Call) and not node.weak for node in postorder(body))
