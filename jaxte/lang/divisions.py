@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Call, Const, Expr
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.operators import FLOOR_DIVIDE, MOD, Op
 from jaxte.lang.walk import postorder
 
 
@@ -51,14 +51,14 @@ class Remainder(Division):
 
 def division(expr: Expr) -> Division | None:
     """The :class:`Quotient` or :class:`Remainder` that ``expr`` is; None if it is something else."""
-    if isinstance(expr, Call):
-        if expr.op is FLOOR_DIVIDE:
-            return Quotient(expr, *expr.args)
-        if expr.op is MOD:
-            return Remainder(expr, *expr.args)
-    return None
+    kind = _KINDS.get(expr.op) if isinstance(expr, Call) else None
+    return None if kind is None else kind(expr, *expr.children)  # type: ignore[arg-type]
+
+
+_KINDS: dict[Op, type[Division]] = {FLOOR_DIVIDE: Quotient, MOD: Remainder}
 
 
 def divisions(*roots: Expr) -> list[Division]:
     """All that are in ``roots``, each before what it stands in."""
-    return [found for node in postorder(*roots) if (found := division(node)) is not None]
+    nodes = [node for node in postorder(*roots) if isinstance(node, Call) and node.op in _KINDS]
+    return [_KINDS[node.op](node, *node.args) for node in nodes]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import repeat
 from operator import is_
 from typing import Any, TypeVar
@@ -42,9 +43,14 @@ def identical(a: object, b: object) -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(map(identical, a, b))  # type: ignore[arg-type]
     if is_dataclass(a):
         return type(a) is type(b) and all(
-            identical(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+            identical(getattr(a, name), getattr(b, name)) for name in _names(a.__class__)
         )
     return bool(a == b)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 def place_of(item: object, items: Sequence[object]) -> int:

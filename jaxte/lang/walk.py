@@ -41,7 +41,7 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """``root`` with ``rule`` applied to every node after its children were rewritten."""
     memo: dict[Expr, Expr] = {}
     for node in _below(root):
-        memo[node] = rule(_over(node, memo))
+        memo[node] = rule(_over(node, memo) if node.children else node)
     return memo[root]
 
 
@@ -51,7 +51,7 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
         return root
     memo: dict[Expr, Expr] = dict(table)
     for node in _postorder_below((root,), table):
-        memo[node] = _over(node, memo)
+        memo[node] = _over(node, memo) if node.children else node
     return memo[root]
 
 

@@ -62,8 +62,14 @@ class Term:
 def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
     """The term that ``form`` is a multiple of (its constant aside), one of ``known`` if it or its negative is, and the factor."""
     factor = gcd(*form.terms.values())
-    term, negative = (term_with({a: c // d for a, c in form.terms.items()}) for d in (factor, -factor))
-    return (negative, -factor) if negative in known else (term, factor)
+    if known and (negative := _part_by(form, -factor)) in known:
+        return negative, -factor
+    return _part_by(form, factor), factor
+
+
+def _part_by(form: Linear, factor: int) -> Term:
+    """The term that ``form`` is ``factor`` times."""
+    return term_with({a: c // factor for a, c in form.terms.items()})
 
 
 def term_with(coefficients: Mapping[Expr, int]) -> Term:

@@ -42,6 +42,7 @@ def extent(axis: Axis) -> int:
     return extent_of(axis.extent)
 
 
+@lru_cache(maxsize=256)
 def constant(value: int) -> Linear:
     return Linear({}, value)
 

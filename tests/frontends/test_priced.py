@@ -11,6 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge.price.programs import amounts_of
+from jaxte.bridge.primitive.program import Program
 from jaxte.frontends.jaxpr import priced as price_of_functions
 
 
@@ -57,6 +58,35 @@ def test_raised_by_price(name: str) -> None:
     assert found.regions and found.priced is not None
     assert 1.12 * found.priced.raised < found.priced.left
     assert "by estimate: value and gradient in" in str(found)
+
+
+def test_code_that_is_priced_runs_once_and_is_lowered_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, shapes = RAISED["histogram"]
+    structs = [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
+    emitted, run = Program._emitted, list[str]()
+
+    def counted(self: Program, *arrays: Any) -> list[Any]:
+        run.append(self.name)
+        return emitted(self, *arrays)
+
+    monkeypatch.setattr(Program, "_emitted", counted)
+    once = jax.jit(te.value_and_grad(f)).lower(*structs).as_text()
+    assert sorted(run) == ["backward", "forward_with_residuals"]
+    monkeypatch.setattr(Program, "as_traced", lambda self, _: self)
+    assert jax.jit(te.value_and_grad(f)).lower(*structs).as_text() == once
+
+
+def test_another_precision_is_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = te.placeholder((4, 4), name="x")
+    k = te.reduce_axis((0, 4), "k")
+    square = te.compute((4, 4), lambda i, j: te.sum(x[i, k] * x[k, j], axis=k), "y")
+    own = Program("forward", "square", (x,), (), lambda: (square,), (0,))
+    avals = [jax.ShapeDtypeStruct((4, 4), "float32")]
+    monkeypatch.setattr(Program, "_emitted", lambda self, a: [a @ a])
+    own.traced(avals)
+    assert own.as_traced(avals) is not own
+    with jax.default_matmul_precision("highest"):
+        assert own.as_traced(avals) is own
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import walked
 from jaxte.bridge.price.kinds import APART, CALLS, SAME
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
+_PLAIN = (int, float, str, tuple, type(None), np.dtype)
 _HOLD_BODIES = frozenset(["scan", "while", "cond"])
 
 
@@ -126,9 +128,7 @@ class _Entered:
             return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
         if name == "split":
             return [a for v in eqn.outvars for a in _operation("slice", inputs, {}, [v])]
-        key = (
-            None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), str(sorted(eqn.params.items())))
-        )
+        key = None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), _told(eqn.params))
         found = self._equal.get(key) if key is not None else None
         if found is None:
             found = _operation(name, inputs, eqn.params, eqn.outvars)
@@ -142,6 +142,11 @@ class _Entered:
             return _operation(APART, inputs, {}, eqn.outvars)
         body = eqn.params[CALLS[eqn.primitive.name]]
         return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
+
+
+def _told(params: dict[str, Any]) -> Hashable:
+    """What tells the parameters of an equation: numbers, names and axes as they are, which takes no text, all else by its text."""
+    return tuple((name, own if isinstance(own, _PLAIN) else str(own)) for name, own in sorted(params.items()))
 
 
 def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:

@@ -221,10 +221,9 @@ def apply(op: Op, *args: Any) -> Any:
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
     exprs: tuple[Expr, ...] = args
-    for a in args:
+    for n, a in enumerate(args):
         if not isinstance(a, Expr):
-            exprs = tuple(map(as_expr, args))
-            break
+            exprs = (*exprs[:n], as_expr(a), *exprs[n + 1 :])
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
     if type(exprs[0]) is Const and (number := _of_numbers(op, exprs)) is not None:
@@ -254,8 +253,16 @@ def call(op: Op, *args: Any) -> Expr:
 def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Operands as they meet: positions, and numbers beyond a short integer, widen it to int32 as an int32 array does; not to be compared."""
     if op.result == "bool":
-        return tuple([narrowed(a) if isinstance(a, Call) else a for a in args])
+        for a in args:
+            if isinstance(a, Call) and a.op.name == "cast":
+                return tuple(map(narrowed, args))
+        return args
     if op.result not in ("promote", "integer"):
+        return args
+    for a in args:
+        if a.dtype in dtypes.SHORT_INTEGERS:
+            break
+    else:
         return args
     operands = args[1:] if op is SELECT else args
     weak = [a.weak for a in operands]

@@ -61,5 +61,5 @@ def identifier(name: str) -> str:
 
 def docstring_text(text: str) -> str:
     """``text`` as it may stand inside a docstring: one line, nothing that ends the string or escapes."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
+    shown = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
     return shown.replace("\\", "/").replace('"', "'")

@@ -177,10 +177,15 @@ def _depends(node: Reduce, axis: Axis) -> bool:
 
 def _divisions(node: Reduce, axis: Axis) -> Iterator[Division]:
     """The quotients and remainders of indices of ``axis`` by numbers."""
-    for found in filter(None, map(division, _nodes(node))):
+    for found in _every_division(node):
         if found.base is not None and axis in free_axes(found.number):
             if not reads_of(found.node) and linear_or_none(found.number) is not None:
                 yield found
+
+
+@lru_cache(maxsize=1024)  # asked of each axis in turn
+def _every_division(node: Reduce) -> tuple[Division, ...]:
+    return tuple(filter(None, map(division, _nodes(node))))
 
 
 def _divisors(node: Reduce, axis: Axis) -> list[int]:
