@@ -149,7 +149,7 @@ def _within_steps(
     if not groups:
         return {}
     read = set(topological_order([*wanted]))
-    clocked = Clocked(places)
+    clocked = Clocked(places, equations.values())
     found: dict[Tensor, State] = {}
     for tensor in (t for group in groups for t in group.tensors if t in read):
         place = clocked.place(tensor)

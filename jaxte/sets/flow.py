@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import islpy as isl
 
@@ -34,6 +35,7 @@ class Flow:
         self._by_label = {a.label: a for a in (*reads, *writes, *additions)}
         self._accesses = Accesses([*reads, *writes, *additions])
         self._added = {a.label for a in additions}
+        self._times: dict[str, list[int | None]] = {}
         info = isl.UnionAccessInfo.from_sink(self._accesses.elements(reads))
         info = info.set_must_source(self._accesses.elements(writes))
         schedule = self._accesses.times([*reads, *writes])
@@ -47,12 +49,52 @@ class Flow:
             source, sink = (str(found.get_tuple_name(d)) for d in (isl.dim_type.in_, isl.dim_type.out))
             self._maps[sink][source] = unnamed(found.reverse().coalesce())
         for read in reads:
+            own_writes = [w for w in writes if w.array == read.array]
+            if self._at_numbers([read, *own_writes]):
+                self._maps[read.label] = self._last_of(read, own_writes)
             for addition in (a for a in additions if a.array == read.array):
                 earlier = self._after(read, addition)
                 if not earlier.is_empty():
                     self._maps[read.label][addition.label] = earlier.coalesce()
         for own in self._maps.values():
             self._keep_latest(own)
+
+    def _at_numbers(self, accesses: Sequence[Access]) -> bool:
+        """Whether two of ``accesses`` are in iterations of one loop that are different numbers, by their conditions.
+
+        isl takes such numbers for places in the text, and that one access comes before the other for each iteration of the loops within; so it loses writes.
+        """
+        times = [self._fixed_times(a) for a in accesses]
+        for n, first in enumerate(times):
+            for second in times[:n]:
+                pairs = zip(first, second, strict=True)
+                apart = [d for d, (a, b) in enumerate(pairs) if a is not None and b is not None and a != b]
+                if (
+                    apart and apart[0] % 2 and apart[0] < len(first) - 1
+                ):  # places and counters in turn, and the step
+                    return True
+        return False
+
+    def _fixed_times(self, access: Access) -> list[int | None]:
+        """The numbers in the time of ``access`` that are the same at all points."""
+        if access.label not in self._times:
+            hull = isl.Set.from_basic_set(unnamed(self._accesses.time(access)).range().affine_hull())
+            own = [hull.plain_get_val_if_fixed(isl.dim_type.set, n) for n in range(len(access.time))]
+            self._times[access.label] = [None if v.is_nan() else v.to_python() for v in own]
+        return self._times[access.label]
+
+    def _last_of(self, read: Access, writes: Sequence[Access]) -> dict[str, isl.Map]:
+        """The write that ``read`` sees, from times: the latest of all that come before it."""
+        before = {w.label: self._after(read, w) for w in writes}
+        times = {w.label: unnamed(self._accesses.time(w)) for w in writes}
+        every = [own.apply_range(times[label]) for label, own in before.items() if not own.is_empty()]
+        if not every:
+            return {}
+        latest = reduce(isl.Map.union, every).lexmax()
+        found = {
+            label: own.intersect(latest.apply_range(times[label].reverse())) for label, own in before.items()
+        }
+        return {label: own.coalesce() for label, own in found.items() if not own.is_empty()}
 
     def _keep_latest(self, sources: dict[str, isl.Map]) -> None:
         """Leaves out of the ``sources`` of a read the additions that the write that it sees replaced.

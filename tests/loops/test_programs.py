@@ -369,9 +369,23 @@ def halves(x):
     return x
 
 
+def at_two_numbers(x):
+    """Two writes of an iteration, one of them at a number, and a read at another: isl alone finds the first of them."""
+    s = 0.5
+    for k in range(2):
+        for i in range(2):
+            if i == 1:
+                x[k] = x[k] * s
+            s = 0.3 * s + x[k + 2]
+            if i == 0:
+                s = np.sin(x[k])
+    return x, s
+
+
 @pytest.mark.parametrize(
     ("fn", "args"),
     [
+        (at_two_numbers, _numbers((4,))),
         (floyd, [np.abs(np.random.default_rng(0).normal(size=(5, 5)))]),
         (permuted, [*_numbers((6,)), np.array([1, 0, 3, 3, 2, 5])]),
         (two_buffers, _numbers((6,))),

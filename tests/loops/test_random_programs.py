@@ -9,7 +9,26 @@ from tests.loops.random_programs import arguments, random_program
 pytestmark = pytest.mark.usefixtures("x64")
 COMPILED = (1, 4, 14, 20)  # below a second each
 SWEEPS = (0, 3, 7, 12, 119, 120)
-BY_NODES = (2, 6, 11, 13, 15, 21, 36, 88, 128, 129, 195, 700250, 910086)
+BY_NODES = (
+    2,
+    6,
+    11,
+    13,
+    15,
+    21,
+    36,
+    88,
+    128,
+    129,
+    195,
+    700250,
+    910086,
+    3000170,
+    3000252,
+    3000359,
+    3000934,
+    3001137,
+)
 
 
 @pytest.mark.parametrize("seed", COMPILED)

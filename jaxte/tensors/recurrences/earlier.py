@@ -77,7 +77,7 @@ def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
     for read, axes, conditions in contexts(axes_of_body, body, suspects) if suspects else ():
         points = IntegerSet(axes, conditions)
         if not points.is_empty():
-            found[read].append(_lag(points, clock - read.indices[places[read.tensor]]))
+            found[read].append(fixed_at(points, clock - read.indices[places[read.tensor]]))
     table: dict[Expr, Expr] = {}
     for read, lags in found.items():
         lag = (lags or [0])[0]
@@ -120,7 +120,7 @@ def _at(
     """What is read at some ``places``, points with the number of steps ago; None where some of them are not known yet."""
     state = read.tensor
     assert isinstance(state, State)
-    lags = {_lag(points, lag) for points, lag in places} or {1}
+    lags = {fixed_at(points, lag) for points, lag in places} or {1}
     (fixed,) = lags if len(lags) == 1 else (None,)
     if fixed is not None:
         return _moved(read, group, normal(clock + (fixed if group.reverse else -fixed)))
@@ -138,9 +138,9 @@ def _moved(read: Read, group: Recurrence, position: Expr) -> Read:
     return Read(read.tensor, [position if n == place else i for n, i in enumerate(read.indices)])
 
 
-def _lag(points: IntegerSet, lag: Expr) -> int | None:
-    """The number of steps that ``lag`` is at all ``points``."""
-    ends = points.maximum(lag), points.maximum(-lag)
+def fixed_at(points: IntegerSet, value: Expr) -> int | None:
+    """The number that ``value`` is at all ``points``, as how many steps ago a read is."""
+    ends = points.maximum(value), points.maximum(-value)
     found = [int(e.value) for e in ends if isinstance(e, Const)]  # type: ignore[arg-type]
     return found[0] if len(found) == 2 and found[0] == -found[1] else None
 

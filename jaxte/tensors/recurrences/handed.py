@@ -31,7 +31,7 @@ def with_whole(group: Recurrence) -> Recurrence:
     """``group`` with states that are the tensors of recurrences within its steps, which derivatives read: a loop stacks them where something does."""
     inner = dict.fromkeys(t for own in group.inside if isinstance(own, Recurrent) for t in own.group.tensors)
     there = {copied_by(d) for d in group.definitions}
-    clocked = Clocked(dict(zip(group.states, group.places, strict=True)))
+    clocked = Clocked(dict(zip(group.states, group.places, strict=True)), group.definitions)
     rows = [(t, clocked.place(t)) for t in inner if t not in there]
     more = [
         (State(t.name, t.shape, t.dtype), copy_of(t, t.name), place) for t, place in rows if place is not None
@@ -62,8 +62,8 @@ def handed_on(group: Recurrence) -> Recurrence:
         return group
     return Recurrence(
         (*group.states, *making.states.values()),
-        (*definitions, *(d for d, _ in making.made)),
-        (*group.places, *(place for _, place in making.made)),
+        (*definitions, *(making.made[state][0] for state in making.states.values())),
+        (*group.places, *(making.made[state][1] for state in making.states.values())),
         group.reverse,
     )
 
@@ -73,16 +73,15 @@ class _Making:
 
     Attributes:
         states: by what they are: a tensor, and where along its axes, of those that are read at one number only.
-        made: their definitions, with the places of the clock.
+        made: the definition of each, with the place of the clock.
     """
 
     def __init__(self, group: Recurrence, within: set[Tensor]) -> None:
         self.group = group
         self.within = within
         self.states: dict[tuple[object, ...], State] = {}
-        self.made: list[tuple[Compute, int]] = []
-        self._clocked = Clocked(dict(zip(group.states, group.places, strict=True)))
-        self._clocked = Clocked(dict(zip(group.states, group.places, strict=True)))
+        self.made: dict[State, tuple[Compute, int]] = {}
+        self._clocked = Clocked(dict(zip(group.states, group.places, strict=True)), group.definitions)
         self._renewed: dict[tuple[Compute, int], Compute] = {}
 
     def renewed(self, tensor: Compute, place: int) -> Compute:
@@ -116,12 +115,12 @@ class _Making:
         rest = [n for n in range(tensor.ndim) if n not in fixed]
         if key not in self.states:
             shape = tuple(tensor.shape[n] for n in rest)
-            self.states[key] = State(tensor.name, shape, tensor.dtype)
+            state = self.states[key] = State(tensor.name, shape, tensor.dtype)
             if isinstance(tensor, Compute):
-                self.made.append((self.renewed(tensor, place), place))
+                self.made[state] = self.renewed(tensor, place), place
             else:
                 axes = {n: Axis("t" if n == place else f"i{n}", 0, tensor.shape[n]) for n in rest}
                 at = [fixed[n] if n in fixed else axes[n] for n in range(tensor.ndim)]
                 (own,) = defined([tensor.name], tuple(axes.values()), [Read(tensor, at)])
-                self.made.append((own, rest.index(place)))
+                self.made[state] = own, rest.index(place)
         return Read(self.states[key], [normal(read.indices[n]) for n in rest])

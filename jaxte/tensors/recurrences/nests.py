@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Read
+from jaxte.lang.expr import Axis, Const, Read
 from jaxte.lang.identity import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.recurrences.earlier import fixed_at
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, definition_of
+from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -52,14 +57,15 @@ class Nest:
         return Read(self.states[state], [i for n, i in enumerate(read.indices) if n != place])
 
 
-def nest_of(tensor: Recurrent, place: int, clock: Axis) -> Nest:
-    """How the recurrence of ``tensor`` stands within a step, where its axis at ``place`` is the ``clock``.
+def nest_of(tensor: Recurrent, place: int, clock: Axis, known: Mapping[Tensor, int]) -> Nest:
+    """How the recurrence of ``tensor`` stands within a step, where its axis at ``place`` is the ``clock``, and that of others is ``known``.
 
     Raises:
         DefinitionError: its tensors read each other at other positions of the clock, or nothing says where one of them has it.
     """
     group = tensor.group
-    places = _places(group, group.states[tensor.position], place)
+    places = {s: known[t] for s, t in zip(group.states, group.tensors, strict=True) if t in known}
+    places |= _places(group, group.states[tensor.position], place)
     for state in group.states:
         if state not in places or places[state] == group.place_of(state):
             raise DefinitionError(
@@ -77,14 +83,19 @@ def nest_of(tensor: Recurrent, place: int, clock: Axis) -> Nest:
 class Clocked:
     """Which axis of a tensor the clock of a recurrence is, followed from its states through what reads them.
 
+    Where the clock has a few positions, all that a tensor reads of states may be at numbers, under conditions on its axes; then it is the axis at which the
+    definitions of the states read the tensor at their own positions, or the only one that these conditions fix.
+
     Args:
         places: of the states.
+        definitions: of the states, in this order.
     """
 
-    def __init__(self, places: Mapping[State, int]) -> None:
+    def __init__(self, places: Mapping[State, int], definitions: Iterable[Compute]) -> None:
         self._known: dict[Tensor, int] = {}
         for state, place in places.items():
             self._known[state] = place
+        self._definitions: dict[Tensor, int] = dict(zip(definitions, places.values(), strict=True))
         self._asked: set[Tensor] = set()
         self._whole: dict[Tensor, Tensor] = {}  # what states within steps stand for
 
@@ -96,6 +107,8 @@ class Clocked:
         if tensor not in self._known and tensor not in self._asked:
             self._asked.add(tensor)
             found = self._followed(tensor)
+            found = self._by_readers.get(tensor) if found is None else found
+            found = self._by_conditions(tensor) if found is None else found
             self._asked.discard(tensor)
             if found is not None:
                 self._known[tensor] = found
@@ -114,6 +127,48 @@ class Clocked:
                 if form is not None and form.coefficient(axis) == 1:
                     return n
         return None
+
+    def _by_conditions(self, tensor: Tensor) -> int | None:
+        """The only axis that is as long as the clock and a number wherever ``tensor`` reads a position of the clock that is a number."""
+        own = definition_of(tensor)
+        if own is None:
+            return None
+        places = {r: self.place(r.tensor) for r in reads_of(own.body)}
+        reads = {
+            r for r, place in places.items() if place is not None and isinstance(r.indices[place], Const)
+        }
+        left = set(range(len(own.axes)))
+        for read, axes, conditions in contexts(own.axes, own.body, reads) if reads else ():
+            place = places[read]
+            points = IntegerSet(axes, conditions)
+            if place is not None and not points.is_empty():
+                extent = read.tensor.shape[place]
+                left = {
+                    n
+                    for n in left
+                    if same_extent(own.axes[n].extent, extent) and fixed_at(points, own.axes[n]) is not None
+                }
+        return left.pop() if reads and len(left) == 1 else None
+
+    @cached_property
+    def _by_readers(self) -> dict[Tensor, int]:
+        """The axis at which a tensor is read at the position of its reader, from the definitions of the states on."""
+        found: dict[Tensor, int] = {**self._definitions}
+        whole: dict[Tensor, Tensor] = {}
+        waiting: list[Tensor] = [*found]
+        while waiting:
+            reader = waiting.pop()
+            own = definition_of(reader)
+            clock = None if own is None else own.axes[found[reader]]
+            for read in reads_of(own.body) if own is not None else ():
+                if isinstance(read.tensor, Recurrent):
+                    whole.update(zip(read.tensor.group.states, read.tensor.group.tensors, strict=True))
+                tensor = whole.get(read.tensor, read.tensor)
+                places = [n for n, index in enumerate(read.indices) if index is clock]
+                if len(places) == 1 and tensor not in found:
+                    found[tensor] = places[0]
+                    waiting.append(tensor)
+        return found
 
 
 def _places(group: Recurrence, first: State, place: int) -> dict[State, int]:

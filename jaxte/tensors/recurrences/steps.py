@@ -194,7 +194,7 @@ class _Making:
         key = inner, offset
         if key not in self._within:
             self._enter((inner.tensors[0], place, offset), shown)
-            nest = nest_of(tensor, place, self.clock)
+            nest = nest_of(tensor, place, self.clock, self.inner_places)
             rows = zip(inner.definitions, nest.states, strict=True)
             definitions = tuple(self.at(d, nest.places[s], offset, nest=nest) for d, s in rows)
             places = tuple(p - (nest.places[s] < p) for p, s in zip(inner.places, nest.states, strict=True))
@@ -217,7 +217,9 @@ class _Making:
     def inner_places(self) -> dict[Tensor, int]:
         """Which axis of the tensors of recurrences within a step the clock is."""
         inner = [t for t in self.group.inside if isinstance(t, Recurrent)]
-        clocked = Clocked(dict(zip(self.group.states, self.group.places, strict=True))) if inner else None
+        group = self.group
+        places = dict(zip(group.states, group.places, strict=True))
+        clocked = Clocked(places, group.definitions) if inner else None
         found = {} if clocked is None else {t: clocked.place(t) for t in inner}
         return {t: place for t, place in found.items() if place is not None}
 
@@ -287,10 +289,8 @@ class _Reading:
     def value(self, body: Expr) -> Expr:
         making = self.making
         within = making.inner_places if self.nest is None else self.nest.with_places(making.inner_places)
-        body = at_clock(body, within, making.clock)
-        body = with_lags(
-            with_bodies(body, making.group, making.clock), making.group, making.clock, making.so_far
-        )
+        body = at_clock(with_bodies(body, making.group, making.clock), within, making.clock)
+        body = with_lags(body, making.group, making.clock, making.so_far)
         table = self._starts(body)
         value = rewrite(substitute(body, table), self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
