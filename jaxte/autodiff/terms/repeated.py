@@ -6,9 +6,10 @@ the products and the head together have, not as many as all copies of the produc
 
 from __future__ import annotations
 
-from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read
+from jaxte.lang.expr import ZERO, Axis, Expr, Read
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
 
 
@@ -20,7 +21,7 @@ def own_axes(tensor: Compute) -> list[Axis]:
 
 def _is_repeated(axis: Axis) -> bool:
     """Whether there surely are several elements along ``axis``."""
-    return isinstance(axis.extent, Const) and int(axis.extent) > 1
+    return (known(axis.extent) or 0) > 1
 
 
 def first_along_others(tensor: Compute) -> Read:

@@ -24,13 +24,14 @@ from functools import lru_cache
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.divisions import divisions
-from jaxte.lang.expr import ONE, Axis, Const, Expr, Reduce, as_expr, call, cast
+from jaxte.lang.expr import ONE, Axis, Expr, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
 from jaxte.sets.affine import Linear, normal
+from jaxte.sets.intervals import known
 from jaxte.tensors.reducers import builtin_reducer
 
 
@@ -57,7 +58,7 @@ def two_operands(factors: tuple[Factor, ...]) -> tuple[Operand, Operand] | Refus
         if among(factor, constants):
             continue
         own = operand_of([factor])
-        same = [n for n, known in enumerate(groups) if _keys(known) == _keys(own)]
+        same = [n for n, group in enumerate(groups) if _keys(group) == _keys(own)]
         if same:
             groups[same[0]] = operand_of([*groups[same[0]].factors, factor])
         else:
@@ -170,7 +171,7 @@ def _order_of_appearance(body: Expr, dims: dict[str, tuple[Axis, ...]]) -> list[
 
 def _fuse(body: Expr, axes: tuple[Axis, ...]) -> tuple[Expr, tuple[Axis, ...]]:
     """One axis in place of several that ``body`` reads through their row-major position only."""
-    if not all(isinstance(axis.extent, Const) and axis.lo is as_expr(0) for axis in axes):
+    if not all(known(axis.extent) is not None and axis.lo is as_expr(0) for axis in axes):
         return body, axes
     terms: dict[Expr, int] = {}
     stride = 1
@@ -198,12 +199,13 @@ def split_axis(axis: Axis, exprs: Sequence[Expr]) -> tuple[dict[Expr, Expr], tup
     for found in divisions(*exprs):
         if found.number is axis and found.base is not None:
             divisors[found.base] = None
-    if len(divisors) != 1 or not isinstance(axis.extent, Const) or axis.lo is not as_expr(0):
+    extent = known(axis.extent)
+    if len(divisors) != 1 or extent is None or axis.lo is not as_expr(0):
         return None
     (m,) = divisors
-    if int(axis.extent) % m:
+    if extent % m:
         return None
-    quotient, rest = Axis(axis.name, 0, int(axis.extent) // m), Axis(f"{axis.name}_{m}", 0, m)
+    quotient, rest = Axis(axis.name, 0, extent // m), Axis(f"{axis.name}_{m}", 0, m)
     table = {
         call(FLOOR_DIVIDE, axis, m): quotient,
         call(MOD, axis, m): rest,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import ordered
 from jaxte.lang.identity import Members, among, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
@@ -26,7 +26,7 @@ from jaxte.lower.tiles.slices import NoBlock, Place, Window
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import reach
+from jaxte.sets.intervals import known, reach
 from jaxte.tensors.tensor import Compute, Placeholder
 from jaxte.tensors.wide_reads import in_wide
 
@@ -108,7 +108,7 @@ def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Runn
     node = wholes[0].body
     assert isinstance(node, Reduce)
     axes = wholes[0].axes
-    if not all(isinstance(a.extent, Const) for a in (*axes, *node.axes)):
+    if not all(known(a.extent) is not None for a in (*axes, *node.axes)):
         return
     found: list[Running] = []
     for position, extent in dict(_positions(node, inside)).items():

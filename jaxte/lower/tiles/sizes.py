@@ -22,6 +22,7 @@ from jaxte.lower.forms.data.masked_products import NARROWEST
 from jaxte.lower.forms.data.recognise import recognise_scatter
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.limits import MEMORY_WORTH, RATIO
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 TILES = "tiles"
@@ -119,7 +120,7 @@ def _used_twice(node: Reduce) -> list[Expr]:
 
 def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:
     own = list(axes)
-    return dtypes.width(dtype) * points(own) if all(isinstance(a.extent, Const) for a in own) else 0
+    return dtypes.width(dtype) * points(own) if all(known(a.extent) is not None for a in own) else 0
 
 
 def overlaps(tensor: Compute) -> bool:

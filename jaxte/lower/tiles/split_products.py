@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
@@ -91,7 +92,7 @@ def _split(tensor: Compute) -> _Split | None:
 
 
 def _is_long(axis: Axis) -> bool:
-    return not (isinstance(axis.extent, Const) and axis.extent.value == 1)
+    return known(axis.extent) != 1
 
 
 def _is_read_in_products(tensor: Tensor, order: Sequence[Tensor]) -> bool:
@@ -146,7 +147,7 @@ def _without_outer(node: Reduce, exprs: Sequence[Expr]) -> Expr:
         return own
     product = product_of(exprs[0])
     outer, inner = split_outer(product.factors, node.axes)
-    empty = any(not isinstance(a.extent, Const) or not a.extent.value for a in node.axes)
+    empty = any(not known(a.extent) for a in node.axes)
     if not outer or product.guards or empty or all(f.inverse or f.guard for f in inner):
         return own
     scaled = times_sum(outer, inner, own)

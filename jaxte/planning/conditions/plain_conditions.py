@@ -154,7 +154,7 @@ def _ends(axes: Iterable[Axis], conditions: Sequence[Expr]) -> Bounds:
         for axis, (low, high) in list(found.items()):
             if isinstance(condition, Call) and condition.op is NOT_EQUAL and condition.args[0] is axis:
                 value = condition.args[1]
-                at = int(value.value) if isinstance(value, Const) else None  # type: ignore[arg-type]
+                at = known(value)
                 found[axis] = (low + (at == low), high - (at == high))
             for form in nonnegative_forms(condition):
                 if len(form.terms) == 1 and (factor := form.coefficient(axis)):

@@ -27,7 +27,7 @@ from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.digits import at_digits, number_of
 from jaxte.sets.index_forms import is_index, linear_or_none, term_of
-from jaxte.sets.intervals import axis_bounds, interval, same
+from jaxte.sets.intervals import axis_bounds, interval, known, same
 from jaxte.tensors.tensor import Compute
 
 
@@ -80,7 +80,7 @@ def _at_positions(node: Reduce) -> Iterator[Reduce | None]:
             continue
         term, factor = term_of(form)
         ends = term_bounds([term], conjuncts(node.where))[term]
-        extent = _extent(axis)
+        extent = known(axis.extent)
         if ends is None or extent is None or abs(factor) != 1 or not 0 < ends[1] - ends[0] + 1 <= extent:
             continue
         low, high = sorted((factor * ends[0] + form.constant, factor * ends[1] + form.constant))
@@ -107,8 +107,8 @@ def _without_implied(node: Reduce) -> Reduce:
 def _joined(node: Reduce) -> Iterator[Reduce | None]:
     """Two axes as one: ``t`` for ``n * high + low``, if nothing else depends on them."""
     for high, low in permutations(node.axes, 2):
-        n = _extent(low)
-        if n is None or _extent(high) is None or n < 2 or not _stand_together(node, high, low, n):
+        n = known(low.extent)
+        if n is None or known(high.extent) is None or n < 2 or not _stand_together(node, high, low, n):
             continue
         start = n * high.lo + low.lo
         whole = Axis(low.name, normal(start), normal(n * (high.hi - 1) + low.hi), reduction=True)
@@ -154,7 +154,7 @@ def _from_zero(node: Reduce) -> Iterator[Reduce | None]:
 def _apart(node: Reduce) -> Iterator[Reduce | None]:
     """An axis as two digits, where its quotients and remainders by a number are what is read."""
     for axis in node.axes:
-        whole = _extent(axis)
+        whole = known(axis.extent)
         for n in _divisors(node, axis) if whole is not None and axis.lo is ZERO else ():
             if whole is None or whole % n or not 1 < n < whole:
                 continue
@@ -164,11 +164,6 @@ def _apart(node: Reduce) -> Iterator[Reduce | None]:
             table |= {call(FLOOR_DIVIDE, axis, Const(n)): high, call(MOD, axis, Const(n)): low}
             made = _over(node, table, {axis: (high, low)})
             yield None if made is None or any(_divides(made, a) for a in (high, low)) else made
-
-
-def _extent(axis: Axis) -> int | None:
-    extent = axis.extent
-    return int(extent.value) if isinstance(extent, Const) else None  # type: ignore[arg-type]
 
 
 def _depends(node: Reduce, axis: Axis) -> bool:

@@ -56,6 +56,7 @@ from jaxte.lower.match.index_terms import Form
 from jaxte.lower.match.two_operands import Operand, two_operands
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.intervals import known
 
 _SEVERAL = "more than one index mixes axes"
 
@@ -79,7 +80,7 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
     """The banded product that ``node``, a sum at each point of ``axes`` where ``guards`` hold, is."""
     if node.reducer.name != "sum":
         return Refusal(f"{node.reducer.label} is no sum")
-    if not all(isinstance(a.extent, Const) and int(a.extent) > 0 for a in (*axes, *node.axes)):
+    if not all((known(a.extent) or 0) > 0 for a in (*axes, *node.axes)):
         return Refusal("extents depend on sizes")
     product = product_of(node.exprs[0], [*conjuncts(node.where), *guards])
     if any(f.guard for f in product.factors):

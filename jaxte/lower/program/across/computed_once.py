@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.algebra.product import Factor, multiplied, product_of
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import Members, among
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, Gather, Updated
@@ -97,7 +97,7 @@ def _is_scaled(tensor: Compute) -> bool:
 
 
 def _long(axes: Sequence[Axis]) -> set[Axis]:
-    return {a for a in axes if not (isinstance(a.extent, Const) and a.extent.value == 1)}
+    return {a for a in axes if known(a.extent) != 1}
 
 
 def _sums(tensor: Compute) -> list[Reduce]:
