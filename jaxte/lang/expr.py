@@ -1,4 +1,4 @@
-"""The nodes that definitions are made of: sizes, axes, reads and reductions, beside constants and operations.
+"""The nodes that definitions are made of: sizes, axes, reads and reductions, beside constants and operations; conjunctions of conditions.
 
 Index expressions are ordinary nodes whose leaves are axes, sizes and integers; ``jaxte.sets.affine`` reads them, ``jaxte.lang.walk`` has
 the walks over nodes, and ``jaxte.lang.nodes.arithmetic`` makes those of operations.
@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from jaxte.lang.dtypes import SHORT_INTEGERS
-from jaxte.lang.graphs import free_in
+from jaxte.lang.graphs import free_in, leaves
 from jaxte.lang.nodes.arithmetic import (
     FALSE,
     ONE,
@@ -30,8 +30,7 @@ from jaxte.lang.nodes.arithmetic import (
     show_with,
 )
 from jaxte.lang.nodes.interning import Scalar, intern, new_node
-from jaxte.lang.nodes.logic import conjunction, conjuncts
-from jaxte.lang.operators import SUBTRACT
+from jaxte.lang.operators import AND, SUBTRACT
 
 __all__ = [
     "Axis",
@@ -247,3 +246,17 @@ class Reduce(Expr):
 
     def __reduce__(self) -> Any:
         return Reduce, (self.reducer, self.exprs, self.axes, self.where, self.position)
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of ``conditions``."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = call(AND, result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions whose conjunction ``condition`` is, in order."""
+    parts = leaves(condition, lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
+    return [part for part in parts if part is not TRUE]

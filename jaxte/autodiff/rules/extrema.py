@@ -8,7 +8,7 @@ its own maximum by its last bit, and its derivative is lost. So the places of th
 compares the elements as it computes them, and everything else asks the integers that it returns:
 
 - ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
-- the extremum again, of more elements that are held. Where the adjoint may hold them: ``held.py``;
+- the extremum again, of more elements that are held. Where the adjoint may hold them: ``beside.py``;
 - ``first``, ``last`` and ``count``, of those above it: of two equal elements that is all there is to know. Of three and more, the others
   are compared with the maximum if all of them are found again so, or else left out. Where there is a NaN the count is 0, and all elements are hit.
 """
@@ -19,9 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist
 from jaxte.autodiff.terms.guards import guard, through_guards
-from jaxte.autodiff.terms.held import Held, may_be_held, may_exist
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.lang import dtypes

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte.autodiff.terms.held import within
+from jaxte.autodiff.terms.beside import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.derivatives.accumulation import accumulation_order, sources_of

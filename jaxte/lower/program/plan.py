@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxte.autodiff.terms.beside import owners
-from jaxte.autodiff.terms.held import Held
+from jaxte.autodiff.terms.beside import Held, owners
 from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, as_expr

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from jaxte.autodiff.terms.held import Held
+from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import reached
