@@ -258,5 +258,7 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
 
 def conjuncts(condition: Expr) -> list[Expr]:
     """The conditions whose conjunction ``condition`` is, in order."""
-    parts = leaves(condition, lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
+    parts: list[Expr] = [condition]
+    if isinstance(condition, Call) and condition.op is AND:  # few are
+        parts = leaves(parts[0], lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
     return [part for part in parts if part is not TRUE]

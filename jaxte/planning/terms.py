@@ -68,7 +68,7 @@ class Split:
         axes: dict[Axis, None] = {}
         for atom, coefficient in form.terms.items():
             own = free_axes(atom)
-            if not any(axis in self.inner for axis in own):
+            if self.inner.isdisjoint(own):
                 if not own and not isinstance(atom, Axis):
                     continue  # a size
                 outer[atom] = coefficient

@@ -143,6 +143,7 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
                 and not maker.is_known
                 and maker not in seen
                 and not in_place
+                and _may_be_fused(maker, loop)
             ):
                 seen.add(maker)
                 heappush(waiting, (-maker.rank, maker))
@@ -150,7 +151,7 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
     wait(root)
     while waiting:
         _, own = heappop(waiting)
-        if _may_be_fused(own, loop) and not loop.writes_into(own.made):
+        if not loop.writes_into(own.made):
             places = loop.places(own)
             if places and _is_taken(own, loop, places, readers[own]):
                 loop.take(own, places)
