@@ -410,6 +410,31 @@ def test_an_excluded_element_out_of_range_spoils_no_sum() -> None:
     check(p, residuals=True, optimised=False)
 
 
+def test_nothing_flows_on_from_an_adjoint_that_is_zero() -> None:
+    """No point takes the logarithm, and its slope at 0 was multiplied by 0 all the same."""
+    a, k = x(4), te.reduce_axis((0, 4), "k")
+    log = te.compute((4,), lambda i: te.log(a[i]), "log")
+    y = te.compute((2,), lambda i: a[i] + te.sum(te.select(k + i > 7, log[k], 0.0), axis=k))
+    p = pullback_of(y, {a: np.zeros(4)}, [a], 0)
+    expected = [*p.feeds[p.head], 0, 0]
+    np.testing.assert_array_equal(interpreted(p.adjoints[0], p.feeds), expected)
+    assert "log" not in te.formula(p.adjoints[0])
+
+
+def test_a_tensor_that_may_be_infinite_stays_under_its_condition() -> None:
+    """A logarithm of 0 left the sum that a mask empties: 0 times minus infinity, where the value is finite."""
+    mask, a = x(2, 3, name="M"), x(2, name="A")
+    log = te.compute((2,), lambda j: te.log(a[j]), "log")
+    own = x(2, name="B")
+    y = te.compute((2, 3), lambda j, k: te.select(mask[j, k] > 0, own[j] * log[j], 0.0))
+    feeds = {mask: np.array([[0.0, 0, 0], [0, 1, 1]]), a: np.array([0.0, 2.0]), own: np.ones(2)}
+    p = pullback_of(y, feeds, [own, a], 0)
+    total = p.feeds[p.head][1, 1:].sum()
+    for adjoint, expected in zip(p.adjoints, ([0, total * np.log(2)], [0, total / 2]), strict=True):
+        np.testing.assert_allclose(interpreted(adjoint, p.feeds), expected)
+    check(p, residuals=True, optimised=False)
+
+
 def test_what_a_condition_excludes_stays_zero_beside_a_nan() -> None:
     """Ties of a NaN are NaN, and the share of an element that the number beats was 0 / NaN in some forms, 0 in others."""
     above, below, k = x(2, name="B"), x(3, name="C"), te.reduce_axis((0, 3), "k")

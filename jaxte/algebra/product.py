@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_
 
 from jaxte.algebra.sums import MOST_PARTS
@@ -18,8 +18,11 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
-from jaxte.lang.walk import depends_on, free_axes, reads_data
+from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.tensor import Compute, Tensor
+
+_MOST_TENSORS = 100  # behind a factor that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +165,30 @@ def without(factors: Sequence[Factor], shared: Sequence[Factor]) -> list[Factor]
 
 
 def may_be_infinite(factor: Factor) -> bool:
-    """Whether a factor may be infinite or NaN where its operands are finite, as what is read at positions that are data is out of range."""
+    """Whether a factor may be infinite or NaN where what it reads is finite."""
     if factor.guard:
         return False
     if factor.inverse and not (isinstance(factor.expr, Const) and factor.expr.value):
         return True
-    return not is_finite(factor.expr) or reads_data(factor.expr)
+    return not _finite_itself(factor.expr)
+
+
+def stays_finite(expr: Expr) -> bool:
+    """Whether ``expr`` is finite wherever the inputs of the tensors that it reads are, overflow aside; what is read at positions that are data may be out of range."""
+    return _finite_itself(expr) and all(_tensor_stays_finite(read.tensor) for read in reads_of(expr))
+
+
+@lru_cache(maxsize=4096)
+def _finite_itself(expr: Expr) -> bool:
+    return is_finite(expr) and not reads_data(expr)
+
+
+@lru_cache(maxsize=2048)
+def _tensor_stays_finite(tensor: Tensor) -> bool:
+    seen = {tensor: None}
+    for t in (stack := [tensor]):
+        if (isinstance(t, Compute) and not _finite_itself(t.body)) or len(seen) > _MOST_TENSORS:
+            return False
+        stack += [i for i in t.inputs if i not in seen]
+        seen.update(dict.fromkeys(t.inputs))
+    return True

@@ -7,12 +7,13 @@ from typing import Any
 
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
-from jaxte.autodiff.sums.blocks import zero_of, zeros
-from jaxte.autodiff.sums.merge import cancels, merge
+from jaxte.autodiff.sums.blocks import zeros
+from jaxte.autodiff.sums.merge import cancels, merge, zero_of
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.autodiff.terms.beside import made_better
+from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import recursions
@@ -122,13 +123,19 @@ class _Accumulation:
         self.summands[tensor] = parts
         adjoint = merge(tensor, given, list(parts.values()), self._prefix)
         if not given and cancels(adjoint, tensor):
-            assert isinstance(adjoint, Compute)
-            self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
+            self._vanishes(tensor, adjoint)
+            return
+        if isinstance(adjoint, Adjoint):
+            at = Definition()
+            adjoint = adjoint.with_body(planned_body(adjoint, at)).as_planned_by(at.fired)
+        if not given and isinstance(adjoint, Compute) and is_zero(adjoint.body):
+            self._vanishes(tensor, adjoint)
         else:
-            if isinstance(adjoint, Adjoint):
-                at = Definition()
-                adjoint = adjoint.with_body(planned_body(adjoint, at)).as_planned_by(at.fired)
             self.adjoints[tensor] = adjoint
+
+    def _vanishes(self, tensor: Tensor, adjoint: Tensor) -> None:
+        assert isinstance(adjoint, Compute)
+        self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
 
     def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:
         """What ``reader`` passes on to ``tensor``."""

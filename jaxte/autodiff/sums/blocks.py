@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, free_of_guards, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
-from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.sums.merge import merge, typed, zero_of
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions
@@ -16,7 +16,7 @@ from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr, call, cast, conjunction
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.meaning.cost import own_points
@@ -33,11 +33,6 @@ _MOST_POINTS = 1.25  # points of a solved summand for each of the definition
 def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
     """A tensor of zeros."""
     return Compute(name, new_axes(tuple(shape)), zero_of(dtype))
-
-
-def zero_of(dtype: str) -> Const:
-    """The element of a tensor of zeros."""
-    return number_of(0, dtype)
 
 
 def identity_head(output: Tensor) -> Compute:
@@ -209,11 +204,6 @@ def contributions_to(
         seed = seed_of(head, (*prefix, *output.axes), output)
         parts = contributions(free.body, output.axes, seed, Read(output, output.axes), wanted)
     return prefix, parts
-
-
-def typed(body: Expr, dtype: str) -> Expr:
-    """``body`` as an element of a tensor of ``dtype``."""
-    return body if body.dtype == dtype and not body.weak else cast(body, dtype)
 
 
 def target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:

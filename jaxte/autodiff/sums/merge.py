@@ -14,11 +14,25 @@ from fractions import Fraction
 from jaxte.algebra.polynomial import Expansion, TooLarge, Whole, added, scaled
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.lang.expr import Axis, Expr, Read, Reduce, cast
+from jaxte.autodiff.terms.guards import is_zero
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
+from jaxte.tensors.reducers import number_of
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
+
+
+def zero_of(dtype: str) -> Const:
+    """The element of a tensor of zeros."""
+    return number_of(0, dtype)
+
+
+def typed(body: Expr, dtype: str) -> Expr:
+    """``body`` as an element of a tensor of ``dtype``."""
+    if is_zero(body):
+        return zero_of(dtype)
+    return body if body.dtype == dtype and not body.weak else cast(body, dtype)
 
 
 def merge(
@@ -34,9 +48,8 @@ def merge(
     model = next((t for t in parts if isinstance(t, Compute)), None)
     names = [a.name for a in model.axes] if model is not None else [f"i{n}" for n in range(every[0].ndim)]
     axes = new_axes((*prefix, *tensor.shape), names)
-    body = collect([_element(part, axes, inline=not among(part, heads)) for part in every])
-    if body.weak or body.dtype != tensor.dtype:
-        body = cast(body, tensor.dtype)
+    terms = [_element(part, axes, inline=not among(part, heads)) for part in every]
+    body = typed(collect(terms), tensor.dtype)
     origins = [origin for part in every if isinstance(part, Adjoint) for origin in part.origins]
     whole = all(isinstance(part, Adjoint) and part.origins for part in parts)
     return Adjoint(f"d{tensor.name}", axes, body, every, origins if whole and not heads else ())

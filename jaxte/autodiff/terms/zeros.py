@@ -17,6 +17,7 @@ from math import prod
 from jaxte.algebra.data import Points, solve_data
 from jaxte.algebra.data_limits import without_implied
 from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
+from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
 from jaxte.autodiff.terms.lattice import guarded
@@ -24,8 +25,7 @@ from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.scalars.table import is_finite
-from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
@@ -246,10 +246,10 @@ def _where_points_are(axes: Sequence[Axis], conditions: Sequence[Expr]) -> Expr 
 
 
 def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
-    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any, which no read at a position that is data is."""
+    """Which factors (or divisors) may leave a sum: where data decides on its points, those that are finite without any."""
     if all(is_decidable(c) for c in conjuncts(where)):
         return lambda factor, divides: True
-    return lambda factor, divides: not divides and is_finite(factor) and not reads_data(factor)
+    return lambda factor, divides: not divides and stays_finite(factor)
 
 
 def _as_reduction(axis: Axis) -> Axis:

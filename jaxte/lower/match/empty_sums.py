@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.algebra.product import Factor, may_be_infinite, product_of
+from jaxte.algebra.product import Factor, may_be_infinite, product_of, stays_finite
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Reduce, call, conjunction, conjuncts
@@ -37,7 +37,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
         tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
-        if not guards or not any(_is_apart(f, guards, node) and may_be_infinite(f) for f in product.factors):
+        if not guards or not any(_is_apart(f, guards, node) and _may_be_nan(f) for f in product.factors):
             continue
         if not _has_points(node, guards, scope):
             one = Const(1, "int32")
@@ -54,6 +54,11 @@ def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope)
     outer = tuple(d for d in scope.order if d in free and d not in set(reduced))
     found = IntegerSet((*outer, *reduced), known).shadow(outer) if outer else None
     return None if found is None or found is TRUE else found
+
+
+def _may_be_nan(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where the inputs are finite."""
+    return may_be_infinite(factor) or not (factor.guard or stays_finite(factor.expr))
 
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:
