@@ -60,6 +60,7 @@ NOTES = {
     "infinite": "have an infinity for a NaN or the other way, where a factor has left a sum",
     "cancelled": "lose to rounding what a unit in the last place of their inputs changes as much",
     "optimized": "are right in programs that XLA optimizes alone",
+    "excluded": "have 0 for a NaN of the value in an adjoint, at elements whose terms a condition leaves out",
     "spoiled": "have a NaN of the value in an adjoint at elements that a condition leaves out",
 }
 Details = dict[str, Any]
