@@ -14,6 +14,7 @@ from jaxte.lang.walk import reads_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.earlier import fixed_at
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, definition_of
 from jaxte.tensors.shapes import same_extent
@@ -92,9 +93,8 @@ class Clocked:
     """
 
     def __init__(self, places: Mapping[State, int], definitions: Iterable[Compute]) -> None:
-        self._known: dict[Tensor, int] = {}
-        for state, place in places.items():
-            self._known[state] = place
+        self._states: frozenset[Tensor] = frozenset(places)
+        self._known: dict[Tensor, int] = dict(places.items())
         self._definitions: dict[Tensor, int] = dict(zip(definitions, places.values(), strict=True))
         self._asked: set[Tensor] = set()
         self._whole: dict[Tensor, Tensor] = {}  # what states within steps stand for
@@ -107,8 +107,9 @@ class Clocked:
         if tensor not in self._known and tensor not in self._asked:
             self._asked.add(tensor)
             found = self._followed(tensor)
-            found = self._by_readers.get(tensor) if found is None else found
-            found = self._by_conditions(tensor) if found is None else found
+            if found is None and any(t in self._states for t in topological_order([tensor])):
+                found = self._by_readers.get(tensor)
+                found = self._by_conditions(tensor) if found is None else found
             self._asked.discard(tensor)
             if found is not None:
                 self._known[tensor] = found
