@@ -76,6 +76,8 @@ class Platform:
         convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
         combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
             each value that comes with an extremum).
+        copies_reduced_slices: a reduction and what is computed for it are the call of a library, which reads whole arrays: slices are copied (what is
+            reduced is one array).
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
@@ -127,6 +129,7 @@ class Platform:
     fuses_pads: bool = False
     convolves_alone: bool = False
     combines_singly: bool = False
+    copies_reduced_slices: bool = False
     lays_out_sums: bool = False
     divides_positions: bool = False
     computes_again: bool = False
@@ -194,6 +197,7 @@ CPU = Platform(
     fuses_pads=True,
     convolves_alone=True,
     combines_singly=True,
+    copies_reduced_slices=True,
     lays_out_sums=True,
     divides_positions=True,
     computes_again=True,

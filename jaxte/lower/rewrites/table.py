@@ -11,6 +11,7 @@ from jaxte.lang.walk import postorder
 from jaxte.lower.rewrites.disjoint_terms import with_residues_apart, without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_factors_outside
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
+from jaxte.lower.rewrites.narrow_factors import with_narrow_factors_first
 from jaxte.lower.rewrites.quarter_powers import root_power
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.short_axes import at_unit_axes, short_axes_apart
@@ -82,6 +83,11 @@ SHARED_CALLS = Rewrite(
     lambda body, at: with_shared_calls(body),
     "an expensive factor of several sums is computed once, and products with one matrix are one product",
 )
+NARROW_FACTORS = Rewrite(
+    "narrow factors first",
+    lambda body, at: with_narrow_factors_first(body, at.axes),
+    "what does not depend on all axes is multiplied before it meets what does",
+)
 ROOTS = Rewrite(
     "roots for powers",
     _root,
@@ -90,7 +96,7 @@ ROOTS = Rewrite(
 
 # Where zeros are put around what a body reads is decided between these two.
 BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, TABLE_ROWS, FACTORS_OUTSIDE)
-AFTER_PADDING = (EVEN_FUNCTIONS, DISJOINT_TERMS, SHARED_CALLS)
+AFTER_PADDING = (EVEN_FUNCTIONS, DISJOINT_TERMS, SHARED_CALLS, NARROW_FACTORS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
 NODES = (ROOTS,)
 REWRITES = (*BODIES, *NODES)

@@ -10,7 +10,7 @@ from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.elementwise import Apply, Kept
 from jaxte.lower.arrays.leaves import Name, Number, size
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum
@@ -34,6 +34,7 @@ from jaxte.lower.rules.einsum_operands import (
     masked_operands,
     natural_order,
 )
+from jaxte.lower.rules.reduced_slices import is_of_slices
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 
@@ -208,6 +209,9 @@ def reduced_call(
     # under x64 JAX would widen integers
     widened = function in ("sum", "prod") and not dtype.startswith(("f", "b", "c"))
     body.report.note(function)
+    facts = body.policy.facts
+    if facts.copies_reduced_slices and not body.in_tiles and is_of_slices(value.code, body.written):
+        value = replace(value, code=Kept(value.code, "apart"))
     node = Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
     result = Value(node, left, (dtype, False))
     result = body.in_order(result, scope)

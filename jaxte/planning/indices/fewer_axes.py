@@ -17,6 +17,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.walk import free_axes, substitute
+from jaxte.planning.indices.factor_groups import with_groups
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
@@ -39,34 +40,46 @@ def with_fewer_axes(tensor: Compute) -> Expr:
     """The body of ``tensor``, with what does not depend on all axes in scope as reads of tensors."""
     if type(tensor) is not Compute or tensor.override is not None:
         return tensor.body
-    found = _candidates(tensor)
-    guards = guards_of(tensor.body, set(found)) if found else {}
+    body, groups = with_groups(tensor)
+    table = _parts(tensor, body, groups)
+    if groups.isdisjoint(table):  # the factors stay in the order in which they were written
+        body, table = tensor.body, _parts(tensor, tensor.body, frozenset()) if groups else table
+    return substitute(body, table) if table else tensor.body
+
+
+def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, Expr]:
+    """What in ``body``, that of ``tensor``, is an element of a tensor of its own: ``groups``, whatever they compute, and what computes much."""
+    found = _candidates(tensor, body)
+    guards = guards_of(body, set(found)) if found else {}
     most = max(_ALWAYS, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
     table: dict[Expr, Expr] = {}
     for node, scope in found.items():
-        axes = tuple(free_axes(node))
-        if operations(node, table) < _LEAST or prod(map(extent, axes)) * dtypes.width(node.dtype) > most:
+        axes = _as_read(node, scope)
+        least = 1 if node in groups else _LEAST
+        if operations(node, table) < least or prod(map(extent, axes)) * dtypes.width(node.dtype) > most:
             continue
         name = f"{tensor.name}_part" + (f"_{len(table)}" if table else "")
         read = _read(name, substitute(node, table), axes)
         if read is not None and _is_needed(axes, scope, guards.get(node, [])):
             table[node] = read
-    return substitute(tensor.body, table) if table else tensor.body
+    return table
 
 
-def _candidates(tensor: Compute) -> dict[Expr, tuple[Axis, ...]]:
+def _candidates(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
     """The expressions that something with more points is made of, operands first, with the axes in scope where they stand."""
-    scopes = _scopes(tensor)
+    scopes = _scopes(tensor, body)
     parents: dict[Expr, list[Expr]] = {}
     for node in scopes:
         for child in operands(node):
             parents.setdefault(child, []).append(node)
     found: dict[Expr, tuple[Axis, ...]] = {}
-    for node in value_nodes(tensor.body):
+    for node in value_nodes(body):
         if not _may_be_a_part(node, scopes[node]):
             continue
         own = prod(map(extent, free_axes(node)))
-        users = (scopes[p] if isinstance(p, Reduce) else free_axes(p) for p in parents.get(node, ()))
+        users = (
+            (*scopes[p], *p.axes) if isinstance(p, Reduce) else free_axes(p) for p in parents.get(node, ())
+        )
         if any(prod(map(extent, axes)) >= _FEWER * own for axes in users):
             found[node] = scopes[node]
     return found
@@ -92,10 +105,10 @@ def _elements(node: Expr) -> list[Read]:
     return [r for r in value_nodes(node) if isinstance(r, Read) and dtypes.is_inexact(r.dtype)]
 
 
-def _scopes(tensor: Compute) -> dict[Expr, tuple[Axis, ...]]:
+def _scopes(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
     """For each node that is not part of an index, the axes in scope; the most where it stands at several places."""
     found: dict[Expr, tuple[Axis, ...]] = {}
-    stack: list[tuple[Expr, tuple[Axis, ...]]] = [(tensor.body, tuple(tensor.axes))]
+    stack: list[tuple[Expr, tuple[Axis, ...]]] = [(body, tuple(tensor.axes))]
     while stack:
         node, scope = stack.pop()
         if len(found.get(node, ())) >= len(scope) and node in found:
@@ -114,6 +127,17 @@ def _is_needed(axes: Sequence[Axis], scope: Sequence[Axis], guards: Sequence[Exp
         return False
     rest = [a for a in scope if not among(a, axes)]
     return IntegerSet((*axes, *rest), guards).covers(axes)
+
+
+def _as_read(node: Expr, scope: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes of ``node`` in the order of an element that has all of them, or of ``scope``."""
+    axes = free_axes(node)
+    for read in _elements(node):
+        if len(read.indices) == len(axes) and all(isinstance(i, Axis) for i in read.indices):
+            own = tuple(i for i in read.indices if isinstance(i, Axis))
+            if set(own) == set(axes):
+                return own
+    return tuple(a for a in scope if a in axes)
 
 
 def _read(name: str, node: Expr, axes: Sequence[Axis]) -> Read | None:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
+from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
@@ -84,7 +85,14 @@ def _window(node: Reduce, axes: Sequence[Axis]) -> _Window | None:
     places = [n for n, index in enumerate(read.indices) if tap in free_axes(index)]
     found = _at(read, places[0], tap) if len(places) == 1 else None
     columns = {a for r in over if r is not read for a in free_axes(r) if a not in free_axes(read)}
-    return found if prod(map(extent, columns)) >= _FEWEST_COLUMNS else None
+    return (
+        found if prod(map(extent, columns)) >= _FEWEST_COLUMNS or _is_function(node.exprs[0], read) else None
+    )
+
+
+def _is_function(summand: Expr, read: Read) -> bool:
+    """Whether ``summand`` is no multiple of ``read``: no convolution, its windows are laid out one beside the other."""
+    return not any(f.expr is read and not f.inverse for f in product_of(summand).factors)
 
 
 def _mixes(index: Expr, tap: Axis, axes: Sequence[Axis]) -> bool:

@@ -83,6 +83,9 @@ def made(name: str, n: int, m: int) -> Compute:
         case "shared calls":
             weight = lambda i: te.exp(x[i, k] - s[i])  # noqa: E731
             return te.compute((n,), lambda i: te.sum(weight(i) * y[i, k] - weight(i) * x[i, k], axis=k), "Y")
+        case "narrow factors first":
+            flow = lambda i, j: x[i, j] * 0.1 / (2 * s[i]) * (s[i] + s[(i + 1) % n])  # noqa: E731
+            return te.compute((n, m), lambda i, j: flow(i, j) - y[i, j] / s[i] * 3.0 / (s[i] * s[i] + 1), "Y")
         case "roots for powers":
             return te.compute((n, m), lambda i, j: (x[i, j] * x[i, j] + 0.5) ** 0.75, "Y")
     raise AssertionError(name)

@@ -82,3 +82,15 @@ def test_other_reductions_are_left_to_jax(length: int) -> None:
     assert "jnp.min(" in text_of(rows)
     if length > 4:
         assert "jnp.min(" in text_of(distances(te.min, X, Z))
+
+
+@pytest.mark.parametrize(("positions", "written"), [(4, True), (8, False)])
+def test_several_products_of_matrices_are_few_terms_or_products(positions: int, written: bool) -> None:
+    """The real part of a product of complex matrices: twice as many terms as there are positions."""
+    a, b, c, d = (
+        te.placeholder((64, n, positions), name=s) for s, n in zip("abcd", (36, 200, 36, 200), strict=True)
+    )
+    k = te.reduce_axis((0, positions), "k")
+    body = lambda f, i, j: te.sum(a[f, i, k] * b[f, j, k] - c[f, i, k] * d[f, j, k], axis=k)  # noqa: E731
+    Y = te.compute((64, 36, 200), body, "Y")
+    assert ("einsum" not in text_of(Y)) == written

@@ -13,7 +13,7 @@ from jax import lax
 
 import jaxte as te
 from harness.sides import with_gradients
-from jaxte.planning.indices import fewer_axes
+from jaxte.planning.indices import factor_groups, fewer_axes
 from tests.agreement import QUICK, interpreted
 
 
@@ -78,11 +78,52 @@ def plain_polar(x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.stack([jnp.log(r), x / r, y / r], -1)
 
 
+def relations(g: te.Tensor, p: te.Tensor) -> te.Tensor:
+    """Products of genotypes that are less their expected values, over their variances: one product of matrices for each factor."""
+    k = te.reduce_axis((0, g.shape[1]), "k")
+
+    def term(i: te.Axis, j: te.Axis) -> te.Expr:
+        return (g[i, k] - 2 * p[k]) * (g[j, k] - 2 * p[k]) / (p[k] * (20 - p[k]))
+
+    return te.compute((g.shape[0], g.shape[0]), lambda i, j: te.sum(term(i, j), axis=k), "y")
+
+
+def plain_relations(g: jax.Array, p: jax.Array) -> jax.Array:
+    return ((g - 2 * p) / (p * (20 - p))) @ (g - 2 * p).T
+
+
+def mixed(x: te.Tensor, p: te.Tensor, m: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """What is mixed of two arrays is multiplied by weights: what flows back to the mixture goes to both and to the weights of the mixture."""
+    c = te.reduce_axis((0, x.shape[1]), "c")
+    return te.compute(
+        (x.shape[0], w.shape[1]),
+        lambda t, o: te.sum((x[t, c] * m[c] + p[t, c] * (1 - m[c])) * w[c, o], axis=c),
+        "y",
+    )
+
+
+def plain_mixed(x: jax.Array, p: jax.Array, m: jax.Array, w: jax.Array) -> jax.Array:
+    return (x * m + p * (1 - m)) @ w
+
+
+def paths(z: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """Running sums of what two tensors make: what flows back to each step is one running sum."""
+    s = te.reduce_axis((0, z.shape[1]), "s")
+    return te.compute(z.shape, lambda p, t: te.sum(v[0] * z[p, s] - v[0] * v[0], axis=s, where=s <= t), "y")
+
+
+def plain_paths(z: jax.Array, v: jax.Array) -> jax.Array:
+    return jnp.cumsum(v[0] * z - v[0] * v[0], axis=1)
+
+
 CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
     "bands": (bands, plain_bands, ((40, 65), (12,), (12,), (12,)), 5),
     "normals": (normals, plain_normals, ((66, 67),), 1.2),
     "clipped": (clipped, plain_clipped, ((64, 32), (24,), (24, 32)), 2),
     "polar": (polar, plain_polar, ((500,), (500,)), 1.2),
+    "relations": (relations, plain_relations, ((30, 70), (70,)), 1.2),
+    "mixed": (mixed, plain_mixed, ((40, 32), (40, 32), (32,), (32, 24)), 1.3),
+    "paths": (paths, plain_paths, ((50, 32), (1,)), 2),
 }
 
 
@@ -105,6 +146,7 @@ def test_slopes_are_computed_once_for_all_points(
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4 * float(np.abs(b).max()))
     own = flops(function, arrays, head)
     monkeypatch.setattr(fewer_axes, "_LEAST", 10**9)
+    monkeypatch.setattr(factor_groups, "_REUSED", 10**9)
     assert flops(te.function(build), arrays, head) >= gain * own
 
 

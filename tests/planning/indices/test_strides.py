@@ -89,3 +89,12 @@ def test_windows_side_by_side_are_a_view() -> None:
     t = te.reduce_axis((0, 32), "t")
     y = te.compute((2, 6, 20), lambda b, i, f: te.sum(x[b, 32 * i + t] * c[t, f], axis=t), "y")
     assert not _has_frames(y) and "x.reshape(2, 6, 32)" in te.source(y)
+
+
+def test_functions_of_windows_are_of_frames_and_convolutions_stay() -> None:
+    x, w = te.placeholder((2, 200), name="x"), te.placeholder((40,), name="w")
+    t = te.reduce_axis((0, 40), "t")
+    energy = te.compute((2, 11), lambda b, i: te.sum((w[t] * x[b, 16 * i + t]) ** 2, axis=t), "y")
+    assert "x_frames" in te.source(energy) and "arange" not in te.source(energy)
+    filtered = te.compute((2, 11), lambda b, i: te.sum(w[t] * x[b, 16 * i + t], axis=t), "y")
+    assert "x_frames" not in te.source(filtered)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.reductions import OPS
@@ -17,7 +18,7 @@ from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.default_work import expensive_calls, is_expensive
+from jaxte.lower.cost.default_work import expensive_calls, is_contraction, is_expensive
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.rewrites.short_axes import terms_of, together
@@ -67,9 +68,17 @@ def written_out(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
         return Refusal("what it reduces is a reduction, or read at positions that are data")
     if any(is_expensive(n) and not _is_everywhere(n, axes, node) for n in nodes):
         return Refusal("what it multiplies would be computed for each element of the result again")
+    if points(node.axes) * _products(node) > FEW_POSITIONS:
+        return Refusal("what it adds up is several products of matrices")
     if points(node.axes) * sum(isinstance(n, Call) for n in nodes) > _MOST_NODES:
         return Refusal("its terms are long")
     return terms_of(node, node.axes)
+
+
+def _products(node: Reduce) -> int:
+    """How many products of matrices ``node`` is the sum of: at eight positions two are 16 terms, which take twice the time of the products."""
+    terms = [Reduce(node.reducer, (term,), node.axes, TRUE) for term, _ in signed_terms(node.exprs[0])]
+    return sum(map(is_contraction, terms)) if len(terms) > 1 else 1
 
 
 def _is_everywhere(part: Expr, axes: Sequence[Axis], node: Reduce) -> bool:

