@@ -14,11 +14,11 @@ from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Roll
+from jaxte.lower.arrays.steps import ALL, Index, Pad, Roll, Tile
 from jaxte.lower.arrays.views import Broadcast, View
 
 _LEAST = 2**14  # bytes that are worth one more loop
-_SLICES = 2
+_SLICES = 2  # as large as what is reduced: one is copied in either case
 
 
 def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
@@ -35,6 +35,8 @@ def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
         return below.operands if isinstance(below, (Apply, View, Broadcast)) else ()
 
     below: list[Node] = ordered([root], operands)
+    if any(isinstance(n, View) and isinstance(n.step, Tile) for n in below):
+        return False  # windows that are laid out are copies in any case
     return sum(isinstance(n, View) and _is_moved(n) and 2 * bytes_of(n) >= size for n in below) >= _SLICES
 
 
