@@ -175,3 +175,12 @@ def test_the_order_of_polygamma_is_an_integer() -> None:
     x = te.placeholder((3,), name="x")
     with pytest.raises(te.DtypeError, match=r"polygamma\(1\.5, \.\.\.\)"):
         te.compute((3,), lambda i: te.polygamma(1.5, x[i]))
+
+
+def test_a_choice_between_equal_numbers_is_the_number() -> None:
+    """What is zero on both sides of a choice flows no further: beside an infinite slope it would be NaN."""
+    X = te.placeholder((4,), name="X")
+    k = te.axis("k")
+    assert te.select(X[k] > 0, 0.0, 0.0) is te.select(X[k] < 0, 0.0, 0.0)
+    assert te.select(X[k] > 0, X[k], X[k]) is not X[k]
+    assert te.select(X[k] > 0, 0.0, -0.0) is not te.select(X[k] < 0, 0.0, -0.0)

@@ -320,6 +320,8 @@ def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
     if op is SELECT and isinstance(args[0], Const):
         chosen = args[1] if args[0].value else args[2]
         return chosen if chosen.dtype == dtype else cast(chosen, dtype)
+    if op is SELECT and args[1] is args[2] and isinstance(args[1], Const) and args[1].dtype == dtype:
+        return args[1]
     if op in COMPARISONS and (decided := _far_apart(op, *args)) is not None:
         return TRUE if decided else FALSE
     for a in args:
