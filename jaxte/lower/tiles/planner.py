@@ -35,6 +35,7 @@ from jaxte.lower.cost.steps import (
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter
 from jaxte.lower.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
@@ -178,6 +179,8 @@ class _Planner:
             step = with_choice(node)
             if not is_in_steps(step) or isinstance(recognise_band(tensor.axes, node), BandSpec):
                 continue
+            if isinstance(recognise_scatter(tensor.axes, node), ScatterSpec):
+                continue  # each value is added where it goes, not compared with all positions
             if form is None and len(free_axes(node)) < 2 and not is_written(node):
                 continue
             if form == IN_STEPS or self._steps_are_faster(step):

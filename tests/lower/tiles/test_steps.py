@@ -188,3 +188,12 @@ def test_it_can_be_switched_off() -> None:
     build = of_pairs(*CASES["absolute"][0])
     assert "unroll=4" in te.function(build).source(x, y)
     assert "unroll=4" not in te.function(build, without="steps").source(x, y)
+
+
+def test_sums_at_positions_of_data_are_scatters_of_any_length() -> None:
+    """Reads around the end at positions that data say: a step for each position would compare all of them with all."""
+    x, d = te.placeholder((8, 2048), name="x"), te.placeholder((8, 2048), "int32", name="d")
+    y = te.compute((8, 2048), lambda b, i: x[b, (d[b, i] + i) % 2048] * 2.0, "y")
+    (adjoint,) = te.differentiate(y, [x], te.placeholder((8, 2048), name="H"))
+    text = te.source(adjoint)
+    assert ".add(" in text and "lax.scan" not in text
