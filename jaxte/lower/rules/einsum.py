@@ -94,13 +94,16 @@ def _is_whole(groups: Sequence[Sequence[Factor]], scope: Scope) -> bool:
 def _is_along_rows(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> bool:
     """Whether a matrix that is computed is multiplied by vectors along its rows, so that what is added up lies apart.
 
-    One sum of all factors takes no longer than a call. A matrix that exists is left to the call, as ``x.T @ r`` of JAX is.
+    One sum of all factors takes no longer than a call. A matrix that exists is left to the call, as ``x.T @ r`` of JAX is, and so is one of functions
+    that take long: calls along its rows and along its columns read one array, two sums would compute it twice.
     """
     matrix, vectors = list[Sequence[Factor]](), list[Sequence[Factor]]()
     for members in groups:
         along = all(among(d, job.reduced) for f in members for d in dims_under(f.expr, scope))
         (vectors if along else matrix).append(members)
     if not vectors or len(matrix) != 1 or (is_plain(matrix[0]) and len(matrix[0]) == 1):
+        return False
+    if expensive_calls([f.expr for f in matrix[0]]):
         return False
     every = {d for f in matrix[0] for d in dims_under(f.expr, scope)}
     if not all(d in every for d in job.reduced):

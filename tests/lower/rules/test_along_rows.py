@@ -51,3 +51,15 @@ def test_thousands_of_rows_are_added_up_in_blocks(seed: int) -> None:
     exact = (x.astype("float64") * y * r[:, None]).sum(0)
     found = np.asarray(te.function(scaled)(x, y, r), "float64")
     assert np.abs(found - exact).max() < 7 * 2.0**-23 * np.abs(exact).max()
+
+
+def test_functions_that_take_long_are_computed_once_for_sums_along_both_axes() -> None:
+    """Calls along rows and along columns read one array; two sums would compute tanh of all pairs twice."""
+    x, y, j = (
+        te.placeholder((300,), name="x"),
+        te.placeholder((300,), name="y"),
+        te.reduce_axis((0, 300), "j"),
+    )
+    c = te.compute((300,), lambda i: te.sum(te.tanh(x[i] - x[j]) * te.tanh(y[i] - y[j]), axis=j), "c")
+    text = te.source(te.differentiate(c, [x, y], te.placeholder((300,), name="H")))
+    assert text.count("jnp.einsum(") == 2 and "optimization_barrier" not in text
