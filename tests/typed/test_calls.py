@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, assert_type
 
 import jax
@@ -93,6 +94,15 @@ def test_calls_with_arrays_of_builders_of_tensors() -> None:
     assert_type(powered(2, X), te.Tensor)
     assert_type(total(x, x, x), jax.Array)
     assert_type(total(X, X), te.Tensor)
+
+    @te.function
+    def activated(x: te.Tensor, f: Callable[..., te.Expr]) -> te.Tensor:
+        return te.compute(lambda i: f(x[i]))
+
+    assert_type(activated(x, te.tanh), jax.Array)
+    assert_type(activated(x, lambda e: 2 * e), jax.Array)
+    assert_type(activated(X, te.tanh), te.Tensor)
+    assert activated(x, lambda e: 2 * e).tolist() == (2 * x).tolist()
     assert shifted(x, x, "down").tolist() == [0.0] * 5
     assert powered(2, x).tolist() == (x**2).tolist()
     assert total(x, x, x).tolist() == (3 * x).tolist()

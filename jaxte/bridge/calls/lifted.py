@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
@@ -20,7 +21,18 @@ R_co = TypeVar("R_co", covariant=True)
 Array: TypeAlias = jax.Array
 # Arrays, numbers and pytrees of them; text is none.
 Values: TypeAlias = ArrayLike | list[Any] | tuple[Any, ...] | Mapping[Any, Any] | None
-Others: TypeAlias = Values | str | type[Any]
+
+
+class Named(Protocol):
+    """A function; Tensors, which are called too, have another name."""
+
+    __name__: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+# What a parameter beside the arrays is given, and no Tensor.
+Others: TypeAlias = Values | str | type[Any] | Named | functools.partial[Any]
 
 
 class Lifted(Protocol[P, R_co]):

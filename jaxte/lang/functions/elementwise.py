@@ -48,6 +48,8 @@ def _operand(name: str, x: Any) -> Any:
 class Unary(Protocol):
     """A function of a scalar, or of the elements of a Tensor."""
 
+    __name__: str
+
     @overload
     def __call__(self, x: Operands[Result], /) -> Result: ...
     @overload
