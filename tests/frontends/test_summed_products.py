@@ -37,7 +37,7 @@ PRODUCTS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "summed in the middle": (lambda a, b: jnp.sum(a[..., None] * b, 1), [(60, 30), (30, 50)], 3),
     "of two vmaps": (jax.vmap(jax.vmap(cosine, (None, 0)), (0, None)), [(60, 30), (50, 30)], 3),
     "of a batch": (lambda a, b: jnp.sum(a[:, :, None] * b[:, None], -1), [(8, 40, 16), (8, 40, 16)], 3),
-    "three factors": (lambda a, b: jnp.sum(a[:, None] * b[None] * b[0], -1), [(60, 30), (50, 30)], 4),
+    "three factors": (lambda a, b: jnp.sum(a[:, None] * b[None] * b[0], -1), [(60, 30), (50, 30)], 3),
     "attention": (by_hand, [(60, 24), (50, 24), (50, 24)], 6),
     "patches": (patches, [(2, 32, 32, 3), (8, 8, 3, 64)], 3),
     "single points": (points, [(2, 64, 24, 24), (32, 64, 1, 1)], 3),

@@ -38,6 +38,7 @@ class CustomGradient(PickledByName, OfArrays[P, R_co]):
     def __init__(self, fn: Callable[P, R_co]) -> None:
         functools.update_wrapper(self, fn)
         super().__init__(fn.builder if isinstance(fn, BuilderFunction) else fn)
+        self.fn = self.builder
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._grad: _Pair | None = None
         self._jvp: Callable[..., Any] | None = None
