@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD, Op
@@ -60,5 +61,10 @@ _KINDS: dict[Op, type[Division]] = {FLOOR_DIVIDE: Quotient, MOD: Remainder}
 
 def divisions(*roots: Expr) -> list[Division]:
     """All that are in ``roots``, each before what it stands in."""
+    return list(_divisions(roots))
+
+
+@lru_cache(maxsize=4096)
+def _divisions(roots: tuple[Expr, ...]) -> tuple[Division, ...]:
     nodes = [node for node in postorder(*roots) if isinstance(node, Call) and node.op in _KINDS]
-    return [_KINDS[node.op](node, *node.args) for node in nodes]
+    return tuple([_KINDS[node.op](node, *node.args) for node in nodes])

@@ -128,8 +128,9 @@ class Axis(Expr):
         condition: Expr | None = None,
         ends: tuple[Expr | None, Expr | None] = (None, None),
     ) -> Axis:
-        low, high = as_expr(lo), as_expr(hi)
-        extent = call(SUBTRACT, high, low)
+        low = lo if isinstance(lo, Expr) else as_expr(lo)
+        high = hi if isinstance(hi, Expr) else as_expr(hi)
+        extent = high if low is ZERO and high.weak and high.dtype == "int32" else call(SUBTRACT, high, low)
         fields = {"name": name, "lo": low, "hi": high, "extent": extent, "reduction": reduction}
         fields |= {"given": TRUE if condition is None else condition, "ends": ends}
         return new_node(cls, {**fields, "dtype": "int32", "weak": True})

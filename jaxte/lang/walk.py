@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from jaxte.lang.expr import Axis, Expr, Read, Reducer
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reducer, call
 from jaxte.lang.graphs import reached
 
 T = TypeVar("T")
@@ -60,7 +60,8 @@ def _over(node: Expr, memo: Mapping[Expr, Expr]) -> Expr:
     children = node.children
     for child in children:
         if memo[child] is not child:
-            return node.rebuild([*map(memo.__getitem__, children)])
+            new = map(memo.__getitem__, children)
+            return call(node.op, *new) if isinstance(node, Call) else node.rebuild([*new])
     return node
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import islpy as isl
@@ -293,5 +294,10 @@ def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | N
 
 def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     """The sizes that ``exprs`` mention and that are not among the variables."""
-    nodes = postorder(*exprs)
-    return [node for node in nodes if isinstance(node, Var) and not among(node, variables)]
+    found = dict.fromkeys([size for expr in exprs if expr.children for size in _sizes_below(expr)])
+    return [size for size in found if not among(size, variables)]
+
+
+@lru_cache(maxsize=4096)
+def _sizes_below(expr: Expr) -> tuple[Var, ...]:
+    return tuple([node for node in postorder(expr) if isinstance(node, Var)])

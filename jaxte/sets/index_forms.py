@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
 
@@ -47,31 +46,33 @@ def difference(comparison: Call) -> Linear | None:
     return None if left is None or right is None else left - right
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """``sum of coefficient * atom``, the coefficients without a common divisor: equal where these are, in whatever order."""
+class Term(frozenset[tuple[Expr, int]]):
+    """``sum of coefficient * atom``, the coefficients without a common divisor: equal where these are, in whatever order.
 
-    form: Linear = field(compare=False)
-    parts: frozenset[tuple[Expr, int]]
+    Attributes:
+        form: the sum, in the order in which it was written.
+        axes: what it depends on, in order of appearance.
+    """
 
-    @property
-    def axes(self) -> dict[Axis, None]:
-        return {axis: None for atom in self.form.terms for axis in free_axes(atom)}
+    __slots__ = ("axes", "form")
+    form: Linear
+    axes: Mapping[Axis, None]
+
+    def __new__(cls, parts: Iterable[tuple[Expr, int]]) -> Term:
+        made = super().__new__(cls, parts)
+        made.form = Linear(dict(parts))
+        made.axes = {axis: None for atom in made.form.terms for axis in free_axes(atom)}
+        return made
 
 
 def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
     """The term that ``form`` is a multiple of (its constant aside), one of ``known`` if it or its negative is, and the factor."""
-    factor = gcd(*form.terms.values())
-    if known and (negative := _part_by(form, -factor)) in known:
-        return negative, -factor
-    return _part_by(form, factor), factor
+    factor, term, negative = _terms_of(tuple(form.terms.items()))
+    return (negative, -factor) if negative in known else (term, factor)
 
 
-def _part_by(form: Linear, factor: int) -> Term:
-    """The term that ``form`` is ``factor`` times."""
-    return term_with({a: c // factor for a, c in form.terms.items()})
-
-
-def term_with(coefficients: Mapping[Expr, int]) -> Term:
-    """The term of these ``coefficients``, which are coprime."""
-    return Term(Linear(coefficients), frozenset(coefficients.items()))
+@lru_cache(maxsize=4096)  # each order of summation asks for the same terms
+def _terms_of(parts: tuple[tuple[Expr, int], ...]) -> tuple[int, Term, Term]:
+    """The greatest common divisor of coefficients, the term of which they are that many times, and its negative."""
+    factor = gcd(*[c for _, c in parts])
+    return factor, Term([(a, c // factor) for a, c in parts]), Term([(a, c // -factor) for a, c in parts])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
+from operator import attrgetter
 
 from jaxte.lang.dtypes import INTEGER_LIMITS, INTEGERS, SHORT_INTEGERS, is_integer
 from jaxte.lang.errors import IndexExpressionError
@@ -18,6 +19,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import OfNodes, postorder
 
 Rule = Callable[..., Expr | None]
+_dtype = attrgetter("dtype")
 
 
 @lru_cache(maxsize=4096)
@@ -59,7 +61,7 @@ def _spelled_above(node: Expr, below: Mapping[Expr, bool]) -> bool:
         return False
     if not isinstance(node, Call) or node.dtype not in INTEGERS:
         return True
-    return node.weak and node.op.name not in _RULES and not any(a.dtype == "bool" for a in node.args)
+    return node.weak and node.op.name not in _RULES and "bool" not in map(_dtype, node.args)
 
 
 _spellings = OfNodes(_spelled_above)

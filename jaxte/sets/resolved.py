@@ -28,19 +28,24 @@ _FEW_POINTS = 8  # of a dimension, over which the values of a division are looke
 
 def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
     """``index`` with ``table`` put in, and divisions resolved that are the same over the whole box."""
-    current = normal(substitute(index, dict(table)))
-    while True:
-        found: dict[Expr, Expr] = {}
-        changed: set[Expr] = set()
-        for node in postorder(current):  # what stands around a node that changes is looked at the next time
-            if any(child in changed for child in node.children):
-                changed.add(node)
-            elif (replacement := _resolved(node)) is not None:
-                found[node] = replacement
-                changed.add(node)
-        if not found:
-            return current
+    current = normal(substitute(index, table))
+    while found := _decided(current):
         current = normal(substitute(current, found))
+    return current
+
+
+@lru_cache(maxsize=8192)
+def _decided(index: Expr) -> Mapping[Expr, Expr]:
+    """The divisions in ``index`` that are the same over the whole box, and what they are."""
+    found: dict[Expr, Expr] = {}
+    changed: set[Expr] = set()
+    for node in postorder(index):  # what stands around a node that changes is looked at the next time
+        if not changed.isdisjoint(node.children):
+            changed.add(node)
+        elif node.children and (replacement := _resolved(node)) is not None:
+            found[node] = replacement
+            changed.add(node)
+    return found
 
 
 @lru_cache(maxsize=8192)

@@ -223,14 +223,15 @@ def call(op: Op, *args: Any) -> Expr:
     exprs: tuple[Expr, ...] = args
     for n, a in enumerate(args):
         if not isinstance(a, Expr):
-            exprs = (*exprs[:n], as_expr(a), *exprs[n + 1 :])
+            own = _integer(a) if type(a) is int else as_expr(a)
+            exprs = (*exprs[:n], own, *exprs[n + 1 :])
+    there = references.get((Call, op.name, op.result, *map(id, exprs)))
+    if there is not None and (known := there()) is not None:
+        return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
     if type(exprs[0]) is Const and (number := _of_numbers(op, exprs)) is not None:
         return number
-    there = references.get((Call, op.name, op.result, *map(id, exprs)))
-    if there is not None and (known := there()) is not None:
-        return known
     exprs = _meeting(op, exprs)
     dtype, weak = result_kind(op, tuple(map(_kind, exprs)))
     folded = _fold(op, exprs, dtype)
@@ -308,7 +309,8 @@ def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
             return None
         values.append(a.value)
     compute = INTEGER_FOLDS.get(op.name)
-    return None if compute is None else as_expr(compute(*values))
+    found = None if compute is None else compute(*values)
+    return found if found is None else _integer(found) if type(found) is int else as_expr(found)
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:

@@ -8,19 +8,20 @@ from functools import cache, cached_property
 from operator import attrgetter, is_
 from threading import Lock
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
 from jaxte.lang.graphs import ordered
+from jaxte.lang.nodes.interning import ByKey
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
 
 Shape = tuple[Expr, ...]
 _N = TypeVar("_N")
+_NUMBERS = (bool, int, float, complex)
 _lock = Lock()
-_nodes: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+_nodes: ByKey[Any] = ByKey()
 
 
 class ArrayError(LoweringError):
@@ -33,12 +34,14 @@ class Interned(type):
     def __call__(cls: Callable[..., _N], *args: Any, **given: Any) -> _N:
         if given or len(args) < len(_names(cls)):
             args = _all_fields(cls, args, given)
-        key = (cls, *map(_key, args))
+        # numbers that Python takes for equal, as 1 and 1.0 and True, are written differently
+        key = (cls, *[(type(v), repr(v)) if isinstance(v, _NUMBERS) else v for v in args])
         with _lock:
-            node = _nodes.get(key)
+            there = _nodes.references.get(key)
+            node = None if there is None else there()
             if node is None:
                 node = type.__call__(cls, *args)  # type: ignore[arg-type]
-                _nodes[key] = node
+                _nodes.add(key, node)
         return node
 
 
@@ -52,13 +55,6 @@ def _all_fields(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple
     if given:
         raise TypeError(f"{cls.__name__} has no {', '.join(given)}")
     return tuple(own)
-
-
-def _key(value: Any) -> Any:
-    """What tells a field: numbers that Python takes for equal, as 1 and 1.0 and True, are written differently."""
-    if isinstance(value, (bool, int, float, complex)):
-        return type(value), repr(value)
-    return value
 
 
 @dataclass(frozen=True, eq=False)
