@@ -9,6 +9,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.random_definitions import definition
+from tests.random_exclusions import RandomExclusions, check_exclusions
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -64,3 +65,9 @@ def test_choices_within_choices(seed: int) -> None:
 def test_sizes_that_are_symbols(seed: int) -> None:
     """Windows that leave out elements, conditions on positions that wrap, ends of loops of fewer positions than there are results, two halves of a size."""
     check_symbols(RandomSymbols(seed))
+
+
+@pytest.mark.parametrize("seed", [7, 14, 17, 123, 136, 185, 213, 237])
+def test_what_choices_exclude_may_be_anything(seed: int) -> None:
+    """Quotients, roots and positions of data that no point takes, beside masks of other operands, in windows, convolutions and sums of slices."""
+    check_exclusions(RandomExclusions(seed), order=1 + seed % 2)

@@ -38,6 +38,7 @@ from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
 from tests.points import excess
 from tests.random_definitions import AtZeros, Definition, definition
+from tests.random_exclusions import RandomExclusions, check_exclusions
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -143,6 +144,11 @@ def sweeps_by_nodes(seed: int, _: int) -> Details:
     return {}
 
 
+def exclusions(f: RandomExclusions, seed: int) -> Details:
+    """Second derivatives of one half."""
+    return check_exclusions(f, order=1 + seed % 2)
+
+
 def symbols(f: RandomSymbols, _: int) -> Details:
     return check_symbols(f)
 
@@ -178,6 +184,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
     "bits-nodes": (nodes, lambda seed: drawn("bits", seed)),
     "symbols": (symbols, RandomSymbols),
+    "exclusions": (exclusions, RandomExclusions),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""

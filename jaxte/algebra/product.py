@@ -173,6 +173,11 @@ def may_be_infinite(factor: Factor) -> bool:
     return not _finite_itself(factor.expr)
 
 
+def may_spoil(factor: Factor) -> bool:
+    """Whether a factor may be infinite or NaN where the inputs are finite, also because a tensor that it reads may be: times zero it is NaN."""
+    return may_be_infinite(factor) or not (factor.guard or stays_finite(factor.expr))
+
+
 def stays_finite(expr: Expr) -> bool:
     """Whether ``expr`` is finite wherever the inputs of the tensors that it reads are, overflow aside; what is read at positions that are data may be out of range."""
     return _finite_itself(expr) and all(_tensor_stays_finite(read.tensor) for read in reads_of(expr))

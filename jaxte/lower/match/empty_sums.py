@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.algebra.product import Factor, may_be_infinite, product_of, stays_finite
+from jaxte.algebra.product import Factor, may_spoil, product_of, split_outer
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.expr import ONE, TRUE, Axis, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import GREATER
-from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
@@ -37,13 +37,31 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
         tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
         guards = [g for g in tests if depends_on(g, node.axes)]
-        if not guards or not any(_is_apart(f, guards, node) and _may_be_nan(f) for f in product.factors):
+        if not guards or not any(_is_apart(f, guards, node) and may_spoil(f) for f in product.factors):
             continue
         if not _has_points(node, guards, scope):
             one = Const(1, "int32")
             count = Reduce(builtin_reducer("sum", "int32"), (one,), node.axes, conjunction(guards))
             return call(GREATER, count, 0)
     return None
+
+
+def spoils_outside(node: Reduce) -> bool:
+    """Whether what a sum is multiplied by at each point of the result may be infinite, so that forms that take it out of the sum need all conditions on it."""
+    if node.reducer.name != "sum":
+        return False
+    outer, _ = split_outer(product_of(node.exprs[0], conjuncts(node.where)).factors, node.axes)
+    return any(map(may_spoil, outer))
+
+
+def points_outside(node: Reduce) -> Expr | None:
+    """The conditions on elements of arrays at the point of the result, where what is multiplied by there may be infinite; None where there are none."""
+    if not spoils_outside(node):
+        return None
+    product = product_of(node.exprs[0], conjuncts(node.where))
+    tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
+    outside = [g for g in tests if reads_of(g) and not depends_on(g, node.axes)]
+    return conjunction(outside) if outside else None
 
 
 def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope) -> Expr | None:
@@ -54,11 +72,6 @@ def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope)
     outer = tuple(d for d in scope.order if d in free and d not in set(reduced))
     found = IntegerSet((*outer, *reduced), known).shadow(outer) if outer else None
     return None if found is None or found is TRUE else found
-
-
-def _may_be_nan(factor: Factor) -> bool:
-    """Whether a factor may be infinite or NaN where the inputs are finite."""
-    return may_be_infinite(factor) or not (factor.guard or stays_finite(factor.expr))
 
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:
@@ -76,3 +89,20 @@ def _has_points(node: Reduce, guards: Sequence[Expr], scope: Scope) -> bool:
     free = {axis for c in conditions for axis in free_axes(c)}
     outer = tuple(d for d in scope.order if d in free)
     return IntegerSet((*outer, *node.axes), conditions).covers(outer)
+
+
+def is_plain(members: Sequence[Factor]) -> bool:
+    """Whether there are elements only: no function, and no position that is data, where NaN is read out of range."""
+    return all(
+        isinstance(f.expr, (Read, Const)) and not f.inverse and not reads_of(*f.expr.children)
+        for f in members
+    )
+
+
+def spoils(members: Sequence[Factor], guard: Expr) -> bool:
+    """Whether an operand may be infinite or NaN where ``guard`` fails, though the inputs are finite.
+
+    A tensor that exists and stands alone is taken to be finite where positions exclude it, as padding does: matrices would be masked for each row.
+    """
+    alone = len(members) == 1 and is_plain(members)
+    return (bool(reads_of(guard)) or not alone) and any(map(may_spoil, members))

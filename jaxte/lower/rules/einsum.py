@@ -10,31 +10,30 @@ from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lower.arrays.elementwise import Apply, Kept
+from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name, Number, size
-from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
-from jaxte.lower.match.empty_sums import points_shadow
+from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined
 from jaxte.lower.rules.einsum_operands import (
     Job,
     dims_under,
     grouped_factors,
+    guard_dims,
     in_good_order,
-    is_plain,
     letters_of,
     masked_operands,
     natural_order,
 )
-from jaxte.lower.rules.reduced_slices import is_of_slices
+from jaxte.lower.rules.excluded_points import needs_points, points_left
+from jaxte.lower.rules.reduced_slices import reduced_call
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 
@@ -47,10 +46,15 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         job.guards and not job.reduced
     ):  # written out: what is out of range where they do not hold is multiplied by no zero
         return (yield multiplied(job.factors, job.guards), scope)
+    if job.guards and not job.counted:
+        dims = [set(dims_under(f.expr, scope)) for f in job.factors]
+        tests = [(guard, set(guard_dims(guard, scope))) for guard in job.guards]
+        if needs_points(job.factors, dims, tests, job.reduced):
+            return (yield from _where_points_are(body, job, scope))
     outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
     inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
-    groups = grouped_factors(inner, scope)
+    groups = grouped_factors(inner, scope, job.guards)
     if body.in_tiles and len(groups) == 1:
         dim = None if _is_one_loop(groups[0], job) else _short(job, scope)
         if dim is not None:
@@ -75,6 +79,15 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     values = yield from masked_operands(body, groups, job, scope)
     total = _summed(body, values, job, scope)
     return (yield from _scaled(body, total, outer, job, scope))
+
+
+def _where_points_are(body: Body, job: Job, scope: Scope) -> Task:
+    """The sum where it has a point, zero elsewhere."""
+    some = yield from points_left(body, job.guards, job.reduced, scope)
+    value = yield from contraction(body, replace(job, counted=True), scope)
+    if some is None or value.literal:
+        return value
+    return body.combine(SELECT, [some, value, (yield job.zero, scope)], (job.dtype, False), scope)
 
 
 def _is_float(factor: Factor) -> bool:
@@ -142,7 +155,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
 
 def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     """The sum over ``dim`` term by term."""
-    rest = replace(job, reduced=tuple(d for d in job.reduced if d is not dim))
+    rest = replace(job, reduced=tuple(d for d in job.reduced if d is not dim), counted=False)
     return (yield from combined(body, ADD, dim, scope, job.dtype, lambda at: contraction(body, rest, at)))
 
 
@@ -197,30 +210,6 @@ def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
     return reduced_call(body, "sum", value, job.reduced, scope, job.dtype)
 
 
-def reduced_call(
-    body: Body,
-    function: str,
-    value: Value,
-    reduced: Sequence[Axis],
-    scope: Scope,
-    dtype: str,
-    start: Node | None = None,
-) -> Value:
-    """A reducing function of jnp over some of the dimensions of ``value``."""
-    axes = tuple(n for n, d in enumerate(value.dims) if among(d, reduced))
-    left = tuple(d for d in value.dims if not among(d, reduced))
-    # under x64 JAX would widen integers
-    widened = function in ("sum", "prod") and not dtype.startswith(("f", "b", "c"))
-    body.report.note(function)
-    facts = body.policy.facts
-    if facts.copies_reduced_slices and not body.in_tiles and is_of_slices(value.code, body.written):
-        value = replace(value, code=Kept(value.code, "apart"))
-    node = Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
-    result = Value(node, left, (dtype, False))
-    result = body.in_order(result, scope)
-    return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
-
-
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
     values = in_good_order(values, out)
     letters = letters_of(values, out)
@@ -254,11 +243,4 @@ def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: 
     for expr in below:
         divisor = yield expr, scope
         total = body.combine(DIVIDE, [total, divisor], kind, scope)
-    if job.guards and any(
-        body.leaks(expr) for expr in below
-    ):  # zeros around a divisor: 0 / 0 where no point is
-        some = points_shadow(job.guards, job.reduced, scope)
-        if some is not None:
-            mask, zero = (yield some, scope), (yield job.zero, scope)
-            total = body.combine(SELECT, [mask, total, zero], kind, scope)
     return body.cast(total, job.dtype) if total.literal else total

@@ -11,12 +11,15 @@ from string import ascii_letters
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.limits import MOST_UNROLLED
+from jaxte.lower.match.empty_sums import is_plain, spoils
+from jaxte.lower.rules.excluded_points import points_left, with_masked_together
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.scope import Scope
@@ -113,7 +116,7 @@ class Job:
     """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
 
     ``budget`` is how many copies unrolling may still make; ``masked`` whether there are so many of them that conditions on the
-    output are masks.
+    output are masks; ``counted`` whether the result is not read where the sum has no point.
     """
 
     factors: tuple[Factor, ...]
@@ -122,6 +125,7 @@ class Job:
     zero: Const
     budget: int = MOST_UNROLLED
     masked: bool = False
+    counted: bool = False
 
     @property
     def dtype(self) -> str:
@@ -142,8 +146,10 @@ def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
     return condition_dims(guard, scope) or dims_under(guard, scope)
 
 
-def grouped_factors(factors: Sequence[Factor], scope: Scope) -> list[list[Factor]]:
-    """Factors over the same dimensions together; divisors go to the factor that they fit best."""
+def grouped_factors(
+    factors: Sequence[Factor], scope: Scope, guards: Sequence[Expr] = ()
+) -> list[list[Factor]]:
+    """Factors over the same dimensions together; divisors go to the factor that they fit best, what ``guards`` protect to what they mask."""
     groups: list[tuple[set[Axis], list[Factor]]] = []
     for factor in sorted(factors, key=lambda f: f.inverse):
         dims = set(dims_under(factor.expr, scope))
@@ -154,7 +160,8 @@ def grouped_factors(factors: Sequence[Factor], scope: Scope) -> list[list[Factor
             groups.append((dims, [factor]))
         else:
             home[1].append(factor)
-    return [members for _, members in groups]
+    masks = [(guard, set(guard_dims(guard, scope))) for guard in guards]
+    return with_masked_together([members for _, members in groups], [dims for dims, _ in groups], masks)
 
 
 def masked_operands(
@@ -164,13 +171,25 @@ def masked_operands(
     if not groups and job.guards:
         groups = [[Factor(cast(ONE, job.dtype))]]
     masks: list[list[Expr]] = [[] for _ in groups]
+    partly: list[list[Expr]] = [[] for _ in groups]
     for guard in job.guards:
-        for number in _masked_groups(body, guard, groups, scope):
+        chosen, beside = _masked_groups(body, guard, groups, scope)
+        for number in chosen:
             masks[number].append(guard)
+        for number in beside:
+            partly[number].append(guard)
     values: list[Value] = []
-    for members, tests in zip(groups, masks, strict=True):
+    for members, tests, others in zip(groups, masks, partly, strict=True):
         expr = multiplied(members, tests)
-        values.append((yield expr, scope.arranged(_operand_order(body, expr, scope))))
+        at = scope.arranged(_operand_order(body, expr, scope))
+        value = yield expr, at
+        for guard in others:
+            own = {d for f in members for d in dims_under(f.expr, scope)}
+            rest = [d for d in guard_dims(guard, scope) if d not in own]
+            some = yield from points_left(body, [guard], rest, at)
+            if some is not None:
+                value = body.combine(SELECT, [some, value, (yield job.zero, at)], value.kind, at)
+        values.append(value)
     return values
 
 
@@ -184,31 +203,30 @@ def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
 
 def _masked_groups(
     body: Body, guard: Expr, groups: Sequence[Sequence[Factor]], scope: Scope
-) -> Sequence[int]:
+) -> tuple[Sequence[int], Sequence[int]]:
     """The operands to mask by ``guard``: one is enough for a zero, unless another one is infinite or NaN there.
 
     That is so for functions of what is read out of range, and may be so for any function. Plain reads are masked only if
     they are all there is; where a plain read is out of range, and thus zero, whenever ``guard`` fails, no mask is needed.
+
+    Returns:
+        Those to mask, and those to mask where ``guard`` fails at all positions of the dimensions that they do not have.
     """
     wanted = set(guard_dims(guard, scope))
     own = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    infinite = [spoils(members, guard) for members in groups]
     chosen = [
         n
         for n, members in enumerate(groups)
-        if not is_plain(members) and _may_mask(body, members, wanted, own[n])
+        if (infinite[n] or not is_plain(members)) and _may_mask(body, members, wanted, own[n])
     ]
+    beside = [n for n in range(len(groups)) if infinite[n] and wanted & own[n] and n not in chosen]
     plain = [f.expr for members in groups if is_plain(members) for f in members]
     if chosen or any(isinstance(e, Read) and keeps_in_range(guard, e, scope) for e in plain):
-        return chosen
-    return [max(range(len(own)), key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))]
-
-
-def is_plain(members: Sequence[Factor]) -> bool:
-    """Whether there are elements only: no function, and no position that is data, where NaN is read out of range."""
-    return all(
-        isinstance(f.expr, (Read, Const)) and not f.inverse and not reads_of(*f.expr.children)
-        for f in members
-    )
+        return chosen, beside
+    rest = [n for n in range(len(own)) if n not in beside] or range(len(own))
+    best = max(rest, key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))
+    return [best], [n for n in beside if n != best]
 
 
 def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:

@@ -19,13 +19,13 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
-from jaxte.lower.match.empty_sums import point_condition
+from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined
-from jaxte.lower.rules.einsum import reduced_call
 from jaxte.lower.rules.einsum_operands import dims_under, natural_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.form_table import recognised
+from jaxte.lower.rules.reduced_slices import reduced_call
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions
@@ -43,14 +43,15 @@ def reduce_value(body: Body, node: Expr, scope: Scope) -> Task:
     """The value of a reduction at every point of ``scope``."""
     assert isinstance(node, Reduce)
     some = point_condition(node, scope)
-    value = yield from _reduction(body, node, scope)
+    value = yield from _reduction(body, node, scope, some is not None)
     if some is None or value.literal:
         return value
     mask, zero = (yield some, scope), (yield Const(0.0), scope)
     return body.combine(SELECT, [mask, value, zero], (node.dtype, False), scope)
 
 
-def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
+def _reduction(body: Body, node: Reduce, scope: Scope, counted: bool) -> Task:
+    """The value of ``node``, which is not read where it has no point if that was ``counted``."""
     inner, dims = scope.extend(node.axes)
     identity = node.reducer.identity[node.position]
     parts = split_conditions(node.where, inner)
@@ -58,10 +59,14 @@ def _reduction(body: Body, node: Reduce, scope: Scope) -> Task:
         return (yield identity, scope)
     found = yield from recognised(body, node, scope)
     if found is not None:
-        return found
+        outside = points_outside(node)
+        if outside is None:
+            return found
+        mask, zero = (yield outside, scope), (yield identity, scope)
+        return body.combine(SELECT, [mask, found, zero], (node.dtype, False), scope)
     if node.reducer.name == "sum":
         assert isinstance(identity, Const)
-        return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity))
+        return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity, counted))
     if node.reducer.name in FUNCTIONS:
         return (yield from _simple(body, node, node.exprs[0], parts, inner, dims))
     if node.reducer.name in ("argmax", "argmin") and not parts and _counts_row_major(node):

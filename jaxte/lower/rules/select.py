@@ -27,7 +27,7 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
-from jaxte.lower.match.empty_sums import point_condition
+from jaxte.lower.match.empty_sums import point_condition, spoils_outside
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
 from jaxte.lower.views.condition_box import (
@@ -56,7 +56,12 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
         value = yield (other if parts is None else taken), scope
         return body.cast(value, node.dtype) if value.dtype != node.dtype else value
     whole = isinstance(taken, Reduce) and isinstance(other, Const) and not other.value
-    if isinstance(taken, Reduce) and whole and point_condition(taken, scope) is None:
+    if (
+        isinstance(taken, Reduce)
+        and whole
+        and point_condition(taken, scope) is None
+        and not spoils_outside(taken)
+    ):
         found = yield from recognised(body, taken, scope, parts)
         if found is not None:
             return found

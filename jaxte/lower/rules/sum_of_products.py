@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from jaxte.algebra.product import Factor, is_zero, product_of
+from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.identity import among, identical
@@ -24,9 +24,10 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import by_columns, combined
-from jaxte.lower.rules.einsum import contraction, reduced_call
+from jaxte.lower.rules.einsum import contraction
 from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
 from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
+from jaxte.lower.rules.reduced_slices import reduced_call
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, product_digits
@@ -40,17 +41,23 @@ _MANY_TERMS = 32
 
 
 def sum_value(
-    body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
+    body: Body,
+    expr: Expr,
+    conditions: Sequence[Expr],
+    scope: Scope,
+    reduced: Sequence[Axis],
+    zero: Const,
+    counted: bool,
 ) -> Task:
     """The sum of ``expr`` over the dimensions ``reduced``, the last ones of ``scope``."""
     terms = [
         (term, sign) for term, sign in signed_terms(expr, mixed=True) if not is_zero(term)
     ]  # as Python's sum has
     if len(terms) < 2 or not any(_is_contraction(term, scope) for term, _ in terms):
-        return (yield from _product(body, expr, conditions, scope, reduced, zero))
+        return (yield from _product(body, expr, conditions, scope, reduced, zero, counted))
     total: Value | None = None
     for term, sign in terms:
-        value = yield from _product(body, term, conditions, scope, reduced, zero)
+        value = yield from _product(body, term, conditions, scope, reduced, zero, counted)
         if total is None:
             total = value if sign > 0 else body.combine(NEGATIVE, [value], (zero.dtype, False), scope)
         else:
@@ -67,10 +74,16 @@ def _is_contraction(term: Expr, scope: Scope) -> bool:
 
 
 def _product(
-    body: Body, expr: Expr, conditions: Sequence[Expr], scope: Scope, reduced: Sequence[Axis], zero: Const
+    body: Body,
+    expr: Expr,
+    conditions: Sequence[Expr],
+    scope: Scope,
+    reduced: Sequence[Axis],
+    zero: Const,
+    counted: bool,
 ) -> Task:
     guards = tuple(g for condition in conditions for g in conjuncts(condition))
-    job = Job(product_of(expr, whole=True).factors, guards, tuple(reduced), zero)
+    job = Job(product_of(expr, whole=True).factors, guards, tuple(reduced), zero, counted=counted)
     return (yield from _conditions(body, job, scope))
 
 
@@ -118,12 +131,13 @@ def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
 def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
     """Whether a tensor that is read with zeros around it makes the product zero wherever ``guard`` does not hold.
 
-    The other factors are plain reads as well, so that none of them is infinite only because it is out of range.
+    The other factors are plain reads as well, of tensors that are not infinite themselves, so that none of them is infinite there.
     """
     reads = [f.expr for f in job.factors if isinstance(f.expr, Read) and not f.inverse]
     if len(reads) + sum(isinstance(f.expr, Const) for f in job.factors) < len(job.factors):
         return False
-    return any(r.tensor in body.padded and keeps_in_range(guard, r, scope) for r in reads)
+    zeros = [r for r in reads if r.tensor in body.padded and keeps_in_range(guard, r, scope)]
+    return bool(zeros) and all(among(f.expr, zeros) or not may_spoil(f) for f in job.factors)
 
 
 # --- strides
@@ -173,7 +187,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     count = known(dim.hi) or 0
     rest = tuple(d for d in job.reduced if d is not dim)
     masked = job.masked or has_many_positions(job.factors, job.reduced, scope, job.budget)
-    smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked)
+    smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked, counted=False)
     make = lambda at: _conditions(body, smaller, at)  # noqa: E731
     return (yield from combined(body, ADD, dim, scope, job.dtype, make))
 

@@ -25,6 +25,7 @@ from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import Extents, Relation, is_implied, relate
+from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
 from jaxte.lower.match.quasi_affine_relation import (
     is_digit,
@@ -96,6 +97,10 @@ def _match(problem: Problem) -> Match | Axis | Refusal:
     if isinstance(operands, Refusal):
         return operands
     lhs, rhs = operands
+    for one, other in ((lhs, rhs), (rhs, lhs)):
+        tests = [f for f in one.factors if f.guard and not is_plain(other.factors)]
+        if any(spoils(other.factors, test.expr) for test in tests):
+            return Refusal(f"what {text(tests[0].expr)} excludes may be infinite in the other operand")
     if not any(len(form.axes) > 1 or is_quasi_affine(form) for form in (*lhs.forms, *rhs.forms)):
         return Refusal("no index that mixes an output axis with a reduced one")
     guards = [g for g in problem.guards if not is_implied(g)]
@@ -120,7 +125,12 @@ def _match(problem: Problem) -> Match | Axis | Refusal:
             sides = [n for n, o in enumerate((lhs, rhs)) if all(a in o.axes for a in free_axes(guard))]
             if not sides:
                 return Refusal(f"the condition {text(guard)} is on the axes of no single operand")
-            own[sides[-1]].append(guard)
+            if any(n not in sides and spoils(o.factors, guard) for n, o in enumerate((lhs, rhs))):
+                return Refusal(
+                    f"what the condition {text(guard)} excludes may be infinite in the other operand"
+                )
+            for n in sides if spoils((*lhs.factors, *rhs.factors), guard) else sides[-1:]:
+                own[n].append(guard)
     if all(s.z is None and is_digit(s.x) and is_digit(s.k) for s in spatial):
         return Refusal("no spatial dimension: every axis is contracted or carried along as it is")
     unused = [a for a in problem.reduced if a not in lhs.axes and a not in rhs.axes]

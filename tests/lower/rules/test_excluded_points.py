@@ -1,0 +1,71 @@
+"""What may be infinite at points that a condition excludes counts for nothing: the mask is where it is, or it is zero where no point is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.lower.evaluation.program import evaluate_program
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from tests.lowered import program_of, text_of
+
+SHAPES = {"M": (3, 4), "W": (3, 4), "X": (3,), "Y": (4,), "Z": (4, 5)}
+M, W, X, Y, Z = (te.placeholder(shape, "float64", name) for name, shape in SHAPES.items())
+MASK = np.array([[1.0, -1, 1, -1], [1, -1, 1, -1], [-1, -1, -1, -1]])
+FEEDS = {
+    M: MASK,
+    W: np.arange(1.0, 13).reshape(3, 4),
+    X: np.array([0.5, 1.5, 0.0]),
+    Y: np.array([2.0, 0, 1, -1]),
+    Z: np.where(np.arange(4)[:, None] % 2, 0.0, 1.5) * np.ones(5),
+}
+
+
+def axes() -> tuple[te.Axis, te.Axis]:
+    return te.reduce_axis((0, 3), "i"), te.reduce_axis((0, 4), "k")
+
+
+def in_one_operand() -> Compute:
+    """The quotient has fewer dimensions than the mask, which another operand has."""
+    i, k = axes()
+    return te.compute((), lambda: te.sum(X[i] / Y[k], axis=[i, k], where=M[i, k] > 0), "S")
+
+
+def for_each_column() -> Compute:
+    """The logarithm has a dimension that the mask has not: a product of matrices, whose rows are zero where no point takes them."""
+    k = te.reduce_axis((0, 4), "k")
+    return te.compute((3, 5), lambda i, j: te.sum(W[i, k] * te.log(Z[k, j]), axis=k, where=M[i, k] > 0), "S")
+
+
+def outside() -> Compute:
+    """What does not depend on what is summed over is infinite where there is nothing to sum."""
+    k = te.reduce_axis((0, 4), "k")
+    return te.compute((3,), lambda i: te.sum(Y[k] * (1 / X[i]), axis=k, where=M[i, k] > 0), "S")
+
+
+@pytest.mark.parametrize("make", [in_one_operand, for_each_column, outside])
+def test_what_is_excluded_counts_for_nothing(make: object) -> None:
+    output: Compute = make()  # type: ignore[operator]
+    head = te.placeholder(output.shape, "float64", "H")
+    read: list[Placeholder] = [t for t in output.inputs if isinstance(t, Placeholder) and t is not M]
+    results: list[Tensor] = [output, *te.differentiate(output, read, head=head)]
+    feeds = {**FEEDS, head: np.ones(output.shape)}
+    for tensor in results:
+        program = program_of(tensor)
+        (found,) = evaluate_program(program, [feeds[t] for _, t in program.params])
+        (meant,) = te.interpret([tensor], {t: feeds[t] for _, t in program.params})
+        assert np.isfinite(meant).all()
+        np.testing.assert_allclose(found, meant, rtol=1e-12, err_msg=tensor.name)
+
+
+def test_matrices_stay_a_product_of_matrices() -> None:
+    assert "jnp.einsum" in text_of(for_each_column())
+    assert "jnp.any" in text_of(for_each_column())
+
+
+def test_plain_elements_are_masked_once() -> None:
+    """An input is taken to be finite, so one operand alone has the mask."""
+    i, k = axes()
+    S = te.compute((5,), lambda j: te.sum(X[i] * Z[k, j], axis=[i, k], where=M[i, k] > 0), "S")
+    assert text_of(S).count("M > 0") == 1
