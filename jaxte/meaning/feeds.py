@@ -210,4 +210,4 @@ def _solved(extent: Expr, known: dict[Expr, Told]) -> tuple[Var, int, Linear] | 
 def sizes_in(extents: Sequence[Extent]) -> Iterator[Var]:
     """The sizes that ``extents`` are made of."""
     exprs = [extent for extent in extents if isinstance(extent, Expr) and not isinstance(extent, Const)]
-    return (node for node in postorder(*exprs) if isinstance(node, Var))
+    return (node for node in postorder(*exprs) if isinstance(node, Var)) if exprs else iter(())

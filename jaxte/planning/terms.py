@@ -6,7 +6,7 @@ tensor over these three, with fewer points than the axes have where ``i + k`` ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -44,23 +44,25 @@ class Split:
     def __init__(self, inner: Iterable[Axis], exprs: Sequence[Expr]) -> None:
         self.inner = frozenset(inner)
         self.terms: dict[Term, None] = {}
-        for part in self._parts(exprs):
-            if part.terms:
-                term, _ = term_of(_in_order(tuple(part.terms.items())), self.terms)
-                self.terms[term] = None
-
-    def _parts(self, roots: Sequence[Expr]) -> Iterator[Linear]:
-        stack, seen = [*reversed(roots)], set(roots)
+        stack, seen = [*reversed(exprs)], set(exprs)
         while stack:
             node = stack.pop()
             forms = index_forms(node)
             if forms is not None:
-                yield from (part for form in forms for part in self.outer_parts(form))
+                self._take(forms)
                 continue
             children: Sequence[Expr] = tuple(free_axes(node)) if isinstance(node, Reduce) else node.children
             fresh = [c for c in dict.fromkeys(children) if c not in seen]
             seen.update(fresh)
             stack.extend(reversed(fresh))
+
+    def _take(self, forms: Sequence[Linear]) -> None:
+        """Adds the terms of the outer parts of ``forms``."""
+        for form in forms:
+            for part in self.outer_parts(form):
+                if part.terms:
+                    term, _ = term_of(_in_order(tuple(part.terms.items())), self.terms)
+                    self.terms[term] = None
 
     def outer_parts(self, form: Linear) -> list[Linear]:
         """The part of ``form`` without inner axes; the axes themselves that stand with inner ones in a quotient or remainder."""
@@ -74,7 +76,7 @@ class Split:
                 outer[atom] = coefficient
             else:
                 axes |= {axis: None for axis in own if axis not in self.inner}
-        return [Linear(outer), *(Linear({axis: 1}) for axis in axes)]
+        return [Linear(outer), *[Linear({axis: 1}) for axis in axes]] if axes else [Linear(outer)]
 
 
 @lru_cache(maxsize=4096)
@@ -171,7 +173,7 @@ def coordinates(
     for group in components(terms, lambda term: term.axes):
         axes = list({axis: None for term in group for axis in term.axes})
         known = [bounds[term] for term in group]
-        of_terms = prod(max(0, k[1] - k[0] + 1) for k in known if k is not None)
+        of_terms = prod([max(0, k[1] - k[0] + 1) for k in known if k is not None])
         least = prod(map(extent, axes))
         if all(known) and (of_terms < least or (turned and of_terms == least and any(map(wraps, group)))):
             for term, own in zip(group, known, strict=True):
@@ -186,7 +188,7 @@ def coordinates(
     places = {axis: place for place, axis in enumerate(order)}
 
     def place(found: Coordinate) -> int:
-        return min(places.get(axis, len(places)) for atom in found.form.terms for axis in free_axes(atom))
+        return min([places.get(axis, len(places)) for atom in found.form.terms for axis in free_axes(atom)])
 
     return Coordinates(by_term, by_axis, tuple(sorted([*by_term.values(), *by_axis.values()], key=place)))
 

@@ -33,10 +33,7 @@ class Linear(NamedTuple):
     terms: Mapping[Expr, int]
     constant: int = 0
 
-    def __add__(self, other: Linear) -> Linear:  # type: ignore[override]
-        return self.plus(other, 1)
-
-    def plus(self, other: Linear, factor: int, constant: int = 0) -> Linear:
+    def plus(self, other: Linear, factor: int = 1, constant: int = 0) -> Linear:
         """``self + factor * other + constant``."""
         terms = self.terms
         if other.terms:
@@ -49,8 +46,12 @@ class Linear(NamedTuple):
                     terms.pop(atom, None)
         return _new(Linear, (terms, self.constant + factor * other.constant + constant))
 
+    def __add__(self, other: Linear) -> Linear:  # type: ignore[override]
+        return self.plus(other)
+
     def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
-        return Linear({a: c * factor for a, c in self.terms.items() if factor}, self.constant * factor)
+        terms = {a: c * factor for a, c in self.terms.items()} if factor else {}
+        return _new(Linear, (terms, self.constant * factor))
 
     def __floordiv__(self, divisor: int) -> Linear:
         """The quotient of a form whose coefficients are multiples of ``divisor``; its constant is rounded down."""
@@ -70,12 +71,13 @@ class Linear(NamedTuple):
         return not self.terms
 
 
+Linear.__add__ = Linear.plus  # type: ignore[method-assign, assignment]  # the same, with one call of Python less
 _new = tuple.__new__  # of a form, without a call of Python
 
 
 def combined(parts: Sequence[tuple[int, Linear]], constant: int = 0) -> Linear:
     """``constant`` and the sum of ``factor * form`` for all ``parts``."""
-    result = Linear({}, constant)
+    result = _new(Linear, ({}, constant))
     for factor, form in parts:
         result = result.plus(form, factor) if result.terms or result.constant or factor != 1 else form
     return result
@@ -260,11 +262,13 @@ def from_linear(form: Linear) -> Expr:
 
 @lru_cache(maxsize=4096)
 def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
-    form = _join_divisions(Linear(dict(terms), constant))
-    computed = form.constant or len(form.terms) > 1 or any(c != 1 for c in form.terms.values())
+    form = _join_divisions(_new(Linear, (dict(terms), constant)))
+    computed = form.constant or len(form.terms) > 1 or 1 not in form.terms.values()
     if computed and any(a.dtype in SHORT_INTEGERS for a in form.terms):
         form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
-    by_size = sorted(form.terms.items(), key=lambda term: -abs(term[1]))
+    by_size = [*form.terms.items()]
+    if len(by_size) > 1:
+        by_size.sort(key=lambda term: -abs(term[1]))
     positive = [(a, c) for a, c in by_size if c > 0]
     negative = [(a, c) for a, c in by_size if c < 0]
     result: Expr | None = None

@@ -19,7 +19,7 @@ from jaxte.lang.operators import (
     NOT,
     NOT_EQUAL,
 )
-from jaxte.lang.walk import rewrite
+from jaxte.lang.walk import postorder, rewrite
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.index_forms import difference, is_index
@@ -27,6 +27,7 @@ from jaxte.sets.intervals import axis_bounds, interval
 from jaxte.sets.isl_text import is_decidable
 
 _STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
+_TIDIED = (*_STRICT, "equal")
 _NEGATED = {
     EQUAL: NOT_EQUAL,
     NOT_EQUAL: EQUAL,
@@ -40,7 +41,7 @@ _NEGATED = {
 @lru_cache(maxsize=4096)
 def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
     """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
-    if not isinstance(condition, Call) or condition.op.name not in (*_STRICT, "equal"):
+    if not isinstance(condition, Call) or condition.op.name not in _TIDIED:
         return ()
     form = difference(condition)
     if form is None:
@@ -65,15 +66,15 @@ def tidy(condition: Expr) -> Expr:
     """``condition`` with each affine comparison in a form without negative terms."""
 
     def rule(node: Expr) -> Expr:
-        if not (
-            isinstance(node, Call)
-            and node.op.name in ("less", "less_equal", "greater", "greater_equal", "equal")
-        ):
+        if not (isinstance(node, Call) and node.op.name in _TIDIED):
             return node
         forms = nonnegative_forms(node)
         return _tidy_comparison(forms[0], node.op is EQUAL) if forms else node
 
-    return rewrite(condition, rule)
+    compared = [n for n in postorder(condition) if isinstance(n, Call) and n.op.name in _TIDIED]
+    if not compared:
+        return condition
+    return rule(condition) if compared[0] is condition else rewrite(condition, rule)
 
 
 def _tidy_comparison(form: Linear, equality: bool) -> Expr:

@@ -88,17 +88,14 @@ def reach(form: Linear) -> tuple[int, int] | None:
 def _end(form: Linear, largest: bool, bounds: _Box | None) -> Linear | None:
     ends = []
     for atom, coefficient in form.terms.items():
-        end = _atom_end(atom, (coefficient > 0) == largest, bounds)
+        above = (coefficient > 0) == largest
+        end = _own_end(atom, above) if bounds is None else bounds.end(atom, above)
         if end is None:
             return None
         if coefficient == 1 and len(form.terms) == 1 and not form.constant:  # most are an axis
             return end
         ends.append((coefficient, end))
     return combined(ends, form.constant) if ends else form
-
-
-def _atom_end(atom: Expr, largest: bool, bounds: _Box | None) -> Linear | None:
-    return _own_end(atom, largest) if bounds is None else bounds.end(atom, largest)
 
 
 @lru_cache(maxsize=8192)  # each question about a box asks for the same quotients

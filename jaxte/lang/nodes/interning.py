@@ -17,6 +17,7 @@ class ByKey(Generic[T]):
 
     Attributes:
         references: by key, some of which may be dead; who asks often looks into it.
+        forget: what is called with a reference that is dead.
     """
 
     def __init__(self) -> None:
@@ -25,11 +26,11 @@ class ByKey(Generic[T]):
         def forget(dead: _Reference[T]) -> None:
             _remove_dead_weakref(references, dead.key)
 
-        self.references, self._forget = references, forget
+        self.references, self.forget = references, forget
 
     def add(self, key: Key, made: T) -> None:
         """Makes ``made`` what is found under ``key``."""
-        self.references[key] = reference = _Reference(made, self._forget)
+        self.references[key] = reference = _Reference(made, self.forget)
         reference.key = key
 
 
@@ -42,7 +43,7 @@ class _Reference(ref[T]):
 
 # by class and what they are made of; `call` looks into `references` itself, which is most of its work
 _nodes: ByKey[Any] = ByKey()
-references = _nodes.references
+references, _forget = _nodes.references, _nodes.forget
 _lock = threading.RLock()
 
 
@@ -56,7 +57,8 @@ def intern(cls: type, key: Key, fields: dict[str, Any]) -> Any:
             node = object.__new__(cls)
             for name, value in fields.items():
                 object.__setattr__(node, name, value)
-            _nodes.add(key, node)
+            references[key] = reference = _Reference(node, _forget)
+            reference.key = key
     return node
 
 

@@ -56,6 +56,7 @@ class Use:
     offset: Linear
 
 
+@lru_cache(maxsize=4096)  # each recogniser asks for those of the same reads
 def decompose(index: Expr) -> Use | None:
     """The form of an affine index; None if it holds no axis."""
     whole = linear(index)

@@ -162,8 +162,25 @@ def _apart(node: Reduce) -> Iterator[Reduce | None]:
             low = Axis(f"{axis.name}_low", 0, n, reduction=True)
             table: dict[Expr, Expr] = {axis: n * high + low}
             table |= {call(FLOOR_DIVIDE, axis, Const(n)): high, call(MOD, axis, Const(n)): low}
+            if _stays_divided(node, table, (high, low)):
+                continue
             made = _over(node, table, {axis: (high, low)})
             yield None if made is None or any(_divides(made, a) for a in (high, low)) else made
+
+
+def _stays_divided(node: Reduce, table: dict[Expr, Expr], axes: tuple[Axis, ...]) -> bool:
+    """Whether one of ``axes`` is divided in an index of what ``node`` reads by ``table``; the first such index says so, before the others are made."""
+    for index in _read_at(node):
+        new = substitute(index, table)
+        if new is index or reads_of(index):
+            continue
+        try:
+            found = divisions(normal(new))
+        except IndexExpressionError:
+            return True
+        if any(d.base is not None and depends_on(d.number, axes) for d in found):
+            return True
+    return False
 
 
 def _depends(node: Reduce, axis: Axis) -> bool:

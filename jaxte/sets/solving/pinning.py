@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Call, Expr, call, conjuncts
@@ -99,10 +100,12 @@ def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Li
 def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[Expr, Linear]]:
     """Each of ``variables`` that has one value at most, with such a value; see :func:`pinned`."""
     for variable in variables:
-        above = [f for f in forms if f.coefficient(variable) > 1 and not _hides(f, variable)]
-        below = [f for f in forms if f.coefficient(variable) < -1 and not _hides(f, variable)]
+        above = [f for f in forms if f.terms.get(variable, 0) > 1 and not _hides(f, variable)]
+        if not above:
+            continue
+        below = [f for f in forms if f.terms.get(variable, 0) < -1 and not _hides(f, variable)]
         for low in above:
-            factor = low.coefficient(variable)
+            factor = low.terms[variable]
             for high in below:
                 width = low + high
                 # 0 <= low == factor * q - ... and 0 <= high == width - low
@@ -111,8 +114,12 @@ def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[E
 
 
 def _length(value: Linear) -> tuple[int, int]:
-    written = from_linear(value)
-    return sum(1 for _ in postorder(written)), len(text(written))
+    return _length_of(from_linear(value))
+
+
+@lru_cache(maxsize=4096)  # what is pinned next has most of the values that were to choose from before
+def _length_of(written: Expr) -> tuple[int, int]:
+    return len(postorder(written)), len(text(written))
 
 
 def _hides(form: Linear, variable: Expr) -> bool:
