@@ -6,6 +6,8 @@ are computed once: ``exp(-(x[i] - x[i + 1])**2)`` for the edge to the right, and
 
 from __future__ import annotations
 
+from operator import is_
+
 from jaxte.lang.expr import Call, Expr, Read
 from jaxte.lang.operators import DIVIDE, MULTIPLY, SUBTRACT
 from jaxte.lang.text import text
@@ -21,7 +23,7 @@ def with_even_functions(body: Expr) -> Expr:
     turned: dict[Expr, Expr] = {}  # what is the negative of a node
     for node in postorder(body):
         children = [plain[child] for child in node.children]
-        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        same = all(map(is_, children, node.children))
         plain[node] = node if same else node.rebuild(children)
         if isinstance(node, Call):
             _turn(node, plain, turned)
@@ -34,7 +36,7 @@ def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None
         first, second = node.args
         if text(second) < text(first):
             turned[node] = node.rebuild([second, first])
-    elif any(a in turned for a in node.args):
+    elif not turned.keys().isdisjoint(node.args):
         if node.op is MULTIPLY or node.op is DIVIDE:
             found = node.rebuild([turned.get(a, plain[a]) for a in node.args])
             (plain if all(a in turned for a in node.args) else turned)[node] = found

@@ -40,7 +40,9 @@ def identical(a: object, b: object) -> bool:
     if isinstance(a, Operand) or isinstance(b, Operand):
         return False
     if isinstance(a, (tuple, list)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(identical, a, b))  # type: ignore[arg-type]
+        if type(a) is not type(b) or len(a) != len(b):  # type: ignore[arg-type]
+            return False
+        return all(map(is_, a, b)) or all(map(identical, a, b))  # type: ignore[arg-type]
     if is_dataclass(a):
         return type(a) is type(b) and all(
             identical(getattr(a, name), getattr(b, name)) for name in _names(a.__class__)
@@ -60,7 +62,7 @@ def place_of(item: object, items: Sequence[object]) -> int:
         ValueError: it is not there.
     """
     for position, other in enumerate(items):
-        if identical(item, other):
+        if item is other or identical(item, other):
             return position
     raise ValueError(f"{item!r} is not in the sequence")
 

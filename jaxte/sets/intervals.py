@@ -20,6 +20,7 @@ from jaxte.sets.quasi_affine import is_of_sizes
 from jaxte.sets.written_sizes import written_size
 
 Bounds = Mapping[Expr, tuple[int, int]]
+_NUMBERS = frozenset([int, Const])
 _UNKNOWN_EXTENT = 1024  # what a symbolic extent counts as
 
 
@@ -226,6 +227,8 @@ def _form(value: Expr | Linear) -> Linear:
 
 def plus(*values: Expr | int) -> Expr:
     """The sum of sizes."""
+    if _NUMBERS.issuperset(map(type, values)):  # most are
+        return as_expr(sum([v if isinstance(v, int) else int(v.value) for v in values]))  # type: ignore[attr-defined, misc]
     return from_linear(combined([(1, constant(v) if isinstance(v, int) else linear(v)) for v in values]))
 
 

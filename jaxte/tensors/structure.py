@@ -21,7 +21,7 @@ def structure_of(tensor: Compute) -> Structure | None:
     written: list[Hashable] = [id(type(tensor)), tensor.dtype, *(naming.axis(axis) for axis in tensor.axes)]
     numbers: dict[Expr, int] = {}
     for node in postorder(tensor.body):
-        children = tuple(numbers[child] for child in node.children)
+        children = tuple(map(numbers.__getitem__, node.children))
         written.append((naming.label(node), children))
         numbers[node] = len(numbers)
     known = tensor.facts or any(source.facts for source in tensor.inputs)

@@ -32,6 +32,9 @@ _DEEPEST_GUARD = 12  # guards nested deeper than this become one, to keep the wo
 _MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes one, too: an adjoint that two branches share has twice those of each
 
 
+_NOTHING, _ALL = Const(0.0), Const(1.0)
+
+
 def through_guards(g: Expr, rule: Callable[[Expr], Expr | None]) -> Expr | None:
     """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside; to ``g`` as one where they are many."""
     if _leaves(g) > _MOST_LEAVES:
@@ -52,7 +55,7 @@ def _leaves(g: Expr) -> int:
         return () if multiple is None else multiple[1:]
 
     for node in ordered([g], below):
-        counts[node] = 0 if is_zero(node) else sum(counts[a] for a in below(node)) or 1
+        counts[node] = 0 if is_zero(node) else sum(map(counts.__getitem__, below(node))) or 1
     return counts[g]
 
 
@@ -97,8 +100,8 @@ def _where_there(g: Expr) -> Expr:
             ):
                 there[node] = reduce(times, (there[a] for a in args))
             case _:
-                there[node] = Const(0.0 if is_zero(node) else 1.0)
-    return call(GREATER, there[g], Const(0.0))
+                there[node] = _NOTHING if is_zero(node) else _ALL
+    return call(GREATER, there[g], _NOTHING)
 
 
 def _excludes(g: Expr) -> bool:
@@ -161,8 +164,10 @@ def _has_guard(g: Expr) -> bool:
             if _is_select(_without_number(g.args[1])):
                 return True
             g = g.args[0]
+        elif (inner := _without_number(g)) is g:
+            break
         else:
-            g = _without_number(g)
+            g = inner
     return _is_select(g)
 
 
@@ -170,8 +175,10 @@ def _without_number(g: Expr) -> Expr:
     """``g`` without a number that it is a multiple of, and without its sign."""
     if not isinstance(g, Call) or g.op not in (MULTIPLY, NEGATIVE):
         return g
-    left = [a for a in g.args if not isinstance(a, Const)]
-    return left[0] if len(left) == 1 else g
+    if g.op is NEGATIVE:
+        return g if isinstance(g.args[0], Const) else g.args[0]
+    a, b = g.args
+    return g if isinstance(a, Const) is isinstance(b, Const) else b if isinstance(a, Const) else a
 
 
 def _is_select(g: Expr) -> bool:
@@ -202,7 +209,7 @@ def is_one(expr: Expr) -> bool:
 def times(g: Expr, factor: Expr) -> Expr:
     """``g * factor`` with the multiplications by 0, 1 and -1 left out."""
     if is_zero(g) or is_zero(factor):
-        return Const(0.0)
+        return _NOTHING
     for one, other in ((g, factor), (factor, g)):
         if is_one(one):
             return other

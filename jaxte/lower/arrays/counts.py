@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from math import log2, prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Expr
+from jaxte.lang.expr import Const, Expr
 from jaxte.lang.graphs import reached
 from jaxte.lower.arrays import data, elementwise, loops, products, reductions, steps, views
 from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.sets.intervals import known
 
 Size = Callable[[Expr], int]
 """The number that an extent counts as, which may be symbolic."""
@@ -21,7 +20,7 @@ Size = Callable[[Expr], int]
 
 def at_least(extent: Expr) -> int:
     """Symbolic extents count as 1, so that nothing is claimed of them."""
-    return known(extent) or 1
+    return (int(extent.value) if isinstance(extent, Const) else 0) or 1  # type: ignore[arg-type]
 
 
 def elements(extents: Iterable[Expr], size: Size = at_least) -> int:

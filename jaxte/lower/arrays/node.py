@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from operator import attrgetter, is_
 from threading import Lock
@@ -47,7 +47,7 @@ class Interned(type):
 
 def _all_fields(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
     own = list(args)
-    for f in fields(cls)[len(args) :]:
+    for f in _fields(cls)[len(args) :]:
         value = given.pop(f.name) if f.name in given else f.default
         if value is MISSING:
             raise TypeError(f"{cls.__name__} needs {f.name}")
@@ -92,7 +92,7 @@ class Node(metaclass=Interned):
     def operands(self) -> tuple[Node, ...]:
         """The nodes that it is made of, in the order of its fields."""
         found: list[Node] = []
-        waiting = [getattr(self, name) for name in reversed(_names_of(self))]
+        waiting = [getattr(self, name) for name in reversed(names_of(self))]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Node):
@@ -103,11 +103,16 @@ class Node(metaclass=Interned):
 
 
 @cache
+def _fields(cls: Any) -> tuple[Field[Any], ...]:
+    return fields(cls)
+
+
+@cache
 def _names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls))
 
 
-def _names_of(value: Any) -> tuple[str, ...]:
+def names_of(value: Any) -> tuple[str, ...]:
     """The names of the fields of a node, or of another record."""
     kind: Any = type(value)
     return _names(kind)
@@ -115,7 +120,7 @@ def _names_of(value: Any) -> tuple[str, ...]:
 
 def extents_in(node: Node) -> Iterator[Expr]:
     """The index expressions and extents in the fields of ``node`` itself."""
-    for name in _names_of(node):
+    for name in names_of(node):
         yield from _exprs_in(getattr(node, name))
 
 
@@ -126,7 +131,7 @@ def _exprs_in(value: Any) -> Iterator[Expr]:
         for item in value:
             yield from _exprs_in(item)
     elif is_dataclass(value) and not isinstance(value, (Node, Reducer)):
-        for name in _names_of(value):
+        for name in names_of(value):
             yield from _exprs_in(getattr(value, name))
 
 
@@ -151,7 +156,7 @@ def rebuilt(node: Node, table: Mapping[Node, Node]) -> Node:
     """``node`` with its operands replaced by what ``table`` has for them; itself where these are the same."""
     if all(table.get(operand, operand) is operand for operand in node.operands):
         return node
-    return type(node)(*(_replaced_in(getattr(node, name), table) for name in _names_of(node)))
+    return type(node)(*(_replaced_in(getattr(node, name), table) for name in names_of(node)))
 
 
 def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
@@ -161,7 +166,7 @@ def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
         items = tuple(_replaced_in(item, table) for item in value)
         return value if all(map(is_, value, items)) else items
     if is_dataclass(value) and not isinstance(value, (type, Expr, Reducer)):
-        own = [getattr(value, name) for name in _names_of(value)]
+        own = [getattr(value, name) for name in names_of(value)]
         new = [_replaced_in(item, table) for item in own]
         return (
             value if all(map(is_, own, new)) else type(value)(*new)

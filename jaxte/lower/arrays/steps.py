@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import mul
 
-from jaxte.lang.expr import ONE, ZERO, Expr, as_expr
+from jaxte.lang.expr import ONE, ZERO, Const, Expr, as_expr
 from jaxte.lang.identity import among, place_of
 from jaxte.lower.arrays.node import Shape, times
 from jaxte.sets.affine import normal
@@ -150,8 +150,8 @@ def _length(entry: Range, extent: Expr) -> Expr:
     if step == 1 and entry.start is None and entry.stop is None:
         return extent
     if step > 0:
-        start = _from_the_end(entry.start if entry.start is not None else ZERO, extent)
-        stop = _from_the_end(entry.stop if entry.stop is not None else extent, extent)
+        start = ZERO if entry.start is None else _from_the_end(entry.start, extent)
+        stop = extent if entry.stop is None else _from_the_end(entry.stop, extent)
         return _quotient(start, stop, step)
     start = entry.start if entry.start is not None else plus(extent, -1)
     stop = entry.stop if entry.stop is not None else plus(-1)
@@ -160,13 +160,12 @@ def _length(entry: Range, extent: Expr) -> Expr:
 
 def _quotient(start: Expr, stop: Expr, step: int) -> Expr:
     """How many steps it takes from ``start`` until ``stop`` is reached."""
-    first, end = known(start), known(stop)
-    if first is not None and end is not None:
-        return as_expr((end - first + step - 1) // step)
+    if isinstance(start, Const) and isinstance(stop, Const):
+        return as_expr((stop.value - start.value + step - 1) // step)  # type: ignore[operator]
     return normal((stop - start + (step - 1)) // step)
 
 
 def _from_the_end(position: Expr, extent: Expr) -> Expr:
     """Where a negative position is."""
-    value = known(position)
-    return plus(extent, value) if value is not None and value < 0 else position
+    is_negative = isinstance(position, Const) and position.value < 0  # type: ignore[operator]
+    return plus(extent, position) if is_negative else position

@@ -129,7 +129,7 @@ class Body(Statements):
             self._uses[node] = 0
             for child in node.children:
                 self._uses[child] = self._uses.get(child, 0) + 1
-            if any(child in self._leaks for child in node.children) or (
+            if not self._leaks.isdisjoint(node.children) or (
                 isinstance(node, Read) and not surely_inside(node)
             ):
                 self._leaks.add(node)

@@ -127,10 +127,11 @@ class Statements:
             return constant
         if (rest := without_zero(op, operands, kind)) is not None:
             return rest
-        dims = tuple(d for d in scope.order if any(among(d, v.dims) for v in operands))
+        own = {d for v in operands for d in v.dims}
+        dims = tuple([d for d in scope.order if d in own])
         values = self._agreeing(op, list(operands), kind)
         while True:
-            node = Apply(op, tuple(broadcast(v, dims) for v in values))
+            node = Apply(op, tuple([broadcast(v, dims) for v in values]))
             unnamed = [n for n, v in enumerate(values) if not (isinstance(v.code, Name) or v.literal)]
             if len(self.printer.text(node)) <= _LONGEST_LINE or not unnamed:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import prod
+from operator import add, attrgetter, truediv
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
@@ -35,31 +36,24 @@ class Work:
     temporaries: float = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(
-            *(
-                max(a, b) if name == "temporaries" else a + b
-                for name, a, b in (
-                    (f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
-                )
-            )
-        )
+        most = max(self.temporaries, other.temporaries)
+        amounts = [*map(add, _amounts(self), _amounts(other)), most]
+        return Work(*amounts)
 
     def __mul__(self, times: float) -> Work:
         """The same work ``times`` times, one after the other."""
-        return Work(
-            *(
-                v if f.name == "temporaries" else v * times
-                for f in fields(self)
-                for v in (getattr(self, f.name),)
-            )
-        )
+        amounts = [*[amount * times for amount in _amounts(self)], self.temporaries]
+        return Work(*amounts)
 
     def seconds(self, rates: Rates) -> float:
         """The time that all of it takes, each kind at its rate."""
-        own = sum(
-            getattr(self, f.name) / getattr(rates, f.name) for f in fields(self) if f.name != "temporaries"
-        )
+        own = sum(map(truediv, _amounts(self), _amounts(rates)))
         return own + (2 * self.temporaries / rates.spill if self.temporaries > rates.cache else 0.0)
+
+
+_amounts = attrgetter(
+    *[f.name for f in fields(Work)[:-1]]
+)  # all but the temporaries; rates have the same names
 
 
 def long_text(terms: float) -> Work:

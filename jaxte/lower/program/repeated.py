@@ -8,11 +8,11 @@ if each were lowered by itself. Lines are broken by their length, so names have 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from jaxte.lang.graphs import ordered
 from jaxte.lower.arrays.leaves import Name
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
+from jaxte.lower.arrays.node import Node, names_of, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.identifiers import Names
@@ -104,7 +104,7 @@ def _has_names_alone(found: Lowered, events: Sequence[_Event]) -> bool:
 
 
 def _texts(node: Node) -> list[str]:
-    return [value for f in fields(node) if isinstance(value := getattr(node, f.name), str)]
+    return [value for name in names_of(node) if isinstance(value := getattr(node, name), str)]
 
 
 def _pattern(identifiers: Sequence[str]) -> Hashable:

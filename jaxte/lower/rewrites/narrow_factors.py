@@ -25,19 +25,18 @@ def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
     if body.reduces:
         return body
     nodes = nodes_outside(body, (Read, Reduce))
-    within = {c for n in nodes if _is_product(n) for c in n.children if _is_product(c)}
+    products = [n for n in nodes if isinstance(n, Call) and n.op in _PRODUCTS]
+    within = {c for n in products for c in n.args}
     table: dict[Expr, Expr] = {}
-    for node in nodes:
-        if _is_product(node) and node not in within and node.dtype in _EXACT and not node.weak:
+    for node in products:
+        if node not in within and node.dtype in _EXACT and not node.weak:
             found = _narrow_first(node, axes)
             if found.dtype == node.dtype and not found.weak:
                 table[node] = found
-    new = substitute(body, table) if table else body
+    if not table:
+        return body
+    new = substitute(body, table)
     return new if _work(new, axes) + _WORTH <= _work(body, axes) else body
-
-
-def _is_product(node: Expr) -> bool:
-    return isinstance(node, Call) and node.op in _PRODUCTS
 
 
 def _narrow_first(node: Expr, axes: Sequence[Axis]) -> Expr:

@@ -37,6 +37,11 @@ class Box:
 
 def split_conditions(condition: Expr, scope: Scope) -> list[Expr] | None:
     """The conjuncts of ``condition`` that are not the same at every point of ``scope``; None if one never holds."""
+    kept = scope.once(("conditions", condition), lambda: _split(condition, scope))
+    return None if kept is None else [*kept]
+
+
+def _split(condition: Expr, scope: Scope) -> Sequence[Expr] | None:
     kept: list[Expr] = []
     for part in conjuncts(condition):
         part = positive(part)

@@ -6,9 +6,9 @@ scope maps the axis to an expression of new dimensions; the body itself is never
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.identity import among, identical, place_of
@@ -22,6 +22,7 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, plus, stays_in
 from jaxte.sets.resolved import simplify
 
+T = TypeVar("T")
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
 _MOST_DIGITS = 8  # dimensions of one read that are taken apart
 
@@ -42,6 +43,12 @@ class Scope:
     direct: bool = False
     hits: frozenset[Read] = frozenset()
     _derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, asked once for each ``key``."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]  # type: ignore[no-any-return]
 
     def index(self, expr: Expr) -> Expr:
         """An index expression of the body in terms of dimensions, as simple as the box allows."""

@@ -144,7 +144,7 @@ def _side_by_side(parts: Sequence[View], extents: Sequence[Expr]) -> list[Step]:
     steps: list[Step] = []
     while any(queues):
         heads = [queue[0] if queue else None for queue in queues]
-        first = next(h for h in (_most_urgent(heads)) if h is not None)
+        first = _most_urgent(heads)
         chosen = [h if h is not None and _together(h, first) else None for h in heads]
         if isinstance(first, (Repeat, Tile)):
             number = next(n for n, h in enumerate(heads) if h is first)
@@ -160,9 +160,10 @@ def _side_by_side(parts: Sequence[View], extents: Sequence[Expr]) -> list[Step]:
 _ORDER = (Index, Pad, Roll, Tile, Repeat, Transpose, Reshape)
 
 
-def _most_urgent(heads: Sequence[Step | None]) -> list[Step | None]:
+def _most_urgent(heads: Sequence[Step | None]) -> Step:
     """Slices before pads before reshapes, so that steps of several dimensions meet."""
-    return sorted((h for h in heads if h is not None), key=lambda h: _ORDER.index(type(h)))
+    kinds = [type(head) for head in heads]
+    return heads[kinds.index(next(filter(kinds.__contains__, _ORDER)))]  # type: ignore[return-value]
 
 
 def _together(a: Step, b: Step) -> bool:
