@@ -13,6 +13,15 @@ from tests.random_exclusions import RandomExclusions, check_exclusions
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
+from tests.random_uses import (
+    RandomPattern,
+    RandomStep,
+    check_kept,
+    check_overridden,
+    check_pattern,
+    check_scan,
+    check_short,
+)
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -71,3 +80,18 @@ def test_sizes_that_are_symbols(seed: int) -> None:
 def test_what_choices_exclude_may_be_anything(seed: int) -> None:
     """Quotients, roots and positions of data that no point takes, beside masks of other operands, in windows, convolutions and sums of slices."""
     check_exclusions(RandomExclusions(seed), order=1 + seed % 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_short_floats(seed: int) -> None:
+    check_short(seed)
+
+
+def test_what_is_kept_and_what_is_overridden() -> None:
+    check_kept(0)
+    check_overridden(0)
+
+
+def test_patterns_and_scans() -> None:
+    check_pattern(RandomPattern(3))
+    check_scan(RandomStep(0))

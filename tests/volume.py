@@ -42,6 +42,15 @@ from tests.random_exclusions import RandomExclusions, check_exclusions
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
+from tests.random_uses import (
+    RandomPattern,
+    RandomStep,
+    check_kept,
+    check_overridden,
+    check_pattern,
+    check_scan,
+    check_short,
+)
 from tests.test_random_forms import check_forms
 from tests.xla_flags import OLDER_EMITTERS
 
@@ -153,6 +162,26 @@ def symbols(f: RandomSymbols, _: int) -> Details:
     return check_symbols(f)
 
 
+def short(seed: int, _: int) -> Details:
+    return check_short(seed)
+
+
+def kept(seed: int, _: int) -> Details:
+    return check_kept(seed)
+
+
+def overridden(seed: int, _: int) -> Details:
+    return check_overridden(seed)
+
+
+def patterns(f: RandomPattern, _: int) -> Details:
+    return check_pattern(f)
+
+
+def scans(f: RandomStep, _: int) -> Details:
+    return check_scan(f)
+
+
 def at_integers(definition: Definition, seed: int) -> Details:
     """First derivatives of two thirds, second ones of the others."""
     return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
@@ -184,6 +213,12 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),
     "bits-nodes": (nodes, lambda seed: drawn("bits", seed)),
     "symbols": (symbols, RandomSymbols),
+    "complex": (nodes, {"stages": (1, 2), "dtype": "complex128"}),
+    "short": (short, int),
+    "kept": (kept, int),
+    "overridden": (overridden, int),
+    "patterns": (patterns, RandomPattern),
+    "scans": (scans, RandomStep),
     "exclusions": (exclusions, RandomExclusions),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
