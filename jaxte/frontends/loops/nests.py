@@ -13,7 +13,7 @@ from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made
 from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.states import Timed
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import defined
@@ -46,6 +46,13 @@ class _Within:
     state: State
     axes: tuple[Axis, ...]
     lags: Clocks
+
+    @property
+    def domain(self) -> Expr:
+        """Where it has elements: not in steps of the outer clock that others alone need."""
+        clock = self.axes[0]
+        own = TRUE if self.outer.extent is clock.extent else clock < self.outer.extent
+        return conjunction([own, self.timed.domain])
 
     def place(self, outer: Expr, indices: Sequence[Expr]) -> list[Expr]:
         """Where the element at ``indices`` of the equation stands, at the time ``outer``."""
@@ -181,7 +188,7 @@ class Nesting:
         rows = []
         for own in (self._within[e] for e in block):
             body = substitute(self._body(own.timed.equation, block), own.timed.table)
-            rows.append(Row(own.state, own.axes, body, own.timed.domain, 1))
+            rows.append(Row(own.state, own.axes, body, own.domain, 1))
         rows = rotated(rows)
         definitions = tuple(row.definition() for row in rows)
         group = Recurrence(tuple(row.state for row in rows), definitions, (1,) * len(rows), False)

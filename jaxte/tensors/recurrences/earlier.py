@@ -6,7 +6,7 @@ so far, which the loop hands on. A tensor on the way, of which more than one pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among
@@ -16,8 +16,10 @@ from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.recurrences.node import Position, Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+
+_LATEST = 2**30  # position of a loop around
 
 
 def offset_from(clock: Axis, index: Expr) -> Expr | None:
@@ -29,10 +31,10 @@ def offset_from(clock: Axis, index: Expr) -> Expr | None:
     return None if free_axes(rest) else rest
 
 
-def with_bodies(body: Expr, group: Recurrence, clock: Axis) -> Expr:
-    """``body`` with the definitions of those tensors between states that it does not read at one position for each of its own."""
-    for tensor in reversed(group.inside):
-        if among(tensor, group.definitions) or not isinstance(tensor, Compute):
+def with_bodies(body: Expr, between: Sequence[Tensor], clock: Axis) -> Expr:
+    """``body`` with the definitions of those tensors ``between`` states that it does not read at one position for each of its own."""
+    for tensor in reversed(between):
+        if not isinstance(tensor, Compute):
             continue
         table: dict[Expr, Expr] = {
             r: _element(tensor, r) for r in reads_of(body) if r.tensor is tensor and not _is_at_one(r, clock)
@@ -90,7 +92,16 @@ def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
 
 
 def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
-    """``body`` where reads of states say how many steps ago they are, or are reads of all positions ``so_far``, where the conditions around them say so."""
+    """``body`` where reads of states say how many steps ago they are, or are reads of all positions ``so_far``, where the conditions around them say so.
+
+    The position of a loop around is a number of these, too.
+    """
+    around = {r: Axis(r.tensor.name, 0, _LATEST) for r in reads_of(body) if isinstance(r.tensor, Position)}
+    body = substitute(body, around)
+    return substitute(_with_known(body, group, clock, so_far), {a: r for r, a in around.items()})
+
+
+def _with_known(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
     suspects = {r for r in reads_of(body) if r.tensor in group.numbers and not _is_fixed(r, group, clock)}
     if not suspects:
         return body

@@ -85,7 +85,7 @@ class Clocked:
     """Which axis of a tensor the clock of a recurrence is, followed from its states through what reads them.
 
     Where the clock has a few positions, all that a tensor reads of states may be at numbers, under conditions on its axes; then it is the axis at which the
-    definitions of the states read the tensor at their own positions, or the only one that these conditions fix.
+    definitions of the states read the tensor at their own positions, or the first one that these conditions fix, or that may be it.
 
     Args:
         places: of the states.
@@ -94,6 +94,7 @@ class Clocked:
 
     def __init__(self, places: Mapping[State, int], definitions: Iterable[Compute]) -> None:
         self._states: frozenset[Tensor] = frozenset(places)
+        self._extent = next(state.shape[place] for state, place in places.items())
         self._known: dict[Tensor, int] = dict(places.items())
         self._definitions: dict[Tensor, int] = dict(zip(definitions, places.values(), strict=True))
         self._asked: set[Tensor] = set()
@@ -110,6 +111,7 @@ class Clocked:
             if found is None and any(t in self._states for t in topological_order([tensor])):
                 found = self._by_readers.get(tensor)
                 found = self._by_conditions(tensor) if found is None else found
+                found = self._outermost(tensor) if found is None else found
             self._asked.discard(tensor)
             if found is not None:
                 self._known[tensor] = found
@@ -130,7 +132,10 @@ class Clocked:
         return None
 
     def _by_conditions(self, tensor: Tensor) -> int | None:
-        """The only axis that is as long as the clock and a number wherever ``tensor`` reads a position of the clock that is a number."""
+        """The first axis that is as long as the clock and a number wherever ``tensor`` reads a position of the clock that is a number.
+
+        Of several, each would do: what is read at a number is found by the conditions, whichever axis is taken for the clock.
+        """
         own = definition_of(tensor)
         if own is None:
             return None
@@ -139,6 +144,8 @@ class Clocked:
             r for r, place in places.items() if place is not None and isinstance(r.indices[place], Const)
         }
         left = set(range(len(own.axes)))
+        if isinstance(tensor, Recurrent):
+            left.discard(tensor.group.places[tensor.position])
         for read, axes, conditions in contexts(own.axes, own.body, reads) if reads else ():
             place = places[read]
             points = IntegerSet(axes, conditions)
@@ -149,7 +156,15 @@ class Clocked:
                     for n in left
                     if same_extent(own.axes[n].extent, extent) and fixed_at(points, own.axes[n]) is not None
                 }
-        return left.pop() if reads and len(left) == 1 else None
+        return min(left) if reads and left else None
+
+    def _outermost(self, tensor: Tensor) -> int | None:
+        """The first axis of ``tensor``, of a recurrence within the step, that is as long as the clock and not the one that it runs along itself."""
+        if not isinstance(tensor, Recurrent):
+            return None
+        own = tensor.group.places[tensor.position]
+        left = (n for n, e in enumerate(tensor.shape) if n != own and same_extent(e, self._extent))
+        return next(left, None)
 
     @cached_property
     def _by_readers(self) -> dict[Tensor, int]:

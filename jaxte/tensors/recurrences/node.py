@@ -23,6 +23,12 @@ class State(Placeholder):
     __slots__ = ()
 
 
+class Position(Placeholder):
+    """The position of a loop, as a number that each of its steps is given."""
+
+    __slots__ = ()
+
+
 class Recurrent(Tensor):
     """One tensor of a recurrence.
 

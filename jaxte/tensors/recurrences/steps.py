@@ -25,7 +25,7 @@ from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.tensors.recurrences.conditions import decided, is_zero, same_condition
 from jaxte.tensors.recurrences.earlier import at_clock, offset_from, with_bodies, with_lags
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 Carried = tuple[State, int]
@@ -110,7 +110,7 @@ def step_with(group: Recurrence, longer: Recurrence) -> Step:
 @lru_cache(maxsize=16)
 def _making_of(group: Recurrence) -> _Making:
     name = group.definitions[0].axes[group.places[0]].name
-    making = _Making(group, Axis(name, 0, group.extent), Placeholder(name, (), "int32"))
+    making = _Making(group, Axis(name, 0, group.extent), Position(name, (), "int32"))
     for own, place in zip(group.definitions, group.places, strict=True):
         making.results.append(making.at(own, place, 0))
     return making
@@ -214,6 +214,12 @@ class _Making:
         return among(self.clock, free_axes(index))
 
     @cached_property
+    def between(self) -> tuple[Tensor, ...]:
+        """The tensors between states."""
+        definitions = set(self.group.definitions)
+        return tuple(t for t in self.group.inside if t not in definitions)
+
+    @cached_property
     def inner_places(self) -> dict[Tensor, int]:
         """Which axis of the tensors of recurrences within a step the clock is."""
         inner = [t for t in self.group.inside if isinstance(t, Recurrent)]
@@ -289,7 +295,8 @@ class _Reading:
     def value(self, body: Expr) -> Expr:
         making = self.making
         within = making.inner_places if self.nest is None else self.nest.with_places(making.inner_places)
-        body = at_clock(with_bodies(body, making.group, making.clock), within, making.clock)
+        between = making.between if self.nest is None else (*making.between, *self.nest.inside)
+        body = at_clock(with_bodies(body, between, making.clock), within, making.clock)
         body = with_lags(body, making.group, making.clock, making.so_far)
         table = self._starts(body)
         value = rewrite(substitute(body, table), self._node)
