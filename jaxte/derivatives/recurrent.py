@@ -14,6 +14,7 @@ Forward mode is the same with tangents for heads, and runs from the same end as 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,9 @@ from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import Read
 from jaxte.lang.graphs import circles, reached
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.handed import copied_by, handed_on
 from jaxte.tensors.recurrences.nests import Clocked
@@ -109,6 +112,7 @@ def adjoints_of(
     beside = _within_steps(equations, places, wanted)
     found = solved(equations, places, not group.reverse, beside)
     found |= {inner: found[state] for inner, state in beside.items()}
+    found |= {own: found[state] for own, state in _equal_to(equations, wanted).items()}
     made = Rebuilt(found).parts(wanted)
     by_input = dict(zip([t for t in inputs if t in parts], made, strict=True))
     return [
@@ -212,6 +216,13 @@ def solved(
 
     ``beside`` has the states of tensors within steps, which are made where these are read.
     """
+    copies = _copies(equations)
+    if copies:
+        rest = [s for s in equations if s not in copies]
+        bodies = Rebuilt(copies).parts([equations[s] for s in rest])
+        own = {s: _as_compute(b, s.name) for s, b in zip(rest, bodies, strict=True)}
+        found = solved(own, places, reverse, beside)
+        return {**found, **{copy: found[state] for copy, state in copies.items()}}
     reads = {state: _states_below(own, equations) for state, own in equations.items()}
     for other in [s for s in equations if beside and s in _reached(reads, s)]:
         groups = _groups_in([equations[other]])
@@ -227,6 +238,54 @@ def solved(
         group = handed_on(Recurrence(tuple(block), definitions, tuple(places[s] for s in block), reverse))
         found.update(zip(block, group.tensors, strict=False))
     return found
+
+
+def _equal_to(equations: Mapping[State, Compute], graph: Sequence[Tensor]) -> dict[Tensor, State]:
+    """The tensors of ``graph`` that a state is, by its definition from others: what the loop computes is not computed again behind it."""
+    rows = {s: own for s, own in equations.items() if any(r.tensor in equations for r in reads_of(own.body))}
+    found: dict[Tensor, State] = {}
+    for tensor in topological_order(graph) if rows else ():
+        if isinstance(tensor, Compute):
+            own = next((s for s, row in rows.items() if _is_equal(tensor, row)), None)
+            if own is not None:
+                found[tensor] = own
+    return found
+
+
+def _is_equal(one: Compute, other: Compute) -> bool:
+    if one is other:
+        return True
+    if (
+        one.ndim != other.ndim
+        or one.dtype != other.dtype
+        or {r.tensor for r in reads_of(one.body)} != {r.tensor for r in reads_of(other.body)}
+    ):
+        return False
+    alike = all(a.extent is b.extent for a, b in zip(one.axes, other.axes, strict=True))
+    return alike and substitute(one.body, dict(zip(one.axes, other.axes, strict=True))) is other.body
+
+
+def _copies(equations: Mapping[State, Compute]) -> dict[Tensor, Tensor]:
+    """The states that are others element by element, with those, which are none: a loop would stack each of them."""
+    direct = {s: _copied_state(own) for s, own in equations.items()}
+    found: dict[Tensor, Tensor] = {}
+    for state, other in direct.items():
+        seen = {state}
+        while other in equations and other not in seen:
+            found[state] = other
+            seen.add(other)
+            other = direct[other]
+    return found if all(t not in found for t in found.values()) else {}
+
+
+def _copied_state(own: Compute) -> State | None:
+    body = own.body
+    is_whole = (
+        isinstance(body, Read)
+        and len(body.indices) == len(own.axes)
+        and all(map(operator.is_, body.indices, own.axes))
+    )
+    return body.tensor if is_whole and isinstance(body.tensor, State) else None
 
 
 def _states_below(tensor: Tensor, states: Mapping[State, Any]) -> list[State]:

@@ -239,6 +239,40 @@ def test_a_long_loop_whose_counter_is_an_exponent_is_refused() -> None:
         te.loops(doubling)(np.ones(4))
 
 
+def scaled_and_added_up(C, A, B):
+    """A variable that is multiplied once and added to often."""
+    for i in range(len(A)):
+        for j in range(i + 1):
+            C[i, j] *= 1.5
+        for k in range(A.shape[1]):
+            for j in range(i + 1):
+                C[i, j] += A[i, k] * B[j, k]
+
+
+def test_of_two_operations_the_one_that_is_repeated_is_a_sum() -> None:
+    shapes = (5, 5), (5, 4), (5, 4)
+    given = [te.placeholder(s, "float64", name=n) for s, n in zip(shapes, "CAB", strict=True)]
+    assert "recurrence" not in str(te.explain([te.loops(scaled_and_added_up).builder(*given)]))
+    assert_nodes_agree(scaled_and_added_up, _numbers(*shapes))
+
+
+def columns(x):
+    y = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        last = 0.0
+        for j in range(x.shape[1]):
+            last = np.sin(last) + x[i, j]
+            y[i, j] = last
+    return y
+
+
+def test_a_loop_over_columns_reads_them_where_they_stand() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 30))
+    source = te.source(te.loops(columns), x)
+    assert "H.T" not in source and "axis=1" in source.split("def backward")[1]
+    assert_nodes_agree(columns, [x[:3, :4]])
+
+
 def moving(x, v):
     """Sums over all steps so far, of forces that depend on them."""
     for _t in range(20):

@@ -63,13 +63,13 @@ class Dataflow:
     # --- accesses
 
     def _additions(self, plain: Collection[int]) -> dict[Statement, str]:
-        found: dict[Statement, str] = {}
-        by_variable: dict[Variable, str] = {}
-        for own in self.program.statements:
-            if own.op is not None and own.number not in plain:
-                if by_variable.setdefault(own.variable, own.op) == own.op:
-                    found[own] = own.op
-        return found
+        """Those of one operation for each variable, the one that adds most often to an element; others write what they say."""
+        every = [s for s in self.program.statements if s.op is not None and s.number not in plain]
+        most: dict[Variable, Statement] = {}
+        for own in every:
+            if own.variable not in most or _repeats(own) > _repeats(most[own.variable]):
+                most[own.variable] = own
+        return {own: own.op for own in every if own.op is not None and own.op == most[own.variable].op}
 
     def _value(self, statement: Statement) -> Expr:
         own = statement.part if statement in self._adds else statement.whole
@@ -322,3 +322,9 @@ class Dataflow:
         """What arrays hold, of which ``equations`` are."""
         held = {id(e) for e in equations}
         return [key for key, own in self._equations.items() if id(own) in held and isinstance(key, Content)]
+
+
+def _repeats(statement: Statement) -> int:
+    """How many of the loops around a statement run over one element that it writes."""
+    counted = {a for index in statement.indices for a in free_axes(index)}
+    return sum(axis not in counted for axis in statement.axes)

@@ -11,7 +11,7 @@ from math import prod
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, Read, Reduce, as_expr
-from jaxte.lang.identity import Members
+from jaxte.lang.identity import Members, place_of
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.lower.recurrences.finals import with_finals
@@ -37,7 +37,7 @@ def made_in_steps(order: Sequence[Tensor], given: Members[Tensor], again: Member
             continue
         read = [t for t in group.inputs if t not in given and isinstance(t, Compute) and _is_elementwise(t)]
         cheap: dict[Tensor, Compute] = {
-            t: t for t in read if _is_large(t) or any(own in again for own in t.inputs)
+            t: t for t in read if _is_large(t) or _is_transposed(t) or any(own in again for own in t.inputs)
         }
         if cheap or any(t in again for t in group.inputs):
             table[group] = _with_bodies(group, cheap, again)
@@ -55,6 +55,14 @@ def _is_large(tensor: Compute) -> bool:
     if any(len(free_axes(index)) > 1 for read in reads_of(tensor.body) for index in read.indices):
         return False
     return bool(tensor.inputs) and _TIMES * sum(map(bytes_of_any, tensor.inputs)) <= bytes_of_any(tensor)
+
+
+def _is_transposed(tensor: Compute) -> bool:
+    """Whether ``tensor`` is another one with its axes in another order: a step reads its part of that in place."""
+    if not isinstance(tensor.body, Read):
+        return False
+    places = [place_of(a, tensor.axes) for index in tensor.body.indices for a in free_axes(index)]
+    return places != sorted(places) and sorted(places) == [*range(tensor.ndim)]
 
 
 def _with_bodies(group: Recurrence, cheap: dict[Tensor, Compute], again: Members[Tensor]) -> Recurrence:

@@ -65,6 +65,40 @@ def test_gates_are_not_computed_again(fn):
     assert re.search(r"= W\[", forward.split("def forward_with_residuals")[1].split("_step(")[0])
 
 
+def _lstm_in_loops(x, U, W):
+    h, c = np.zeros((BATCH, N)), np.zeros((BATCH, N))
+    out = np.zeros((STEPS, BATCH, N))
+    for t in range(STEPS):
+        a, o, f = (x[t] @ U[0] + h @ W[0], x[t] @ U[1] + h @ W[1], x[t] @ U[2] + h @ W[2])
+        g = np.tanh(x[t] @ U[3] + h @ W[3])
+        c = c / (1 + np.exp(-f)) + g / (1 + np.exp(-a))
+        h = np.tanh(c) / (1 + np.exp(-o))
+        out[t] = h
+    return out
+
+
+def _lstm_scan(x, U, W):
+    def step(state, x):
+        h, c = state
+        a, o, f, g = (x @ U[n] + h @ W[n] for n in range(4))
+        c = c * jax.nn.sigmoid(f) + jnp.tanh(g) * jax.nn.sigmoid(a)
+        h = jnp.tanh(c) * jax.nn.sigmoid(o)
+        return (h, c), h
+
+    nothing = jnp.zeros((BATCH, N), x.dtype)
+    return jax.lax.scan(step, (nothing, nothing), x)[1]
+
+
+def test_the_loop_backward_stacks_each_adjoint_once():
+    """Sums that stand in a gate alone have its adjoint, and so have the products of inputs."""
+    args, fn = _arguments((STEPS, BATCH, 4), (4, 4, N), (4, N, N)), te.loops(_lstm_in_loops)
+    _alike(fn, _lstm_scan, args)
+    backward = te.source(fn, *args).split("def backward(")[1]
+    (stacked,) = re.findall(r"\), \(([\w, ]*)\) = lax\.scan\(", backward)
+    assert len(stacked.split(", ")) == 4
+    assert "jnp.tanh(" not in backward[backward.index("lax.scan(") :]
+
+
 def test_forward_mode_and_second_derivatives():
     x, W = _arguments(*ARGS)
     v = jnp.cos(W)
