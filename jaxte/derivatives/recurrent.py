@@ -219,10 +219,10 @@ def solved(
     copies = _copies(equations)
     if copies:
         rest = [s for s in equations if s not in copies]
-        bodies = Rebuilt(copies).parts([equations[s] for s in rest])
-        own = {s: _as_compute(b, s.name) for s, b in zip(rest, bodies, strict=True)}
-        found = solved(own, places, reverse, beside)
-        return {**found, **{copy: found[state] for copy, state in copies.items()}}
+        renewed = Rebuilt(copies).parts([equations[s] for s in rest])
+        own = {s: _as_compute(b, s.name) for s, b in zip(rest, renewed, strict=True)}
+        made = solved(own, places, reverse, beside)
+        return {**made, **{copy: made[state] for copy, state in copies.items()}}
     reads = {state: _states_below(own, equations) for state, own in equations.items()}
     for other in [s for s in equations if beside and s in _reached(reads, s)]:
         groups = _groups_in([equations[other]])
@@ -267,25 +267,23 @@ def _is_equal(one: Compute, other: Compute) -> bool:
 
 def _copies(equations: Mapping[State, Compute]) -> dict[Tensor, Tensor]:
     """The states that are others element by element, with those, which are none: a loop would stack each of them."""
-    direct = {s: _copied_state(own) for s, own in equations.items()}
+    every = {s: _copied_state(own) for s, own in equations.items()}
+    direct = {s: other for s, other in every.items() if other is not None and other in equations}
     found: dict[Tensor, Tensor] = {}
-    for state, other in direct.items():
-        seen = {state}
-        while other in equations and other not in seen:
-            found[state] = other
+    for state in direct:
+        other, seen = direct[state], {state}
+        while other in direct and other not in seen:
             seen.add(other)
             other = direct[other]
+        found[state] = other
     return found if all(t not in found for t in found.values()) else {}
 
 
 def _copied_state(own: Compute) -> State | None:
-    body = own.body
-    is_whole = (
-        isinstance(body, Read)
-        and len(body.indices) == len(own.axes)
-        and all(map(operator.is_, body.indices, own.axes))
-    )
-    return body.tensor if is_whole and isinstance(body.tensor, State) else None
+    match own.body:
+        case Read(State() as state, indices) if len(indices) == len(own.axes):
+            return state if all(map(operator.is_, indices, own.axes)) else None
+    return None
 
 
 def _states_below(tensor: Tensor, states: Mapping[State, Any]) -> list[State]:

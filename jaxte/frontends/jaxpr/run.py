@@ -12,6 +12,7 @@ from jax.extend.linear_util import wrap_init
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, as_they_stand
+from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN, Kept, with_states
 from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop
@@ -115,6 +116,14 @@ def _scan(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]
     return [*carry, *ys]
 
 
+def _kept_scan(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
+    (body,) = bodies_of(eqn)
+    own = Kept.of(
+        {**eqn.params, "jaxpr": jax.make_jaxpr(lambda *xs: evaluate(plans[0], body, xs))(*body.in_avals)}
+    )
+    return with_states(own, operands)
+
+
 def _cond(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]:
     branches = [
         lambda *xs, plan=plan, body=body: evaluate(plan, body, xs)
@@ -172,6 +181,7 @@ def _call(eqn: Any, plans: Sequence[Plan], operands: Sequence[Any]) -> list[Any]
 
 _CONSTRUCTS = {
     "scan": _scan,
+    KEPT_SCAN: _kept_scan,
     "cond": _cond,
     "shard_map": _shard_map,
     **dict.fromkeys(("remat", "remat2", "checkpoint"), _remat),

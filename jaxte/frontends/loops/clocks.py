@@ -171,6 +171,8 @@ class Search:
         here = [e for e, lag in outer.lags.items() if not lag.least]
         if len(here) == len(self.edges):  # iterations that do not depend on each other are no loop
             return None
+        if not outer.is_fixed:  # one read, at places that are steps of different numbers behind it
+            return None
         below: dict[Equation, list[Equation]] = {own: [] for own in self.equations}
         for edge in here:
             below[edge.source].append(edge.target)

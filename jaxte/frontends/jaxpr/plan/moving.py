@@ -15,8 +15,10 @@ from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN
 from jaxte.lang.dtypes import is_inexact
 
+LOOPS = ("scan", KEPT_SCAN)
 FLAT = frozenset(["stop_gradient", "floor", "ceil", "round", "sign"])
 
 
@@ -62,7 +64,7 @@ def wanted_of_bodies(eqn: Any, bodies: Sequence[Any], found: set[Any] | None) ->
     own = moved(eqn.invars, found)
     if eqn.primitive.name == "cond":
         return [frozenset(n - 1 for n in own)] * len(bodies)
-    if eqn.primitive.name == "scan":
+    if eqn.primitive.name in LOOPS:
         (body,) = bodies
         return [_of_carry(body.jaxpr, own, *scan_counts(eqn.params))]
     return [own] * len(bodies)

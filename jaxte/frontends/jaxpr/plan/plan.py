@@ -17,8 +17,8 @@ from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
+from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
-from jaxte.frontends.jaxpr.loops.segments import segmented
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
@@ -26,7 +26,7 @@ from jaxte.frontends.jaxpr.plan.build import Builder
 from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
 from jaxte.frontends.jaxpr.plan.measured import Place
-from jaxte.frontends.jaxpr.plan.moving import Wanted, moving, still, wanted_of_bodies
+from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
@@ -34,7 +34,7 @@ from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these
 BODIES = {
-    "scan": "jaxpr",
+    **dict.fromkeys(LOOPS, "jaxpr"),
     "cond": "branches",
     "remat": "jaxpr",
     "remat2": "jaxpr",
@@ -134,7 +134,7 @@ class Planner:
             counting = counted_loops(closed, slots)
             instead = instead if counting is None else counting.after(instead)
         if self.save is not None and not divided:
-            kept = segmented(closed if instead is None else instead.closed, self.save)
+            kept = within(closed if instead is None else instead.closed, self.save)
             instead = instead if kept is None else kept.after(instead)
         if instead is not None:
             closed = instead.closed
@@ -161,7 +161,7 @@ class Planner:
         bodies = bodies_of(entry.eqn)
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
         divided = divided or entry.eqn.primitive.name == "shard_map"
-        looped = looped or entry.eqn.primitive.name == "scan"
+        looped = looped or entry.eqn.primitive.name in LOOPS
         plans = tuple(self.plan(body, own, divided, looped) for body, own in zip(bodies, wanted, strict=True))
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         rates = NO_OPTIONS.policy().rates

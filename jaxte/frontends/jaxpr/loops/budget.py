@@ -1,0 +1,79 @@
+"""The memory of loops: a ``scan`` of which a budget of bytes does not hold all that its steps compute keeps some states, and computes the others again.
+
+The schedule is that of Griewank and Walther (:mod:`jaxte.lower.arrays.binomial`), as for recurrences. Where the derivative of a step reads no state, none is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+
+from jaxte.bridge.jaxprs import scan_counts
+from jaxte.frontends.jaxpr.equations.known import is_symbolic
+from jaxte.frontends.jaxpr.equations.stands import Instead, traced
+from jaxte.frontends.jaxpr.loops.kept import Kept, kept_scan
+from jaxte.lower.arrays.binomial import computed_again
+
+_AGAIN = ("remat", "remat2", "checkpoint")
+_MOST_TIMES = 8  # that a step is computed again, for which there are as many slots as it takes
+
+
+def within(closed: Any, budget: int) -> Instead | None:
+    """``closed`` with states of its loops kept in at most ``budget`` bytes each; None where nothing changes."""
+    every = [(eqn, _slots(eqn, budget)) for eqn in closed.jaxpr.eqns if _is_long(eqn)]
+    found = [(eqn, slots) for eqn, slots in every if slots is not None]
+    if not found:
+        return None
+    known = {id(eqn): slots for eqn, slots in found}
+
+    def instead(eqn: Any, operands: Sequence[Any]) -> Sequence[Any] | None:
+        slots = known.get(id(eqn))
+        return None if slots is None else kept_scan(Kept.of({**eqn.params, "slots": slots}), operands)
+
+    return Instead(traced(closed, instead), loops=tuple((eqn, _said(eqn, slots)) for eqn, slots in found))
+
+
+def slots_for(steps: int, states: int) -> int:
+    """How many states are kept of a loop of so many ``steps`` in a memory of ``states``, one of which is that of the step that is computed.
+
+    >>> slots_for(1000, 30), slots_for(1000, 2), slots_for(3, 30)
+    (29, 5, 2)
+    """
+    least = next(n for n in range(1, steps + 1) if comb(n + _MOST_TIMES, n) >= steps)
+    return max(1, min(steps - 1, max(states - 1, least)))
+
+
+def _is_long(eqn: Any) -> bool:
+    if eqn.primitive.name != "scan" or eqn.effects:
+        return False
+    inside = eqn.params["jaxpr"].jaxpr
+    symbols = any(is_symbolic(v.aval) for v in (*eqn.invars, *eqn.outvars))
+    return not symbols and [e.primitive.name in _AGAIN for e in inside.eqns] != [True]
+
+
+def _slots(eqn: Any, budget: int) -> int | None:
+    """How many states a budget has room for; None where all that steps compute fits into it."""
+    steps, state = eqn.params["length"], _state(eqn)
+    made = sum(_bytes(v.aval) for e in eqn.params["jaxpr"].jaxpr.eqns for v in e.outvars)
+    return None if not state or steps < 2 or steps * made <= budget else slots_for(steps, budget // state)
+
+
+def _state(eqn: Any) -> int:
+    """Bytes of what a loop hands on and a derivative flows through."""
+    carried = eqn.outvars[: scan_counts(eqn.params)[1]]
+    return sum(_bytes(v.aval) for v in carried if np.dtype(v.aval.dtype).kind not in "iub")
+
+
+def _bytes(aval: Any) -> int:
+    return prod(getattr(aval, "shape", ())) * getattr(getattr(aval, "dtype", None), "itemsize", 0)
+
+
+def _said(eqn: Any, slots: int) -> str:
+    steps = eqn.params["length"]
+    return (
+        f"states before {slots:,} of {steps:,} steps are kept at a time, {(slots + 1) * _state(eqn):,} bytes; "
+        f"{computed_again(steps, slots):,} steps computed again in the backward pass"
+    )
