@@ -84,8 +84,8 @@ def adjoint(
             which ``jax.grad`` gives NaN; False for what ``jax.grad`` gives. Values are the same both ways.
         platform: "cpu", "gpu" or "tpu", for which raised parts are planned and written; by default planned for the platform that JAX runs
             on, and written for the one that JAX lowers for.
-        save: how many bytes the states of each loop (``scan``, ``fori_loop``) may take until the backward pass has come to them: states before
-            segments of steps are kept, and the steps of a segment are computed again. None for all that JAX keeps.
+        save: how many bytes the states of each loop (``scan``, ``fori_loop``, ``while_loop``) may take until the backward pass has come to them: as many
+            are kept, and the others computed again. None for all that JAX keeps, and no gradient of a ``while_loop`` without a bound.
 
     Raises:
         ArgumentError: ``f`` is no function, ``tune`` no tuple of arguments that are there, ``save`` is no number of bytes, or both are given.

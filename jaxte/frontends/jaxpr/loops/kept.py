@@ -108,7 +108,7 @@ def _loop(*args: Any, **params: Any) -> list[Any]:
     def step(state: Any, given: Any) -> Any:
         carry, kept = state
         slot, row = given
-        kept = _put(kept, carry, slot)
+        kept = put(kept, carry, slot)
         carry, made = own.step(fixed, carry, row)
         return (carry, kept), made
 
@@ -116,7 +116,7 @@ def _loop(*args: Any, **params: Any) -> list[Any]:
     return [*carry, *ys, *kept]
 
 
-def _put(kept: Arrays, state: Arrays, slot: Any) -> list[Any]:
+def put(kept: Arrays, state: Arrays, slot: Any) -> list[Any]:
     return [lax.dynamic_update_index_in_dim(k, s, slot, 0) for k, s in zip(kept, state, strict=True)]
 
 
@@ -199,7 +199,7 @@ class _Slope:
 
             def forward(n: Any, own_state: Any) -> Any:
                 carry, kept = own_state
-                kept = _put(kept, carry, places[shift + n - begin])
+                kept = put(kept, carry, places[shift + n - begin])
                 return own.step(fixed, carry, own.row(xs, n))[0], kept
 
             carry = [lax.dynamic_index_in_dim(k, slot, 0, keepdims=False) for k in kept]
@@ -236,7 +236,7 @@ def _slope(*args: Any, own: _Slope) -> list[Any]:
     return own.forward(*args)
 
 
-def _register(primitive: Primitive, function: Callable[..., list[Any]]) -> None:
+def register(primitive: Primitive, function: Callable[..., list[Any]]) -> None:
     """``function`` is what ``primitive`` computes."""
 
     def run(*args: Any, **params: Any) -> list[Any]:
@@ -265,11 +265,11 @@ def _loop_jvp(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[An
     kept = [lax.stop_gradient(k) for k in made[own.carried + own.rows :]]
     found = iter(_TANGENT.bind(*primals, *kept, *given, own=slope))
     results = made[: own.carried + own.rows]
-    moved = [next(found) if is_inexact(str(r.dtype)) else _still(r) for r in results]
-    return made, [*moved, *map(_still, kept)]
+    moved = [next(found) if is_inexact(str(r.dtype)) else still(r) for r in results]
+    return made, [*moved, *map(still, kept)]
 
 
-def _still(result: Any) -> Any:
+def still(result: Any) -> Any:
     """The tangent of what does not move."""
     return ad.Zero(jax.typeof(result).to_tangent_aval())
 
@@ -278,7 +278,7 @@ def _slope_jvp(primals: Arrays, tangents: Arrays, *, own: _Slope) -> tuple[list[
     """By its linear arguments it is its own tangent; by the others it is differentiated as the loop that it is."""
     made = _TANGENT.bind(*primals, own=own)
     first = own.own.inputs + own.own.carried
-    found = [_still(m) for m in made]
+    found = [still(m) for m in made]
     if any(not isinstance(t, ad.Zero) for t in tangents[first:]):
         given = [ad.instantiate_zeros(t) for t in tangents[first:]]
         found = _TANGENT.bind(*primals[:first], *given, own=own)
@@ -365,8 +365,8 @@ def _moved(x: Any, dim: int | None, size: int, axis: int) -> Any:
     return jax.numpy.broadcast_to(jax.numpy.expand_dims(x, axis), (*own[:axis], size, *own[axis:]))
 
 
-_register(_LOOP, _loop)
-_register(_TANGENT, _slope)
+register(_LOOP, _loop)
+register(_TANGENT, _slope)
 ad.primitive_jvps[_LOOP] = _loop_jvp
 ad.primitive_jvps[_TANGENT] = _slope_jvp
 ad.primitive_transposes[_TANGENT] = _slope_transpose
