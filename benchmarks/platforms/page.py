@@ -25,8 +25,8 @@ chooses among its algorithms, nor of what a TPU does at the same time. `speed` i
 `python benchmarks/platforms/clock.py --json clock.json --limit 540`, and `--judge` sets the two beside each other.
 
 Forms are those of the platform that JAX lowers for, whatever the process runs on (docs/running.md). What the rows `gpu` and `tpu` of
-`jaxte/lower/cost/platforms.py` say differs from the CPU's: pads, slices and products are left to be fused, edges are not apart, nothing is behind barriers,
-partial sums have to save what one more kernel costs, sums of shifts are summed along rows. On a GPU arrays around their ends are a choice between two pads, and nothing is tiled
+`jaxte/lower/cost/platforms.py` say differs from the CPU's: pads, slices and products are left to be fused, a shift is one pad, negative at one end, edges are not apart, nothing is behind barriers,
+partial sums have to save what one more kernel costs, sums of shifts are summed along rows. Arrays around their ends are a choice between two pads, and on a GPU nothing is tiled
 that its memory holds. `te.grad(f, platform="gpu")` decides by the same rows what is raised; where nothing gains, the program is plain JAX's.
 
 The text that is emitted for each case of the suite and of the corpus is recorded by its hash where figures are taken; a test fails where it is another one by

@@ -249,7 +249,9 @@ class Body(Statements):
         here = frozenset(found.dims)
         dims = [d for d in scope.order if d in here]
         steps = (*found.steps, *reorder(found.dims, dims))
-        return Value(apply_steps(self.tensor(node.tensor, source), steps), tuple(dims), (node.dtype, False))
+        in_one = "" if self.policy.facts.tests_pads else node.dtype
+        code = apply_steps(self.tensor(node.tensor, source), steps, in_one)
+        return Value(code, tuple(dims), (node.dtype, False))
 
     def tensor(self, tensor: Tensor, called: str = "") -> Name:
         """``tensor`` as a node; ``called`` names another array of its dtype in its place, of the same shape or padded."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from jaxte.lang.expr import ONE, ZERO, Axis, Expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import (
@@ -25,18 +26,47 @@ from jaxte.lower.arrays.steps import (
     Reshape,
     Step,
 )
-from jaxte.lower.arrays.views import Broadcast, View
+from jaxte.lower.arrays.views import Broadcast, Spread, View
 from jaxte.lower.code.vocabulary import Value
+from jaxte.sets.intervals import known
 
 
-def apply_steps(array: Node, steps: Sequence[Step]) -> Node:
-    """``steps``, one after the other, on ``array``; of reshapes in a row the last one."""
+def apply_steps(array: Node, steps: Sequence[Step], dtype: str = "") -> Node:
+    """``steps``, one after the other, on ``array``; of reshapes in a row the last one.
+
+    With the ``dtype`` of the array, a slice with zeros around it is one pad, which is negative where elements are cut off.
+    """
     for step in steps:
         if isinstance(step, Reshape) and isinstance(array, View) and isinstance(array.step, Reshape):
             array = array.array
-        if not _does_nothing(step):
+        shifted = _shifted(array, step, dtype) if dtype and isinstance(step, Pad) else None
+        if shifted is not None:
+            array = shifted
+        elif not _does_nothing(step):
             array = View(array, step)
     return array
+
+
+def _shifted(array: Node, pad: Pad, dtype: str) -> Node | None:
+    """A slice and the zeros around it as one pad of what is sliced; None where one dimension takes more than that."""
+    match array:
+        case View(whole, Index(entries)) if pad.mode == "zeros" and len(entries) == len(pad.widths):
+            found = tuple(map(_moved, entries, whole.shape, pad.widths))
+            widths = tuple(w for w in found if w is not None)
+            if len(widths) == len(whole.shape):
+                return Spread(whole, Typed(Number(0), dtype), widths)
+    return None
+
+
+def _moved(entry: Entry, extent: Expr, pair: tuple[Expr, Expr]) -> tuple[Expr, Expr, int] | None:
+    """What a slice of a dimension leaves out, taken off what is put around it; None where that is no number."""
+    if not isinstance(entry, Range) or entry.step != 1:
+        return None
+    numbers = [known(e) for e in (extent, entry.start or ZERO, entry.stop or extent, *pair)]
+    if any(n is None or n < 0 for n in numbers):
+        return None
+    size, start, stop, before, behind = (n or 0 for n in numbers)
+    return as_expr(before - start), as_expr(behind - (size - min(stop, size))), 0
 
 
 def _does_nothing(step: Step) -> bool:

@@ -82,8 +82,8 @@ class Platform:
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
         computes_again: what several slices read is fused with each of them, and computed for each (barriers around it, and around what pads it).
-        tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, copies with
-            their ends continued).
+        tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, zeros around an
+            array once, copies with their ends continued); elsewhere a shift by a constant is one pad, negative where elements are cut off.
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
@@ -267,6 +267,7 @@ TPU = Platform(
         cache=1e8,
         spill=1e12,
     ),
+    joins_apart=True,
     lanes=128,
     depth=128,
     intermediate=8,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import views
+from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import (
     ALL,
@@ -25,10 +26,10 @@ from jaxte.lower.arrays.steps import (
 from jaxte.lower.printing.numbers import Written, tuple_text
 from jaxte.lower.printing.writer import Rules, Writer, call
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import constant, may_be_negative, nonnegative
+from jaxte.sets.intervals import constant, known, may_be_negative, nonnegative
 
 _BACKWARDS = Range(step=-1)
-ROLLED = "_rolled"  # a function of emitted modules
+ROLLED, SHIFTED = "_rolled", "_shifted"  # functions of emitted modules
 
 
 def _view(node: views.View, to: Writer) -> Written:
@@ -121,8 +122,19 @@ def _broadcast(node: views.Broadcast, to: Writer) -> Written:
 
 
 def _spread(node: views.Spread, to: Writer) -> Written:
+    if (places := _places(node)) is not None:
+        return call(SHIFTED, to.text(node.array), *map(str, places))
     widths = [f"({to.text(a)}, {to.text(b)}, {n})" for a, b, n in node.widths]
     return call("lax.pad", to.text(node.array), to.text(node.fill), tuple_text(widths))
+
+
+def _places(node: views.Spread) -> list[int] | None:
+    """How far each dimension is moved, where zeros come in at one end for what is cut off at the other."""
+    numbers = [(known(a), known(b), n) for a, b, n in node.widths]
+    match node.fill:
+        case Typed(Number(0)) if all(a is not None and a == -(b or 0) and not n for a, b, n in numbers):
+            return [a or 0 for a, _, _ in numbers]
+    return None
 
 
 def _padded(node: views.Padded, to: Writer) -> Written:

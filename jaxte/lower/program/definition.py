@@ -14,7 +14,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.kept_around import kept_around, write_into
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
-from jaxte.lower.program.across.padded_once import paddings
+from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.select import literal_of
@@ -40,7 +40,7 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
     place = Place(tensor.axes, scope, policy, own.in_tiles)
     root = applied(tensor.body, BEFORE_PADDING, place)
     # the pieces of a copy with continued ends lie inside, one after the other
-    padded = {} if isinstance(tensor, Extended) else paddings(root)
+    padded = {} if isinstance(tensor, Extended) else padded_in(root, policy.facts.tests_pads)
     wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]

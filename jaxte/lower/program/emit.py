@@ -22,7 +22,7 @@ from jaxte.lower.code.identifiers import APART, FIRST, KEPT, REPLAYED, docstring
 from jaxte.lower.code.lines import lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
-from jaxte.lower.printing.views import ROLLED
+from jaxte.lower.printing.views import ROLLED, SHIFTED
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -103,6 +103,11 @@ def _rolled(x, shift, axis):
     ends = [(shift, -shift, 0), (shift - n, n - shift, 0)]
     before, around = (lax.pad(x, zero, [own if d == axis else (0, 0, 0) for d in range(x.ndim)]) for own in ends)
     return jnp.where(lax.broadcasted_iota(jnp.int32, x.shape, axis) < shift, around, before)
+"""
+_SHIFTED = """
+def _shifted(x, *places):
+    \"\"\"``x`` moved by so many places along its dimensions, with zeros where nothing comes from.\"\"\"
+    return lax.pad(x, jnp.zeros((), x.dtype), [(n, -n, 0) for n in places])
 """
 _MOST_FORMULAS = 40  # lines of a docstring
 _WIDTH = 100  # characters of a line of it
@@ -238,6 +243,8 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
         functions[:0] = [text.lstrip() for text in BINOMIAL]
     if f"{ROLLED}(" in rest:
         functions.insert(0, _ROLLED.lstrip())
+    if f"{SHIFTED}(" in rest:
+        functions.insert(0, _SHIFTED.lstrip())
     if f"{KERNEL}(" in rest:
         imports += [PALLAS, TRITON] if "triton." in rest else [PALLAS]
         functions.insert(0, FUNCTION.lstrip())

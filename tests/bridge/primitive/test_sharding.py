@@ -58,6 +58,14 @@ def test_a_stencil_exchanges_edges_and_nothing_else(runs, mesh: str, name: str, 
 
 
 @pytest.mark.parametrize("mesh", ["Auto", "Explicit"])
+def test_shifts_of_accelerators_send_a_row_to_each_neighbour(runs, mesh: str) -> None:
+    forward, gradients = runs[f"{mesh} shifts forward"], runs[f"{mesh} shifts gradients"]
+    assert max(forward["error"], gradients["error"]) < 1e-5
+    assert forward["collectives"] == {"collective-permute": 2}
+    assert gradients["collectives"] == {"collective-permute": 4}
+
+
+@pytest.mark.parametrize("mesh", ["Auto", "Explicit"])
 def test_a_size_that_the_mesh_does_not_divide(runs, mesh: str) -> None:
     """An argument is JAX's error, which names axis, size and mesh; a result is not divided."""
     found = runs[f"{mesh} indivisible"]

@@ -2,7 +2,7 @@
 
 Each such read is a slice, with zeros where it leaves the tensor. Two things make slices fast:
 
-- the zeros are put around the tensor once, so that all of the reads are slices of one array. XLA would otherwise test
+- the zeros are put around the tensor once, so that all of the reads are slices of one array. XLA on a CPU would otherwise test
   each element of each of them for being inside, which costs more than a hundred times as much;
 - what is sliced exists. XLA fuses the computation of a tensor into its readers, and computes it again for each slice.
   ``lax.optimization_barrier`` around it keeps the two apart.
@@ -36,6 +36,23 @@ from jaxte.tensors.tensor import Compute, Tensor
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75  # that a condition may leave for reads to be asked about that part by itself
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
+
+
+def padded_in(root: Expr, tests_pads: bool) -> Mapping[Tensor, Widths]:
+    """What a body on its platform surrounds with zeros: where pads cost nothing, only what is sliced for each position of another axis.
+
+    A shift by a constant keeps the extents there, ``jnp.pad(u[1:], (0, 1))``: of an array that is sharded along them, one chip sends a row to
+    the next, where one with zeros around it has other shards than the array itself.
+    """
+    found = paddings(root)
+    if tests_pads or not found:
+        return found
+    reads = by_tensor(root)
+    return {
+        tensor: widths
+        for tensor, widths in found.items()
+        if any(len(free_axes(index)) > 1 for read in reads[tensor] for index in read.indices)
+    }
 
 
 @lru_cache(maxsize=1024)  # asked for by each tensor, and by all of them together

@@ -167,3 +167,29 @@ def test_windows_of_what_is_expensive_have_it_behind_a_call(element) -> None:
     made = np.asarray(te.evaluate(te.compute((300, 300), lambda i, j: element(x[i, j]), "z"), {x: own}))
     expected = sum(made[k : 298 + k, m : 298 + m] for k in range(3) for m in range(3))
     np.testing.assert_allclose(te.evaluate(y, {x: own}), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+def test_shifts_keep_their_extent_where_pads_cost_nothing(platform: str, rng: np.random.Generator) -> None:
+    def definition(u: te.Tensor) -> te.Tensor:
+        return five_points(u)
+
+    own, u = te.function(definition, platform=platform), rng.normal(size=(7, 9)).astype(np.float32)
+    text = str(te.source(own, u))
+    # four reads, those of the adjoint, and the function itself
+    assert text.count("_shifted(") == 9 and "jnp.pad" not in text
+    np.testing.assert_allclose(own(u), np.asarray(te.function(definition)(u)), rtol=1e-6)
+    head = rng.normal(size=(7, 9)).astype(np.float32)
+    found, expected = (jax.vjp(f, u)[1](head)[0] for f in (own, te.function(definition)))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("count", "shift"), [(6, 2), (6, -3), (9, 0), (4, 7), (11, -1)])
+def test_a_slice_and_its_zeros_are_one_pad(count: int, shift: int, rng: np.random.Generator) -> None:
+    def read(v: te.Tensor) -> te.Tensor:
+        inside = lambda i: (i + shift >= 0) & (i + shift < 8)  # noqa: E731
+        return te.compute((count,), lambda i: te.select(inside(i), v[i + shift], 0.0), "Y")
+
+    v = rng.normal(size=8).astype(np.float32)
+    expected = [v[i + shift] if 0 <= i + shift < 8 else 0 for i in range(count)]
+    np.testing.assert_array_equal(te.function(read, platform="tpu")(v), np.float32(expected))
