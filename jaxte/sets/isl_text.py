@@ -102,6 +102,12 @@ def _index_node_text(node: Expr, memo: Mapping[Expr, str], names: Mapping[Expr, 
 
 def condition_text(condition: Expr, names: Mapping[Expr, str]) -> str:
     """``condition`` in isl's syntax; parts that depend on data are taken to hold, negated or not."""
+    return _condition_text(condition, tuple(names.items()))
+
+
+@lru_cache(maxsize=4096)  # each of several conditions is asked of the set of the others
+def _condition_text(condition: Expr, named: tuple[tuple[Expr, str], ...]) -> str:
+    names = dict(named)
     memo: dict[tuple[Expr, bool], str] = {}
     stack = [(condition, True)]
     while stack:

@@ -23,7 +23,7 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.other_names import nearest
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import reads_of
 from jaxte.tensors.facts import Fact
 from jaxte.tensors.numbers import DEFAULTS, chosen, of_dtype, values_of
 from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
@@ -217,8 +217,7 @@ class Compute(Tensor):
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         if self._inputs is None:
-            reads = (node.tensor for node in postorder(self.body) if isinstance(node, Read))
-            self._inputs = tuple(dict.fromkeys(reads))
+            self._inputs = tuple(dict.fromkeys([read.tensor for read in reads_of(self.body)]))
         return self._inputs
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from jaxte.lang.budget import PLACES
 from jaxte.lang.expr import (
@@ -53,18 +53,14 @@ def contexts(axes: Sequence[Axis], body: Expr, targets: set[Read]) -> list[Conte
     return list(found)
 
 
-def _below(node: Expr) -> Iterator[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]]:
+def _below(node: Expr) -> list[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]]:
     """The children of ``node``, each with the axes that it is in the scope of there, and the conditions under which it is evaluated."""
     match node:
         case Call(op, (test, taken, other)) if op is SELECT:
-            yield test, (), ()
-            yield taken, (), (test,)
-            yield other, (), (call(NOT, test),)
+            return [(test, (), ()), (taken, (), (test,)), (other, (), (call(NOT, test),))]
         case Reduce(_, exprs, own, where):
-            yield where, own, tuple(a.condition for a in own)
-            yield from ((e, own, (where,)) for e in exprs)
-        case _:
-            yield from ((child, (), ()) for child in node.children)
+            return [(where, own, tuple([a.condition for a in own])), *[(e, own, (where,)) for e in exprs]]
+    return [(child, (), ()) for child in node.children]
 
 
 def _says_of_positions(condition: Expr) -> bool:
