@@ -66,7 +66,7 @@ class Loop:
         if own.name == UPDATE:
             self._updated.append(own.inputs[0])
         self.times[own] = sum(places.values())
-        self.written[own] = sum(self.written.get(reader, 1) for reader, _ in places)
+        self.written[own] = sum([self.written.get(reader, 1) for reader, _ in places])
 
     def writes_into(self, array: Array) -> bool:
         """Whether an update in it writes into ``array``, which then is one before the loop begins."""
@@ -78,6 +78,9 @@ class Loop:
         for reader, n in own.made.readers:
             if reader in self.times:
                 if reader.name in FOR_EACH or reader.name in VIEWS:  # at its own position
+                    if not found:
+                        found = {**self._places[reader]}
+                        continue
                     for place, count in self._places[reader].items():
                         found[place] = max(found.get(place, 0.0), count)
                 else:
@@ -116,20 +119,22 @@ def _repeats_rows(own: Operation) -> bool:
 def loops(order: Sequence[Operation]) -> list[Loop]:
     """The loops of a program, whose operations are in order."""
     readers = {own: {reader for a in own.outputs for reader, _ in a.readers} for own in order}
+    fusable = frozenset([own for own in order if _may_be_fused(own)])
+    by_routine = frozenset([own for own in fusable if own.name in TAKEN_BY_ROUTINE and not _is_choice(own)])
     found = []
     for own in reversed(order):
         needed = bool(readers[own]) or any(a.is_result for a in own.outputs)
         number = own.made.size <= 1 and own.name not in REDUCTIONS if own.outputs else True
         if own.name in FUSED and needed and not own.is_known and not number:
-            loop = _fused(own, readers)
+            loop = Loop(own)
+            _fuse(loop, readers, by_routine if loop.is_routine else fusable)
             found.append(loop)
             _settle(loop, readers)
     return found
 
 
-def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
-    """The loop that makes ``root``: the last of what is read is taken in first, so that all of its readers are in."""
-    loop = Loop(root)
+def _fuse(loop: Loop, readers: dict[Operation, set[Operation]], fusable: frozenset[Operation]) -> None:
+    """Takes in what the root reads of ``fusable``, the last first, so that all of its readers are in."""
     seen: set[Operation] = set()
     waiting: list[tuple[int, Operation]] = []
 
@@ -137,18 +142,11 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
         for n, array in enumerate(own.inputs):
             maker = array.maker
             in_place = own.name == UPDATE and n == 0
-            if (
-                maker is not None
-                and array.size > 1
-                and not maker.is_known
-                and maker not in seen
-                and not in_place
-                and _may_be_fused(maker, loop)
-            ):
+            if maker in fusable and maker not in seen and array.size > 1 and not in_place:
                 seen.add(maker)
                 heappush(waiting, (-maker.rank, maker))
 
-    wait(root)
+    wait(loop.root)
     while waiting:
         _, own = heappop(waiting)
         if not loop.writes_into(own.made):
@@ -156,20 +154,15 @@ def _fused(root: Operation, readers: dict[Operation, set[Operation]]) -> Loop:
             if places and _is_taken(own, loop, places, readers[own]):
                 loop.take(own, places)
                 wait(own)
-    return loop
 
 
-def _may_be_fused(own: Operation, loop: Loop) -> bool:
-    if loop.is_routine and (own.name not in TAKEN_BY_ROUTINE or _is_choice(own)):
+def _may_be_fused(own: Operation) -> bool:
+    """Whether a loop may take ``own`` in, but one that a routine does."""
+    if own.name not in FUSED or own.name in REDUCTIONS or own.name == UPDATE:
         return False
-    rows = own.name in JOINS and own.params.get("dimension", 0) == len(own.made.shape) - 1
-    return (
-        own.name in FUSED
-        and own.name not in REDUCTIONS
-        and own.name != UPDATE
-        and len(own.outputs) == 1
-        and not rows
-    )
+    if own.is_known or len(own.outputs) != 1:
+        return False
+    return own.name not in JOINS or own.params.get("dimension", 0) != len(own.made.shape) - 1
 
 
 def _is_choice(own: Operation) -> bool:
@@ -182,11 +175,11 @@ def _is_choice(own: Operation) -> bool:
 
 def _is_taken(own: Operation, loop: Loop, places: dict[_Place, float], readers: set[Operation]) -> bool:
     """Whether ``own`` is computed in ``loop``: not if it would be written too often, or something dear be computed twice."""
-    written = sum(loop.written[reader] for reader, _ in places)
+    written = sum([loop.written[reader] for reader, _ in places])
     parts = len(own.inputs) if own.name in JOINS else 1
     if written * parts > _MOST_WRITTEN:
         return False
-    others = own.made.is_result or any(r not in loop.times for r in readers)
+    others = own.made.is_result or not readers <= loop.times.keys()
     if others and loop.is_routine:
         return False
     if own.name in DEAR and (others or sum(places.values()) > 1.01 * written * own.made.size):
