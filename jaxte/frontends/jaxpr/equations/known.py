@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+_NUMBERS = frozenset([int])
 _MOST = 1 << 18  # elements that are computed when a function is traced
 
 
 def is_symbolic(aval: Any) -> bool:
     """Whether a size of an array is a symbol of ``jax.export``, so that it cannot be compared with a number."""
-    return any(not isinstance(extent, int) for extent in getattr(aval, "shape", ()))
+    shape = getattr(aval, "shape", ())
+    return not _NUMBERS.issuperset(map(type, shape)) and any(not isinstance(extent, int) for extent in shape)
 
 
 def folded(eqn: Any, values: Sequence[Any], most: int = _MOST) -> list[Any]:

@@ -74,7 +74,7 @@ class Step:
     def is_known(self) -> bool:
         return all(slot.known is not None for slot in self.outputs)
 
-    @property
+    @cached_property
     def has_symbols(self) -> bool:
         """Whether an array that it reads or makes has a size that is a symbol of ``jax.export``."""
         return any(is_symbolic(slot.aval) for slot in (*self.inputs, *self.outputs))

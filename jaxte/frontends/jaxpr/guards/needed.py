@@ -94,7 +94,7 @@ class Needs:
 
     def is_differentiated(self, step: Step) -> bool:
         """Whether a derivative flows through ``step``, and not into comparisons alone."""
-        return any(is_inexact(out.dtype) and out in self._differentiated for out in step.outputs)
+        return any(out in self._differentiated and is_inexact(out.dtype) for out in step.outputs)
 
     def is_multiplied(self, slot: Slot) -> bool:
         """Whether elements are left out by zeros that they are multiplied by, or by an extremum: their values are still read."""
