@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import gcd
+from operator import attrgetter
 from typing import NamedTuple
 
 from jaxte.lang.dtypes import SHORT_INTEGERS
@@ -21,6 +22,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import OfNodes, reads_of
 from jaxte.sets.quasi_affine import index_of, is_of_sizes, product_of
 
+_dtype = attrgetter("dtype")
 _QUASI = ("floor_divide", "mod", "minimum", "maximum")
 
 
@@ -182,7 +184,7 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
     """``form // divisor`` with the multiples of the divisor taken out."""
     whole, rest = _split_multiples(form, divisor)
     if not rest.terms:
-        return whole + Linear({}, rest.constant // divisor)
+        return _new(Linear, (whole.terms, whole.constant + rest.constant // divisor))
     common = gcd(divisor, *rest.terms.values())
     if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
         return whole + floor_divide(rest // common, divisor // common)
@@ -233,14 +235,8 @@ def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
             whole[atom] = quotient
         if remainder:
             rest[atom] = remainder
-    quotient, remainder = _nearest(form.constant, divisor)
-    return _new(Linear, (whole, quotient)), _new(Linear, (rest, remainder))
-
-
-def _nearest(number: int, divisor: int) -> tuple[int, int]:
-    """``number == quotient * divisor + remainder`` with ``-divisor < 2 * remainder <= divisor``."""
-    quotient = -((divisor - 2 * number) // (2 * divisor))
-    return quotient, number - quotient * divisor
+    nearest = -((divisor - 2 * form.constant) // (2 * divisor))  # what is left is half of the divisor at most
+    return _new(Linear, (whole, nearest)), _new(Linear, (rest, form.constant - nearest * divisor))
 
 
 def _single_atom(form: Linear) -> Call | None:
@@ -264,7 +260,7 @@ def from_linear(form: Linear) -> Expr:
 def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
     form = _join_divisions(_new(Linear, (dict(terms), constant)))
     computed = form.constant or len(form.terms) > 1 or 1 not in form.terms.values()
-    if computed and any(a.dtype in SHORT_INTEGERS for a in form.terms):
+    if computed and not SHORT_INTEGERS.keys().isdisjoint(map(_dtype, form.terms)):
         form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
     by_size = [*form.terms.items()]
     if len(by_size) > 1:
@@ -297,7 +293,7 @@ def _join_divisions(form: Linear) -> Linear:
     Likewise ``c * (n // c) + n % c`` becomes ``n``, ``n - n % c`` becomes ``c * (n // c)``, and ``n // b - c * (n // (b * c))`` the digit ``n // b % c``.
     """
     for atom, coefficient in list(form.terms.items()):
-        if not (isinstance(atom, Call) and form.coefficient(atom) == coefficient):
+        if not (isinstance(atom, Call) and form.terms.get(atom) == coefficient):
             continue
         if atom.op is FLOOR_DIVIDE:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]

@@ -297,10 +297,6 @@ ZERO = Const(0)
 ONE = Const(1)
 
 
-def _is_index_const(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.weak and isinstance(expr.value, int)
-
-
 def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
     """``op`` on numbers of indices; None for other operands."""
     values = []
@@ -364,15 +360,14 @@ def _holds(dtype: str, number: Expr) -> bool:
 
 
 def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
-    if _is_index_const(b):
-        divisor = b.value  # type: ignore[attr-defined]
+    if isinstance(b, Const) and b.weak and isinstance(b.value, int):
+        divisor = b.value
         if divisor == 0:
             raise IndexExpressionError(
                 f"an index is divided by 0, by {'//' if op is FLOOR_DIVIDE else '%'}; divide by a positive constant"
             )
-        if _is_index_const(a):
-            value = a.value  # type: ignore[attr-defined]
-            return _integer(value // divisor if op is FLOOR_DIVIDE else value % divisor)
+        if isinstance(a, Const) and a.weak and isinstance(a.value, int):
+            return _integer(a.value // divisor if op is FLOOR_DIVIDE else a.value % divisor)
         if divisor == 1:
             return a if op is FLOOR_DIVIDE else ZERO
     return None

@@ -226,7 +226,7 @@ def _unfold(
 
 
 def mentions(expr: Expr, variables: Sequence[Expr]) -> bool:
-    if any(v in expr.free for v in variables):
+    if not expr.free.keys().isdisjoint(variables):
         return True
     others = {v for v in variables if not isinstance(v, Axis)}
     return bool(others) and any(node in others for node in postorder(expr))

@@ -124,4 +124,5 @@ def _length_of(written: Expr) -> tuple[int, int]:
 
 def _hides(form: Linear, variable: Expr) -> bool:
     """Whether ``variable`` stands inside of an atom of ``form`` too."""
-    return any(isinstance(atom, Call) and mentions(atom, [variable]) for atom in form.terms)
+    calls = [atom for atom in form.terms if isinstance(atom, Call)]
+    return bool(calls) and any(mentions(atom, [variable]) for atom in calls)
