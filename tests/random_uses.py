@@ -40,12 +40,10 @@ def check_short(seed: int) -> Notes:
     short, wide = (definition(Seeded(f"short {seed}"), d, stages=(1, 2)) for d in (dtype, "float64"))
     if not short.variables:
         return {"empty": True}
-    numbers = {
-        t.name: np.random.default_rng([seed, n]).choice(EXACT[0], t.shape)
-        if t.dtype != "int32"
-        else short.feeds()[t]
+    numbers = [
+        short.feeds()[t] if t.dtype == "int32" else np.random.default_rng([seed, n]).choice(EXACT[0], t.shape)
         for n, t in enumerate(short.inputs)
-    }
+    ]
     found, kept = (_with_adjoints(d, numbers) for d in (short, wide))
     results, feeds = found
     lowered = lower("both", inputs_of(results), results)
@@ -58,9 +56,9 @@ def check_short(seed: int) -> Notes:
     return {}
 
 
-def _with_adjoints(d: Definition, numbers: dict[str, np.ndarray]) -> tuple[list[Tensor], dict[Tensor, Any]]:
+def _with_adjoints(d: Definition, numbers: Sequence[np.ndarray]) -> tuple[list[Tensor], dict[Tensor, Any]]:
     head = te.placeholder(d.output.shape, d.output.dtype, "H")
-    feeds: dict[Tensor, Any] = {t: _as(numbers[t.name], t.dtype) for t in d.inputs}
+    feeds: dict[Tensor, Any] = {t: _as(own, t.dtype) for t, own in zip(d.inputs, numbers, strict=True)}
     feeds[head] = _as(np.random.default_rng(d.seed).choice(EXACT[0], head.shape), head.dtype)
     return [d.output, *te.differentiate(d.output, d.variables, head=head)], feeds
 
