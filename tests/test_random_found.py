@@ -17,6 +17,7 @@ from tests.agreement import (
     at_random,
     check,
     check_differences,
+    check_nodes,
     inputs_of,
     interpreted,
     pullback_of,
@@ -419,6 +420,21 @@ def test_nothing_flows_on_from_an_adjoint_that_is_zero() -> None:
     expected = [*p.feeds[p.head], 0, 0]
     np.testing.assert_array_equal(interpreted(p.adjoints[0], p.feeds), expected)
     assert "log" not in te.formula(p.adjoints[0])
+
+
+def test_nothing_flows_on_through_a_matrix_product() -> None:
+    """Rows of the product are not chosen, and the root before it has an infinite slope there."""
+    a, w, mask = x(3, 2, name="A"), x(2, 4, name="W"), x(3, name="M")
+    root, k = te.compute((3, 2), lambda i, k: te.sqrt(a[i, k]), "root"), te.reduce_axis((0, 2), "k")
+    product = te.compute((3, 4), lambda i, j: te.sum(root[i, k] * w[k, j], axis=k), "product")
+    y = te.compute((3, 4), lambda i, j: te.select(mask[i] > 0, product[i, j], 0.0), "y")
+    numbers = np.array([[1.0, 4.0], [0.0, 0.0], [4.0, 0.25]])
+    p = pullback_of(y, {a: numbers, w: np.ones((2, 4)), mask: np.array([1.0, -1.0, 1.0])}, [a], 0)
+    head = p.feeds[p.head].sum(1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        expected = np.where([[1], [0], [1]], head * 0.5 / np.sqrt(numbers), 0.0)
+    np.testing.assert_allclose(interpreted(p.adjoints[0], p.feeds), expected)
+    check_nodes(p)
 
 
 def test_a_tensor_that_may_be_infinite_stays_under_its_condition() -> None:

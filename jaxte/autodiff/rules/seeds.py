@@ -49,10 +49,11 @@ class Adjoint(Compute):
             Jacobian of the reader itself.
         guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
             one multiplies; such zeros must stay zero whatever they are multiplied by later.
-        passed_on: whether an adjoint that this one is made of is ``guarded``.
+        masked: whether this is ``guarded`` or made of what is, by sums, too: a matrix product has rows of zeros where its operand has.
+        passed_on: whether an adjoint that this one is made of is ``masked``.
     """
 
-    __slots__ = ("guarded", "origins", "passed_on")
+    __slots__ = ("guarded", "masked", "origins", "passed_on")
 
     def __init__(
         self,
@@ -68,9 +69,12 @@ class Adjoint(Compute):
         if like is not None:
             self.passed_on: bool = like.passed_on
             self.guarded: bool = like.guarded
+            self.masked: bool = like.masked
             return
-        self.passed_on = any(isinstance(head, Adjoint) and head.guarded for head in heads)
-        self.guarded = _has_data_guard(body) or (self.passed_on and not _has_sum(body))
+        adjoints = [head for head in heads if isinstance(head, Adjoint)]
+        self.passed_on = any(head.masked for head in adjoints)
+        self.guarded = _has_data_guard(body) or (any(h.guarded for h in adjoints) and not _has_sum(body))
+        self.masked = self.guarded or self.passed_on
 
     def with_body(self, body: Expr) -> Adjoint:
         """The same adjoint, its elements written another way."""
@@ -110,8 +114,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         return element
     if _has_data_guard(head.body) and not _has_sum(head.body) and _is_short(head.body):
         return substitute(head.body, table)
-    guarded = head.guarded if isinstance(head, Adjoint) else _has_data_guard(head.body)
-    if not guarded:
+    masked = head.masked if isinstance(head, Adjoint) else _has_data_guard(head.body)
+    if not masked:
         where = support(head)
         return element if where is None else guard(substitute(where, table), element)
     known = _whole_guard(head)
