@@ -17,7 +17,7 @@ from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.primitive import bind
 from jaxte.derivatives.overrides import overrides_of
 from jaxte.lower.code.identifiers import identifier
-from jaxte.lower.rewrites.gather_layout import gathers_laid_out
+from jaxte.lower.rewrites.gather_layout import LAID_OUT, gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.planning.asked import planned_with
 from jaxte.planning.graph import planned
@@ -73,6 +73,6 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
         options.save.check(topological_order([*inputs, *tensors]))
     if not overrides_of(tensors, options.override) and options.fdiff is None:
         with planned_with(policy.facts.intermediates, policy.without, policy.debug):
-            tensors = planned(gathers_laid_out(tensors))
+            tensors = planned(tensors if LAID_OUT in policy.without else gathers_laid_out(tensors))
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, options.override, options.fdiff, policy)
     return Compiled(graph, outputs, options.debug)

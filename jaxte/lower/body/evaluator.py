@@ -30,7 +30,7 @@ from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted
 from jaxte.lower.views.overlaps import overlapping
-from jaxte.lower.views.rotated import rotation_of
+from jaxte.lower.views.rotated import ROTATIONS, rotation_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
@@ -223,7 +223,7 @@ class Body(Statements):
     def _over_other_dimensions(self, node: Read, scope: Scope, level: int) -> Value | None:
         """The read over what one of the dimensions is made of, put together again; None where that has no view either."""
         indices = [scope.index(i) for i in node.indices]
-        turned = rotation_of(indices)
+        turned = None if ROTATIONS in self.policy.without else rotation_of(indices)
         if turned is not None:
             inner = scope.replace(turned.dim, turned.meaning, [turned.own], deeper=0)
             value = self.view_of(node, inner, level)

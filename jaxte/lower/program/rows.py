@@ -1,4 +1,4 @@
-"""The names of all rows that are chosen from while a program is made: steps of planning, passes, rewrites and forms.
+"""The names of all rows that are chosen from while a program is made: steps of planning, passes, rewrites, ways of writing and forms.
 
 They are what ``te.explain`` shows, and what ``without=`` takes.
 """
@@ -16,9 +16,14 @@ from jaxte.lower.forms.data.gather_candidates import GATHER
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
 from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.table import PASSES
+from jaxte.lower.rewrites.gather_layout import LAID_OUT
 from jaxte.lower.rewrites.table import REWRITES
+from jaxte.lower.rules.extremum_passes import EACH
 from jaxte.lower.rules.form_table import FAMILIES
+from jaxte.lower.rules.mask_or_pad import MASKED
+from jaxte.lower.tiles.band_matrices import BLOCKS
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
+from jaxte.lower.views.rotated import ROTATIONS
 from jaxte.planning.graph import STEPS
 
 _OTHER_FORMS = {
@@ -33,6 +38,13 @@ _OTHER_FORMS = {
     IN_STEPS: "a loop over all of a result for each position that is reduced",
     TILES: "a part of the result after the other",
 }
+_WAYS = {
+    LAID_OUT: "tensors made of gathers have the dimensions in which a gather gives them",
+    ROTATIONS: "axes that are read from another position on are read as they lie, and turned",
+    MASKED: "sums of many shifts are computed for all of a result, and chosen from",
+    EACH: "values that come with an extremum are reduced by a pass each",
+    BLOCKS: "bands that exist in tiles only are blocks of matrices",
+}
 _FORMS = {form: family.name for family in FAMILIES for form in family.forms}
 
 
@@ -42,6 +54,7 @@ def rows() -> dict[str, list[tuple[str, str]]]:
         "steps of planning": [(row.name, row.reason) for row in STEPS],
         "passes": [(row.name, row.reason) for row in PASSES],
         "rewrites": [(row.name, row.reason) for row in REWRITES],
+        "ways of writing": list(_WAYS.items()),
         "forms": [*_FORMS.items(), *((n, r) for n, r in _OTHER_FORMS.items() if n not in _FORMS)],
     }
 
@@ -58,5 +71,5 @@ def check_rows(names: Iterable[str]) -> None:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else "te.explain shows those that were used, and"
             raise LoweringError(
-                f"without has {name!r}, which is no step, pass, rewrite or form; {hint} python -m jaxte rows lists all"
+                f"without has {name!r}, which is no step, pass, rewrite, way of writing or form; {hint} python -m jaxte rows lists all"
             )

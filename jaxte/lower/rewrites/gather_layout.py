@@ -16,6 +16,7 @@ from jaxte.lower.cost.work import points
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
+LAID_OUT = "gathers laid out"
 _VECTOR = 8  # elements read in whole from which on rows are worth having
 
 

@@ -30,6 +30,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, nonnegative
 
+EACH = "a pass for each value"
 _ARRAYS = 4  # as large as the elements, which the passes hold: what is in no cache is read faster once
 _JOINED = {MINIMUM: "min", MAXIMUM: "max", ADD: "sum"}
 
@@ -103,7 +104,9 @@ def passes_for(body: Body, node: Reduce, scope: Scope, dims: Sequence[Axis]) -> 
     """The passes of the reducer of ``node``, where they gain: None where it has none, or dimensions may have no position."""
     held = _ARRAYS * dtypes.width(node.exprs[0].dtype) * points(scope.order)
     facts = body.policy.facts
-    if not facts.combines_singly or (held > facts.rates.cache and not facts.fuses_products):
+    if EACH in body.policy.without or not facts.combines_singly:
+        return None
+    if held > facts.rates.cache and not facts.fuses_products:
         return None
     if not all(nonnegative(linear(d.hi) - constant(1)) for d in dims):
         return None

@@ -20,6 +20,7 @@ from jaxte.lower.views.overlaps import overlaps
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known, surely_inside
 
+MASKED = "masks in place of pads"
 _FEWEST = 10  # positions; fewer pads are as fast
 
 
@@ -34,7 +35,8 @@ def has_many_positions(factors: Sequence[Factor], reduced: Sequence[Axis], scope
 def may_be_masked(body: Body, factors: Sequence[Factor], guards: Sequence[Expr], scope: Scope) -> bool:
     """Whether a product can be computed where ``guards``, conditions on the output, do not hold, at little more work."""
     return (
-        all(_leaves_most(guard, scope) for guard in guards)
+        MASKED not in body.policy.without
+        and all(_leaves_most(guard, scope) for guard in guards)
         and not any(may_be_infinite(f) for f in factors)
         and all(_is_slice(body, read, scope) for f in factors for read in reads_of(f.expr))
         and not all(isinstance(f.expr, (Read, Const)) for f in factors)

@@ -36,6 +36,7 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
+BLOCKS = "bands as blocks of matrices"
 _WIDEST = 1.5  # how many columns a tile may meet for each diagonal
 _REDUCERS = ("sum", "max", "min")
 

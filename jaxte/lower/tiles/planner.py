@@ -37,7 +37,7 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter
 from jaxte.lower.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
-from jaxte.lower.tiles.band_matrices import with_matrices
+from jaxte.lower.tiles.band_matrices import BLOCKS, with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
 from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized, step_pass
@@ -406,7 +406,8 @@ class _Planner:
         whole = Tiling(tuple(own), {}, {})
         results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
         if budget is None:
-            return with_matrices(whole, results) if self.policy.facts.divides_positions else whole, ""
+            as_blocks = self.policy.facts.divides_positions and BLOCKS not in self.policy.without
+            return with_matrices(whole, results) if as_blocks else whole, ""
         forms = {name: form for name, form in self.policy.forms.items() if form not in (TILES, KERNEL)}
         policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
         try:

@@ -20,6 +20,7 @@ from jaxte.sets.intervals import dims_of, known
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import evaluate_index
 
+ROTATIONS = "rotations"
 _MOST_POSITIONS = 8192  # of which each is tried
 _MOST_DIGITS = 16  # values of a digit
 
